@@ -1,0 +1,1 @@
+"""Loaders: a path in, arrays out. Nothing is fetched."""

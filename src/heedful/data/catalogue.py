@@ -1,0 +1,158 @@
+"""A table of items (a CSV, or the columns of a data frame) as names and standardised features."""
+
+import csv
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import is_number, numbered_lines, shown
+
+Cell = float | str | None
+
+_MISSING = {"", "na", "nan", "null"}  # in lower case
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+
+
+class Catalogue(NamedTuple):
+    """Items by name, their features standardised: X = (value - mean) / scale, and 0 where it is missing."""
+
+    names: NDArray[np.str_]  # m
+    features: NDArray[np.str_]  # N; the columns' names
+    X: NDArray[np.float64]  # m x N
+    mean: NDArray[np.float64]  # N; of the values that are there
+    scale: NDArray[np.float64]  # N; their standard deviation
+    missing: NDArray[np.int64]  # N; how many are not there
+
+
+def load_catalogue(path: str | PathLike[str]) -> Catalogue:
+    """Load a CSV of items with a header: UTF-8, plain or gzip, separated by comma, semicolon or tab.
+
+    A column is numeric when every cell that is not missing (empty, NA, NaN, null in any case) is a finite
+    number with a decimal point; those that vary are the features. The first column with some text gives the
+    names; an item it leaves out, or every item where there is no such column, is "item 3" by its place.
+    Other columns are ignored, as are blank lines.
+
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: ...` where one line is to
+    blame, for a file without header, rows or a numeric column that varies, a row with more or fewer cells
+    than the header, a column named twice, an infinite number, and text that is not UTF-8 or not CSV.
+    """
+    path = Path(path)
+    (start, header), *rows = _records(path)
+    if all(_value(cell) is not None for cell in header):
+        raise ValueError(f"{path.name}:{start}: header: wanted names of columns, got {shown(header[0])}")
+    header = [name or f"column {j}" for j, name in enumerate(header, 1)]
+    name, times = Counter(header).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
+    if not rows:
+        raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            wanted = f"{len(header)} as in the header"
+            raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
+    columns = {name: [cells[j] for _, cells in rows] for j, name in enumerate(header)}
+    return _catalogue(columns, f"{path.name}: ", lambda i: f"{path.name}:{rows[i][0]}: ")
+
+
+def catalogue_from_columns(columns: Mapping[str, Sequence[Cell]]) -> Catalogue:
+    """Make a catalogue of columns (name -> one cell per item) by the rules of `load_catalogue`.
+
+    A cell is a number (NaN is missing), a text (read as in a CSV) or None (missing). ValueError for columns
+    of different lengths, no rows, no numeric column that varies, an infinite number.
+    """
+    sizes = {name: len(cells) for name, cells in columns.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"columns: wanted one length, got {shown(sizes)}")
+    if not any(sizes.values()):
+        raise ValueError("rows: wanted at least one item, got none")
+    return _catalogue(columns, "", lambda i: f"row {i + 1}: ")
+
+
+def _records(path: Path) -> list[tuple[int, list[str]]]:
+    """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
+    lines = [line for _, line in numbered_lines(path)]
+    records: list[tuple[int, list[str]]] = []
+    end = 0
+    try:
+        # The delimiter is the one that makes most of the header.
+        first = {mark: next(filter(None, csv.reader(lines, delimiter=mark)), []) for mark in ",;\t"}
+        reader = csv.reader(lines, delimiter=max(first, key=lambda mark: len(first[mark])), strict=True)
+        for record in reader:
+            cells = [cell.strip() for cell in record]
+            if cells not in ([], [""]):
+                records.append((end + 1, cells))
+            end = reader.line_num
+    except csv.Error as error:
+        raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
+    if not records:
+        raise ValueError(f"{path.name}: header: wanted names of columns, got an empty file")
+    return records
+
+
+def _catalogue(columns: Mapping[str, Sequence[Cell]], where: str, row: Callable[[int], str]) -> Catalogue:
+    """Build a catalogue of at least one item; a message begins with `where`, or with `row(i)` for item i."""
+    m = len(next(iter(columns.values())))
+    names: list[str] = []
+    numeric: dict[str, NDArray[np.float64]] = {}
+    for name, cells in columns.items():
+        values = [_value(cell) for cell in cells]
+        column = np.array(values, np.float64)  # None becomes NaN
+        if None in values:
+            names = names or ["" if value != value else str(cell).strip() for cell, value in zip(cells, values)]
+        elif np.isinf(column).any():
+            i = int(np.isinf(column).argmax())
+            raise ValueError(f"{row(i)}{name}: wanted a finite number, got {shown(cells[i])}")
+        elif not np.isnan(column).all():
+            numeric[name] = column
+    if not numeric:
+        seen = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
+        got = ", ".join(seen[:8]) + (f" and {len(seen) - 8} more" if len(seen) > 8 else "")
+        raise ValueError(f"{where}columns: wanted at least one of finite numbers, got {got}")
+
+    standard = {name: _standardised(column) for name, column in numeric.items()}
+    features = [name for name, (_, _, scale) in standard.items() if scale > 0]
+    if not features:
+        raise ValueError(f"{where}columns: wanted a numeric one that varies, got constant {', '.join(numeric)}")
+    return Catalogue(
+        names=np.array([name or f"item {i}" for i, name in enumerate(names or [""] * m, 1)]),
+        features=np.array(features),
+        X=np.column_stack([standard[name][0] for name in features]),
+        mean=np.array([standard[name][1] for name in features]),
+        scale=np.array([standard[name][2] for name in features]),
+        missing=np.array([np.isnan(numeric[name]).sum() for name in features], np.int64),
+    )
+
+
+def _value(cell: Cell) -> float | None:
+    """Return a cell's number, NaN where it is missing, None where it is text."""
+    if cell is None:
+        return math.nan
+    if not isinstance(cell, str):
+        return float(cell)
+    text = cell.strip()
+    if text.lower() in _MISSING:
+        return math.nan
+    return float(text) if is_number(text) or _INFINITE.fullmatch(text) else None
+
+
+def _example(cells: Sequence[Cell]) -> str:
+    """Return a cell that keeps a column from being numeric."""
+    return next((shown(cell) for cell in cells if _value(cell) is None), "nothing in it")
+
+
+def _standardised(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    """Return (standardised column, mean, scale) of numbers with NaN in places; a constant has scale 0."""
+    there = column[~np.isnan(column)]
+    if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
+        return column, float(there[0]), 0.0
+    power = int(np.frexp(np.abs(there).max())[1])  # dividing by 2^power is exact, and then no square overflows
+    mean, scale = np.ldexp(there, -power).mean(), np.ldexp(there, -power).std()
+    X = np.nan_to_num((np.ldexp(column, -power) - mean) / scale, nan=0.0)
+    return X, float(np.ldexp(mean, power)), float(np.ldexp(scale, power))

@@ -1,0 +1,62 @@
+"""Lines of plain or gzip text; whatever is wrong with a file is a ValueError that says where."""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# A decimal number and nothing else: `float` would also take nan, inf, 1_0 and the digits of other scripts.
+NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+# What reading gzip raises when the stream ends early, is damaged, or goes on with something else.
+GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+@contextmanager
+def uncompressed(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file for its uncompressed bytes; its first two, not its name, tell whether it is gzip.
+
+    FileNotFoundError says what to do when there is no such file.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        wanted = "nothing is fetched: put it there, or name the path where it lies"
+        raise FileNotFoundError(f"{path}: no such file; {wanted}") from None
+    with file:
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=file) as unzipped:
+                # The buffer iterates over lines in C, which gzip itself does not.
+                yield io.BufferedReader(unzipped)
+        else:
+            yield file
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, line with its end) of a UTF-8 text, plain or gzip, with or without a BOM.
+
+    ValueError, as NAME:LINE, for bytes that are not UTF-8 and, as NAME, for gzip that is cut off or damaged.
+    """
+    with uncompressed(path) as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
+            raise ValueError(f"{path.name}:{number}: text: wanted UTF-8, got {got}") from None
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a decimal number and nothing else."""
+    return re.fullmatch(NUMBER, text) is not None
+
+
+def shown(came: object) -> str:
+    """Return the repr of what came, cut so that a message stays a line."""
+    whole = repr(came)
+    return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]

@@ -1,0 +1,199 @@
+"""SVMlight / LETOR ranking files, `GRADE qid:ID INDEX:VALUE ... # comment`, as arrays.
+
+The format is SVMlight's (https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html) as LETOR, MSLR and
+Yahoo! LTRC write it; without `qid:` it is LightGBM's, which keeps the sizes of the queries in a file beside.
+"""
+
+import re
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from heedful.data.files import NUMBER, is_number, numbered_lines, shown
+
+FloatArray = NDArray[np.floating[Any]]
+
+MAX_FEATURES = 100_000  # rows are dense: an index beyond this is a mistake, and would eat the memory
+_BLOCK = 1024  # lines parsed at once
+
+# A line is well-formed if and only if it is matched, so the lenient number parser never sees anything else.
+_QID = r"[^\s#\x00-\x1f]+"
+_LINE = re.compile(rf"[ \t]*(?:([0-4])(?:[ \t]+qid:({_QID}))?((?:[ \t]+[0-9]{{1,9}}:{NUMBER})*))?[ \t]*(?:#.*)?\r?\n?")
+
+
+class Queries(NamedTuple):
+    """Documents by query: those of query q are rows offsets[q]:offsets[q + 1]."""
+
+    X: FloatArray  # rows x N, C-contiguous
+    labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
+    offsets: NDArray[np.int64]  # n_queries + 1
+    qids: NDArray[np.str_]  # n_queries
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    features: str  # " INDEX:VALUE INDEX:VALUE ..."
+
+
+def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLike = "float64") -> Queries:
+    """Load ranking files (SVMlight / LETOR; plain or gzip), one after the other, as dense arrays.
+
+    Features are numbered from 1 and rise within a line; one that is left out is 0. N is `n_features`, or the
+    largest index in all the files when that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank
+    lines and lines with only a comment are skipped. The same qid in two files is two queries.
+
+    Where the lines carry no `qid:`, FILE.query or FILE.group (for x.txt.gz also x.txt.query or x.txt.group;
+    the first that exists) holds the number of rows of each query, one a line; the qids are then "1", "2", ...
+    in each file. Where the lines do carry it, no such file is read.
+
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: wanted ..., got ...`,
+    for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip
+    that is cut off or bytes that are not UTF-8; without NAME:LINE for an argument.
+    """
+    kind = np.dtype(dtype)
+    if kind not in (np.float64, np.float32):
+        raise ValueError(f"dtype: wanted float64 or float32, got {kind}")
+    if not 0 <= n_features <= MAX_FEATURES:
+        raise ValueError(f"n_features: wanted 0 (the largest index) to {MAX_FEATURES}, got {n_features}")
+    if not paths:
+        raise ValueError("paths: wanted at least one file, got none")
+
+    blocks: list[FloatArray] = []
+    labels: list[int] = []
+    sizes: list[int] = []
+    qids: list[str] = []
+    for path in map(Path, paths):
+        first = len(labels)
+        starts: dict[str | None, int] = {}  # qid -> its first row
+        blocks += _blocks(path, n_features or MAX_FEATURES, kind, labels, starts)
+        if None in starts:
+            counts = _counts(path, len(labels) - first)
+            sizes += counts
+            qids += map(str, range(1, len(counts) + 1))
+        else:
+            sizes += np.diff([*starts.values(), len(labels)]).tolist()
+            qids += map(str, starts)
+
+    N = n_features or max(block.shape[1] for block in blocks)
+    if N == 0:
+        raise ValueError(f"{Path(paths[0]).name}: features: wanted at least one INDEX:VALUE, got none")
+    X = np.zeros((len(labels), N), kind)
+    end = len(X)
+    while blocks:  # from the back, dropping each block once it is copied: never two whole copies
+        block = blocks.pop()
+        X[end - len(block) : end, : block.shape[1]] = block
+        end -= len(block)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Queries(X, np.array(labels, np.int64), offsets, np.array(qids))
+
+
+def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
+    """Least squares of labels on features without intercept, the utility of [J15] section 6.1.1.
+
+    The w (N,) that minimises |X w - y|, and of those the shortest: features that say the same share the
+    weight. X is rows x N, y is (rows,). numpy.linalg.LinAlgError where the two do not fit together.
+    """
+    w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
+    return w
+
+
+def _blocks(
+    path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
+) -> Iterator[FloatArray]:
+    """Yield a file's features in blocks; add its grades to `labels`, its queries' first rows to `starts`."""
+    lines: list[_Line] = []
+    last: str | None = None
+    for number, text in numbered_lines(path):
+        match = _LINE.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{path.name}:{number}: {_complaint(text, limit, kind)}")
+        grade, qid, features = match.groups()
+        if grade is None:  # blank, or only a comment
+            continue
+        if qid != last or not starts:
+            where = f"{path.name}:{number}: qid"
+            if starts and qid is None:
+                raise ValueError(f"{where}: wanted qid:ID as on the lines before, got none")
+            if starts and last is None:
+                raise ValueError(f"{where}: wanted none as on the lines before, got {shown('qid:' + qid)}")
+            if qid in starts:
+                raise ValueError(f"{where}: wanted a query's lines together, got {shown(qid)} once more")
+            starts[qid] = len(labels)
+            last = qid
+        labels.append(int(grade))
+        lines.append(_Line(number, text, features))
+        if len(lines) == _BLOCK:
+            yield _parse(path, lines, limit, kind)
+            lines.clear()
+    if not starts:
+        raise ValueError(f"{path.name}: documents: wanted a line GRADE qid:ID INDEX:VALUE ..., got none")
+    if lines:
+        yield _parse(path, lines, limit, kind)
+
+
+def _parse(path: Path, lines: list[_Line], limit: int, kind: np.dtype[Any]) -> FloatArray:
+    """Return the features of a block of lines, rows x (largest index of the block)."""
+    flat = np.fromstring("".join(line.features for line in lines).replace(":", " "), sep=" ")
+    index = flat[::2].astype(np.int64)
+    with np.errstate(over="ignore"):  # beyond float32 is inf, which is refused below
+        value = flat[1::2].astype(kind)
+    row = np.repeat(np.arange(len(lines)), [line.features.count(":") for line in lines])
+    previous = np.roll(index, 1)
+    previous[np.diff(row, prepend=-1) > 0] = 0  # nothing comes before the first of a row
+    wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
+    if wrong.any():
+        line = lines[row[wrong.argmax()]]
+        raise ValueError(f"{path.name}:{line.number}: {_complaint(line.text, limit, kind)}")
+    block = np.zeros((len(lines), index.max(initial=0)), kind)
+    block[row, index - 1] = value
+    return block
+
+
+def _complaint(text: str, limit: int, kind: np.dtype[Any]) -> str:
+    """Say of a refused line which field is wrong, what was wanted and what came: slow, careful, run once."""
+    grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
+    if not re.fullmatch("[0-4]", grade):
+        return f"grade: wanted an integer 0 to 4, got {shown(grade)}"
+    if fields and fields[0].startswith("qid:"):
+        qid = fields.pop(0)
+        if not re.fullmatch("qid:" + _QID, qid):
+            return f"qid: wanted qid:ID, got {shown(qid)}"
+    value, previous = "", 0
+    for field in fields:
+        index, colon, value = field.partition(":")
+        if not colon:
+            return f"feature: wanted INDEX:VALUE, got {shown(field)}"
+        if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
+            return f"feature index: wanted an integer 1 to {limit}, got {shown(index)}"
+        if int(index) <= previous:
+            return f"feature index: wanted more than the {previous} before it, got {shown(index)}"
+        with np.errstate(over="ignore"):
+            if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
+                break
+        previous = int(index)
+    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {shown(value)}"
+
+
+def _counts(path: Path, rows: int) -> list[int]:
+    """Return the rows of each query from the file beside `path`; they add up to `rows`."""
+    names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
+    side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
+    if side is None:
+        beside = " or ".join(dict.fromkeys(names))
+        raise ValueError(f"{path.name}: qid: wanted qid:ID in every line or counts in {beside}, got neither")
+    counts: list[int] = []
+    for number, line in numbered_lines(side):
+        text = line.strip()
+        if text and not re.fullmatch("0*[1-9][0-9]{0,14}", text):
+            raise ValueError(f"{side.name}:{number}: count: wanted an integer from 1, got {shown(text)}")
+        if text:
+            counts.append(int(text))
+    if sum(counts) != rows:
+        got = f"{sum(counts)} in {len(counts)} lines"
+        raise ValueError(f"{side.name}: counts: wanted a sum of {rows}, the rows of {path.name}, got {got}")
+    return counts

@@ -1,0 +1,270 @@
+"""The fold: a learner and a world, round after round; interpreted, compiled, replayed, or by hand.
+
+`play` iterates, `trace` returns the regret of every round (compiled where it can be), `replay` folds a log,
+`Session` takes one answer at a time. All of them run the learner's own `propose` and `update`, written once.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import kernel, shown
+
+Array = npt.NDArray[np.float64]
+Generators = tuple[np.random.Generator, np.random.Generator, np.random.Generator]
+T = TypeVar("T")
+
+
+class Learner(Protocol):
+    """Hyperparameters, as a NamedTuple of scalars and arrays, with three functions of a state (the same)."""
+
+    def init(self, rng: np.random.Generator, /) -> Any:
+        """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
+
+    def propose(self, state: Any, x: Any, rng: np.random.Generator, /) -> Any:
+        """What to show for the context x; a NamedTuple whose first field is shown, where update needs more."""
+
+    def update(self, state: Any, x: Any, y: Any, feedback: Any, /) -> Any:
+        """The state after feedback on the proposal y. Owns `state` and may overwrite its arrays; copies what
+        it keeps of x, y and feedback."""
+
+
+class World(Protocol):
+    """What only a simulation knows, as a NamedTuple: the stream of contexts, the person who answers, the regret."""
+
+    def init(self, rng: np.random.Generator, /) -> Any:
+        """The state of the world before round 0; its arrays are its own."""
+
+    def over(self, state: Any, t: int, /) -> bool:
+        """Whether nothing is left to ask in round t."""
+
+    def context(self, state: Any, t: int, rng: np.random.Generator, /) -> Any:
+        """The context of round t = 0, 1, ..."""
+
+    def respond(self, state: Any, x: Any, shown: Any, rng: np.random.Generator, /) -> Any:
+        """The person's answer to what was shown."""
+
+    def regret(self, state: Any, x: Any, shown: Any, /) -> float:
+        """U(x, y*) - U(x, y) for what was shown."""
+
+    def advance(self, state: Any, x: Any, shown: Any, feedback: Any, /) -> Any:
+        """The state of the world after the round. Owns `state`, as update does."""
+
+
+class Round(NamedTuple):
+    """One round as a log keeps it."""
+
+    x: Any
+    y: Any
+    feedback: Any
+
+
+@kernel
+def step(
+    learner: Any, world: Any, state: Any, truth: Any, t: int, asked: Any, answered: Any, drawn: Any
+) -> tuple[Any, Round, float]:
+    """One round, up to the world's next state: the learner's next state, the round, its regret."""
+    x = world.context(truth, t, asked)
+    y = learner.propose(state, x, drawn)
+    feedback = world.respond(truth, x, shown(y), answered)
+    regret = world.regret(truth, x, shown(y))
+    return learner.update(state, x, y, feedback), Round(x, y, feedback), regret
+
+
+@kernel
+def run(
+    learner: Any,
+    world: Any,
+    state: Any,
+    truth: Any,
+    regrets: Array,
+    start: int,
+    asked: Any,
+    answered: Any,
+    drawn: Any,
+) -> tuple[Any, Any, int]:
+    """Rounds start, start + 1, ... until `regrets` is full or the world is over; how many were played."""
+    for i in range(regrets.size):
+        if world.over(truth, start + i):
+            return state, truth, i
+        state, played, regrets[i] = step(learner, world, state, truth, start + i, asked, answered, drawn)
+        truth = world.advance(truth, played.x, shown(played.y), played.feedback)
+    return state, truth, regrets.size
+
+
+def generators(seed: int) -> Generators:
+    """What is asked, what is answered, what the learner draws: one seed, the same arrivals for every learner."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed: wanted a whole number, 0 or more, got {seed!r}")
+    asked, answered, drawn = (np.random.default_rng(s) for s in np.random.SeedSequence(int(seed)).spawn(3))
+    return asked, answered, drawn
+
+
+def copied(value: T) -> T:
+    """A copy that shares no array with `value`: what to keep of a state or a round that a fold goes on with."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, tuple):
+        parts: Any = [copied(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(tuple(parts))
+    return value
+
+
+def coerced(value: T) -> T:
+    """A named tuple with 1 as 1.0 in every field declared float, at any depth: one type per field."""
+    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return value
+    hints = typing.get_type_hints(type(value))
+    parts: Any = [
+        float(part)
+        if hints.get(name) is float and isinstance(part, int) and not isinstance(part, bool)
+        else coerced(part)
+        for name, part in zip(value._fields, value)
+    ]
+    return type(value)(*parts)
+
+
+def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Round, Any]]:
+    """The rounds of a simulation, interpreted, one at a time, each with the state after it.
+
+    The state is live: the next round goes on with its arrays. `copied(state)` keeps it as it is.
+    """
+    learner, world = coerced(learner), coerced(world)
+    asked, answered, drawn = generators(seed)
+    state, truth = learner.init(drawn), world.init(asked)
+    for t in range(rounds):
+        if world.over(truth, t):
+            return
+        state, live, _ = step(learner, world, state, truth, t, asked, answered, drawn)
+        played = copied(live)  # the world may go on with the arrays of x
+        truth = world.advance(truth, live.x, shown(live.y), live.feedback)
+        yield played, state
+
+
+def trace(learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool = False) -> Array:
+    """The regret of every round of a simulation (rounds,), in utility; shorter where the world is over before.
+
+    The same fold as `play`, compiled; interpreted where asked, or where the learner or world says so itself by a
+    property `interpreted` (one that leans on a solver).
+    """
+    *_, regrets = traced(learner, world, rounds, seed, interpreted=interpreted, chunk=rounds)
+    return regrets
+
+
+def traced(
+    learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool = False, chunk: int = 100_000
+) -> Iterator[Array]:
+    """`trace` in pieces of `chunk` rounds: the regrets so far, after each piece. What a progress bar iterates over."""
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0:
+        raise ValueError(f"rounds: wanted a whole number, 0 or more, got {rounds!r}")
+    learner, world = coerced(learner), coerced(world)
+    asked, answered, drawn = generators(seed)
+    state, truth = learner.init(drawn), world.init(asked)
+    regrets = np.empty(rounds)
+    loop: Any = run
+    if not (interpreted or must_interpret(learner) or must_interpret(world)):
+        from heedful.compile import loop_for
+
+        loop = loop_for(learner, world, state, truth, regrets, 0, asked, answered, drawn)
+    done = 0
+    while True:
+        piece = regrets[done : done + max(chunk, 1)]
+        out = loop(learner, world, state, truth, piece, done, asked, answered, drawn)
+        # The compiled loop returns arrays that it only borrowed: copied while `state` and `truth` still own them.
+        state, truth, played = copied(out) if loop is not run else out
+        done += played
+        yield regrets[:done]
+        if played < piece.size or done == rounds:
+            return
+
+
+def must_interpret(rule: Any) -> bool:
+    """Whether a learner or world says that it does not compile."""
+    return bool(getattr(rule, "interpreted", False))
+
+
+def replay(learner: Any, log: Iterable[Round], seed: int) -> Any:
+    """The state after the rounds of `log`, as they were shown and answered: a fold, and nothing else."""
+    learner = coerced(learner)
+    state = learner.init(generators(seed)[2])
+    for x, y, feedback in log:
+        state = learner.update(state, x, y, feedback)
+    return state
+
+
+class _Drawn:
+    """The generator of one decision, keyed by the seed and how much was learned; made when first drawn from.
+
+    Most learners draw nothing, and making a generator takes as long as proposing.
+    """
+
+    def __init__(self, seed: int, learned: int) -> None:
+        self._key = (seed, learned)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        rng = np.random.Generator(np.random.Philox(key=np.array(self._key, np.uint64)))
+        self.__dict__.update({method: getattr(rng, method) for method in dir(rng) if not method.startswith("_")})
+        return getattr(rng, name)
+
+
+class Session:
+    """A learner with its state, for use by hand: propose, learn, propose better. Checks what it is given.
+
+    >>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
+    >>> session.propose(x)     # x: candidates, m x 2; candidate indices, best first
+    >>> session.learn([2, 0, 1])  # the order that the person would rather have seen
+
+    What a decision draws depends on `seed` and on what was learned before it, so proposals that nobody answers
+    leave no trace. `learned` counts the lessons.
+    """
+
+    def __init__(self, learner: Any, seed: int = 0) -> None:
+        self.learner = coerced(learner)
+        self.seed = seed
+        self.learned = 0
+        self._state = self.learner.init(generators(seed)[2])
+        self._door = getattr(self.learner, "space", self.learner)
+        self._open: tuple[Any, Any] | None = None
+
+    def propose(self, x: Any) -> Any:
+        """What to show for the context x. ValueError, naming what is wrong, where x is not one."""
+        x = copied(self._door.check_context(x, self.learner.n_features))
+        y = self.learner.propose(self._state, x, _Drawn(self.seed, self.learned))
+        self._open = x, y
+        return copied(shown(y))
+
+    def learn(self, feedback: Any) -> None:
+        """Learn from the answer to the latest proposal.
+
+        LookupError where nothing was proposed since the last lesson; ValueError, naming what is wrong, where the
+        feedback does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
+        """
+        if self._open is None:
+            raise LookupError(
+                "learn: wanted a proposal that is not answered yet, got none: call propose(x) first"
+                if self.learned == 0
+                else "learn: the latest proposal was already learned from: call propose(x) again"
+            )
+        x, y = self._open
+        feedback = self._door.check_object("feedback", x, feedback)
+        self._state = self.learner.update(self._state, x, y, feedback)
+        self._open = None
+        self.learned += 1
+
+    @property
+    def state(self) -> Any:
+        """A copy of the state."""
+        return copied(self._state)
+
+    @property
+    def weights(self) -> Array:
+        """The utility weights in the caller's features, N."""
+        weights: Array = np.array(self.learner.weights(self._state))
+        return weights

@@ -1,0 +1,274 @@
+"""What can be shown: spaces of objects, each with phi(x, y) and the argmax of w . phi(x, .).
+
+A space is a NamedTuple with `phi`, `argmax` and `add_difference` (which adds phi(x, ybar) - phi(x, y) without
+building it), with `add_pair_gradient` for learners on all implied pairs, and with `check`, `check_context` and
+`check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3).
+
+An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
+the object decides. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
+parts to move the weights; a row is read once for either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, scores, top
+
+Array = npt.NDArray[np.float64]
+
+
+class Ranking(NamedTuple):
+    """An order of the candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
+
+    `k` (1 to 1024): how many positions count. k = 1 is an item, and then a proposal is that item alone; otherwise
+    it is the whole order. An order given as feedback may be longer or, on a short list, shorter than k: candidate
+    indices without repetition, best first.
+    """
+
+    k: int = 5
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N."""
+        out = np.zeros(x.shape[1])
+        coef = np.zeros(x.shape[0])
+        place(coef, y, self.k, 1.0)
+        add_rows(out, x, coef, 1.0)
+        return out
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The candidates by decreasing w . x_j, ties to the lowest index; the first alone where k = 1."""
+        m = x.shape[0]
+        return top(scores(x, w), m if self.k > 1 else min(m, 1))
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)), reading each row whose net coefficient is not 0 once."""
+        coef = np.zeros(x.shape[0])
+        place(coef, ybar, self.k, 1.0)
+        place(coef, y, self.k, -1.0)
+        add_rows(out, x, coef, scale)
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that ybar implies."""
+        coef = np.zeros(x.shape[0])
+        implied_pairs(coef, scores(x, w), ybar, y, self.k)
+        add_rows(out, x, coef, 1.0)
+
+    def check(self) -> None:
+        """ValueError where k makes no sense."""
+        wanted_count("k", self.k, most=DISCOUNTS.size)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (m x N). ValueError where it is not one, is empty, or is not finite."""
+        array = finite_array("x", x, 2, n_features)
+        if array.shape[0] == 0:
+            raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as an order of candidates of x. ValueError where it is not one."""
+        m = x.shape[0]
+        order = indices(name, y, m, "candidate indices, best first")
+        if 1 < self.k and order.size < min(self.k, m):
+            raise ValueError(f"{name}: wanted at least the first {min(self.k, m)} of {m} candidates, got {order.size}")
+        return order
+
+
+class Assignment(NamedTuple):
+    """Who gets which slot: x (m x slots x N) describes each of m people in each slot, m >= slots.
+
+    An object y (slots,) names a person for every slot, nobody twice; phi(x, y) = sum_s x[y_s, s]. The argmax is
+    exact: the assignment problem, solved by shortest augmenting paths.
+    """
+
+    slots: int
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N."""
+        out = np.zeros(x.shape[2])
+        self.add_objects(out, x, y, y, 1.0, 0.0)
+        return out
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The assignment of greatest w . phi(x, y)."""
+        m, slots, n = x.shape
+        return assigned(scores(x.reshape(m * slots, n), w).reshape(m, slots))
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y))."""
+        self.add_objects(out, x, ybar, y, scale, -scale)
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        m, slots, n = x.shape
+        s = scores(x.reshape(m * slots, n), w)
+        gap = 0.0
+        for slot in range(slots):
+            gap += s[ybar[slot] * slots + slot] - s[y[slot] * slots + slot]
+        self.add_difference(out, x, ybar, y, logistic(-gap))
+
+    def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
+        """out += of_a phi(x, a) + of_b phi(x, b)."""
+        m, slots, n = x.shape
+        coef = np.zeros(m * slots)
+        for slot in range(slots):
+            coef[a[slot] * slots + slot] += of_a
+            coef[b[slot] * slots + slot] += of_b
+        add_rows(out, x.reshape(m * slots, n), coef, 1.0)
+
+    def check(self) -> None:
+        """ValueError where the number of slots makes no sense."""
+        wanted_count("slots", self.slots)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or people are too few."""
+        array = finite_array("x", x, 3, n_features)
+        if array.shape[1] != self.slots or array.shape[0] < self.slots:
+            raise ValueError(
+                f"x: wanted shape (m, {self.slots}, {n_features}) with m >= {self.slots}, got {array.shape}"
+            )
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as one person for every slot. ValueError where it is not."""
+        people = indices(name, y, x.shape[0], "a person for every slot")
+        if people.size != self.slots:
+            raise ValueError(f"{name}: wanted {self.slots} people, one a slot, got {people.size}")
+        return people
+
+
+@kernel
+def assigned(benefit: Array) -> Ints:
+    """The person of each slot in an assignment of greatest total benefit (people x slots): (slots,).
+
+    The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
+    """
+    m, slots = benefit.shape
+    u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot and person 0 are not real
+    holder = np.zeros(m + 1, np.int64)  # the slot each person holds, 0 for none
+    way = np.zeros(m + 1, np.int64)
+    for slot in range(1, slots + 1):
+        holder[0] = slot
+        j = 0
+        least = np.full(m + 1, np.inf)
+        used = np.zeros(m + 1, np.bool_)
+        while True:
+            used[j] = True
+            i, delta, nearest = holder[j], np.inf, 0
+            for p in range(1, m + 1):
+                if not used[p]:
+                    reduced = -benefit[p - 1, i - 1] - u[i] - v[p]
+                    if reduced < least[p]:
+                        least[p], way[p] = reduced, j
+                    if least[p] < delta:
+                        delta, nearest = least[p], p
+            for p in range(m + 1):
+                if used[p]:
+                    u[holder[p]] += delta
+                    v[p] -= delta
+                else:
+                    least[p] -= delta
+            j = nearest
+            if holder[j] == 0:
+                break
+        while j != 0:
+            holder[j] = holder[way[j]]
+            j = way[j]
+    out = np.empty(slots, np.int64)
+    for p in range(1, m + 1):
+        if holder[p] > 0:
+            out[holder[p] - 1] = p - 1
+    return out
+
+
+@kernel
+def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
+
+    The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at
+    least at its first k), so each chosen beats each that was passed over on the way; and among the chosen, a
+    before b in ybar but after it in y.
+    """
+    m = s.size
+    place_of = np.full(m, m)  # position in y; candidates that were not shown come last
+    for i in range(y.size):
+        place_of[y[i]] = i
+    chosen = min(k, ybar.size)
+    depth = min(k, y.size)
+    picked = np.zeros(m, np.bool_)
+    for i in range(chosen):
+        picked[ybar[i]] = True
+        if place_of[ybar[i]] < m:
+            depth = max(depth, place_of[ybar[i]] + 1)
+    for i in range(chosen):
+        a = ybar[i]
+        for j in range(depth):
+            b = y[j]
+            if not picked[b]:
+                g = logistic(s[b] - s[a])
+                coef[a] += g
+                coef[b] -= g
+        for j in range(i + 1, chosen):
+            b = ybar[j]
+            if place_of[a] > place_of[b]:
+                g = logistic(s[b] - s[a])
+                coef[a] += g
+                coef[b] -= g
+
+
+def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
+    """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of n_features; all finite."""
+    try:
+        array = np.asarray(value)
+        if array.dtype != np.float32:
+            array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: wanted {ndim}-dimensional numbers, got {describe(value)}") from None
+    if array.ndim != ndim or array.shape[-1] != n_features:
+        axes = ", ".join(["m", "s"][: ndim - 1])
+        raise ValueError(f"{name}: wanted shape ({axes}, {n_features}), got {array.shape}")
+    array = np.ascontiguousarray(array)
+    # One pass of BLAS where all is well; a sum of squares may overflow, so only then look at each value.
+    if not np.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name}: wanted finite numbers, got {array[where]} at {list(where)}")
+    return array
+
+
+def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
+    """value as distinct whole numbers from 0 to m - 1; a single one counts as a list of one."""
+    array = np.atleast_1d(np.asarray(value)) if not isinstance(value, str) else np.empty(0)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: wanted {meaning}, got {describe(value)}")
+    order = array.astype(np.int64)
+    if order.min() < 0 or order.max() >= m:
+        wrong = order[(order < 0) | (order >= m)][0]
+        raise ValueError(f"{name}: wanted {meaning}, each from 0 to {m - 1}, got {wrong}")
+    count = np.bincount(order)
+    if count.max() > 1:
+        raise ValueError(f"{name}: wanted {meaning}, none twice, got {count.argmax()} {count.max()} times")
+    return order
+
+
+def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**31) -> None:
+    """ValueError unless value is a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        upper = f" to {most}" if most < 2**31 else ""
+        raise ValueError(f"{name}: wanted a whole number, {least}{upper or ' or more'}, got {value!r}")
+
+
+def wanted_positive(name: str, value: Any) -> None:
+    """ValueError unless value is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+        raise ValueError(f"{name}: wanted a finite number above 0, got {value!r}")
+
+
+def describe(value: Any) -> str:
+    """A short account of a value for an error message."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

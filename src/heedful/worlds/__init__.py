@@ -1,0 +1,1 @@
+"""Simulated people and streams: what only an experiment knows."""

@@ -1,0 +1,105 @@
+"""A pool of items for one person, which runs dry: movie recommendation as [J15] section 6.1.2 simulates it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Floats, Ints, scores
+from heedful.worlds.users import rounded_ratings
+
+Array = npt.NDArray[np.float64]
+
+
+class PoolState(NamedTuple):
+    """The items left, in the first `left` rows: features (m x N), utilities, ratings (m,)."""
+
+    rows: Floats
+    utilities: Array
+    ratings: Array
+    left: int
+
+
+class ItemPool(NamedTuple):
+    """One person and a pool of items; what was shown and what came back leave it, in which the others keep order.
+
+    X (m x N), utilities w*.x and ratings (m,). Regret is against the best item left; where two are shown, that of
+    their mean. Made by `item_pool`.
+    """
+
+    X: Floats
+    utilities: Array
+    ratings: Array
+    user: Any
+
+    def init(self, rng: np.random.Generator) -> PoolState:
+        return PoolState(self.X.copy(), self.utilities.copy(), self.ratings.copy(), self.utilities.size)
+
+    def over(self, state: PoolState, t: int) -> bool:
+        return state.left == 0
+
+    def context(self, state: PoolState, t: int, rng: np.random.Generator) -> Floats:
+        return state.rows[: state.left]
+
+    def respond(self, state: PoolState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
+        u, r = state.utilities[: state.left], state.ratings[: state.left]
+        if shown.size == 1:
+            out = np.empty(1, np.int64)
+            out[0] = self.user.pick(u, r, shown[0], rng)
+            return out
+        ahead = self.user.prefer(u, r, shown[0], shown[1])
+        if ahead > 0.0:
+            return shown[:1].copy()
+        if ahead < 0.0:
+            return shown[1:2].copy()
+        return shown.copy()
+
+    def regret(self, state: PoolState, x: Floats, shown: Ints) -> float:
+        u = state.utilities[: state.left]
+        mean = 0.0
+        for j in shown:
+            mean += u[j] / shown.size
+        return u.max() - mean  # type: ignore[no-any-return]
+
+    def advance(self, state: PoolState, x: Floats, shown: Ints, feedback: Ints) -> PoolState:
+        gone = np.zeros(state.left, np.bool_)
+        for j in shown:
+            gone[j] = True
+        for j in feedback:
+            gone[j] = True
+        left = 0
+        for j in range(state.left):
+            if not gone[j]:
+                if left < j:
+                    state.rows[left] = state.rows[j]
+                    state.utilities[left] = state.utilities[j]
+                    state.ratings[left] = state.ratings[j]
+                left += 1
+        return PoolState(state.rows, state.utilities, state.ratings, left)
+
+
+def item_pool(X: Floats, w_star: Array, user: Any, ratings: npt.ArrayLike | None = None) -> ItemPool:
+    """The pool X (m x N) for a person with utility weights w_star (N,).
+
+    `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.
+    """
+    if not hasattr(user, "pick"):
+        raise ValueError(f"user: wanted one who picks items (strict, better, best), got {user!r}, who ranks documents")
+    utilities = scores(X, np.asarray(w_star, np.float64))
+    known = np.full(utilities.size, np.nan) if ratings is None else np.asarray(ratings, np.float64)
+    filled = np.where(np.isnan(known), rounded_ratings(utilities), known)
+    return ItemPool(np.ascontiguousarray(X), utilities, filled, user)
+
+
+def taste(X: Floats, seed: int) -> tuple[Array, Array]:
+    """A hidden taste for standardised items X (m x N): utility weights (N,), and everybody's rating of every item.
+
+    Weights are normal, of length 1. A table of items has no ratings: the utilities, at mean 3 and standard deviation
+    1 over the table, rounded half up and clipped to 1..5, stand in for them.
+    """
+    w_star: Array = np.random.default_rng([seed, 7]).standard_normal(X.shape[1])
+    w_star *= 1.0 / float(np.linalg.norm(w_star))
+    u = scores(X, w_star)
+    return w_star, rounded_ratings(3.0 + (u - u.mean()) / max(float(u.std()), 1e-12))

@@ -1,0 +1,121 @@
+"""Queries with their documents, in random order: web search as [J15] section 6.1.1 simulates it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import DISCOUNTS, Floats, Ints, scores, top
+from heedful.spaces import Ranking
+from heedful.worlds.users import utility
+
+Array = npt.NDArray[np.float64]
+
+
+class StreamState(NamedTuple):
+    """The queries as they arrive (Q,), the round."""
+
+    order: Ints
+    t: int
+
+
+class QueryStream(NamedTuple):
+    """Ragged query data with someone who answers; rounds beyond the last query begin again with the first.
+
+    X (rows x N) holds the documents of query q in rows offsets[q]:offsets[q+1]; labels, utilities w*.x (rows,);
+    best U(y*) (Q,); positions that count k. Made by `query_stream`.
+    """
+
+    X: Floats
+    labels: Array
+    utilities: Array
+    best: Array
+    offsets: Ints
+    k: int
+    user: Any
+
+    def init(self, rng: np.random.Generator) -> StreamState:
+        return StreamState(rng.permutation(self.offsets.size - 1), 0)
+
+    def over(self, state: StreamState, t: int) -> bool:
+        return False
+
+    def context(self, state: StreamState, t: int, rng: np.random.Generator) -> Floats:
+        q = state.order[t % state.order.size]
+        return self.X[self.offsets[q] : self.offsets[q + 1]]
+
+    def respond(self, state: StreamState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
+        q = state.order[state.t % state.order.size]
+        lo, hi = self.offsets[q], self.offsets[q + 1]
+        feedback: Ints = self.user.rank(self.k, self.utilities[lo:hi], self.labels[lo:hi], self.best[q], shown, rng)
+        return feedback
+
+    def regret(self, state: StreamState, x: Floats, shown: Ints) -> float:
+        q = state.order[state.t % state.order.size]
+        u = utility(self.utilities[self.offsets[q] : self.offsets[q + 1]], shown, self.k)
+        return self.best[q] - u  # type: ignore[no-any-return]
+
+    def advance(self, state: StreamState, x: Floats, shown: Ints, feedback: Ints) -> StreamState:
+        return StreamState(state.order, state.t + 1)
+
+
+def query_stream(
+    X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: Any, *, k: int = 5, shuffle: int = 0
+) -> QueryStream:
+    """The world of these queries for a user with utility weights w_star (N,).
+
+    The documents of every query are shuffled, by the seed `shuffle`: data files come sorted by label, and w_1 = 0
+    ties everything, so in the order of the file round one would cheat.
+    """
+    if k < 2:
+        raise ValueError(f"k: wanted a ranking of at least 2 positions, got {k}; items are for `item_pool`")
+    if not hasattr(user, "rank"):
+        raise ValueError(f"user: wanted one who ranks documents (strict, noisy), got {user!r}, who picks items")
+    rng = np.random.default_rng(shuffle)
+    order = np.concatenate([lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)])
+    X = np.ascontiguousarray(X[order])
+    grades = np.asarray(labels, np.float64)[order]
+    utilities = scores(X, np.asarray(w_star, np.float64))
+    best = np.array(
+        [utility(u, top(u, u.size), k) for u in np.split(utilities, offsets[1:-1])],
+    )
+    return QueryStream(X, grades, utilities, best, np.asarray(offsets, np.int64), k, user)
+
+
+def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
+    """(R, S): bounds of |phi(x, y)| in the Euclidean and in the sup norm, over the rankings of every query.
+
+    By the triangle inequality: the largest rows, or entries of a feature, at the greatest discounts.
+    """
+    R = S = 0.0
+    norms = np.linalg.norm(X.astype(np.float64), axis=1)
+    for lo, hi in pairwise(offsets):
+        discounts = DISCOUNTS[: min(space.k, hi - lo)]
+        R = max(R, float(np.sort(norms[lo:hi])[::-1][: discounts.size] @ discounts))
+        S = max(S, float((discounts @ -np.sort(-np.abs(X[lo:hi]), axis=0)[: discounts.size]).max()))
+    return R, S
+
+
+def synthetic_queries(
+    n_queries: int,
+    n_docs: int,
+    n_features: int,
+    *,
+    noise: float,
+    user: Any,
+    seed: int = 0,
+    k: int = 5,
+    dtype: str = "float64",
+) -> tuple[QueryStream, Array]:
+    """A linear stream and its w* (N,): normal features, |w*| = 1, grades 0..4 = round(2 + 1.2 (u + noise N(0,1)))."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_queries * n_docs, n_features), dtype=np.dtype(dtype).type)
+    w_star = rng.standard_normal(n_features)
+    w_star /= np.linalg.norm(w_star)
+    u = scores(X, w_star)
+    labels = np.clip(np.round(2.0 + 1.2 * (u + noise * rng.standard_normal(u.size))), 0.0, 4.0)
+    offsets = np.arange(0, u.size + 1, n_docs)
+    return query_stream(X, labels, offsets, w_star, user, k=k, shuffle=seed), w_star

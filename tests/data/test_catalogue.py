@@ -1,0 +1,220 @@
+"""Catalogues: which columns count, what is standardised, what is refused."""
+
+import gzip
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.data.catalogue import Catalogue, catalogue_from_columns, load_catalogue
+
+CARS = """name,origin,weight,doors,power
+Ada,USA,1000,4,50
+Bug,Europe,1500,4,NA
+Cub,Japan,2000,4,150
+"""
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def same(a: Catalogue, b: Catalogue) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a, b))
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    got = load_catalogue(write(tmp_path / "cars.csv", CARS))
+    assert got.names.tolist() == ["Ada", "Bug", "Cub"]
+    assert got.features.tolist() == ["weight", "power"]  # doors are the same everywhere
+    third = math.sqrt(1.5)
+    np.testing.assert_allclose(got.X, [[-third, -1], [0, 0], [third, 1]], rtol=1e-15)
+    np.testing.assert_allclose(got.mean, [1500, 100])
+    np.testing.assert_allclose(got.scale, [500 / third, 50])
+    assert got.missing.tolist() == [0, 1]
+    assert got.X.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        CARS.replace(",", ";"),
+        CARS.replace(",", "\t"),
+        "\n" + CARS.replace(",", ";"),
+        CARS.replace("\n", "\r\n"),
+        CARS.replace("\n", "\n\n"),
+        CARS.rstrip("\n"),
+        "\ufeff" + CARS,
+        CARS.replace(",", " , "),
+        CARS.replace("Europe", '"Europe, ""East"""'),
+        CARS.replace("Europe", '"two\nlines"'),
+        CARS.replace("name", '"na;me"'),
+        gzip.compress(CARS.encode()),
+        *[CARS.replace("NA", word) for word in ("", "na", "NaN", "nan", "NULL", "null", '""')],
+    ],
+)
+def test_the_same_table_written_otherwise(tmp_path: Path, written: str | bytes) -> None:
+    plain = load_catalogue(write(tmp_path / "plain.csv", CARS))
+    assert same(load_catalogue(write(tmp_path / "other.csv", written)), plain)
+
+
+def test_columns_of_a_data_frame_give_the_same(tmp_path: Path) -> None:
+    columns = {
+        "name": ["Ada", "Bug", "Cub"],
+        "origin": ["USA", "Europe", "Japan"],
+        "weight": np.array([1000, 1500, 2000], np.int64),
+        "doors": [4, 4.0, "4"],
+        "power": [50.0, None, "150"],
+    }
+    plain = load_catalogue(write(tmp_path / "plain.csv", CARS))
+    assert same(catalogue_from_columns(columns), plain)
+    assert same(catalogue_from_columns({**columns, "power": [50, math.nan, 150]}), plain)
+
+
+def test_names(tmp_path: Path) -> None:
+    def names(text: str) -> list[str]:
+        return load_catalogue(write(tmp_path / "a.csv", text)).names.tolist()
+
+    assert names("a,b\n1,2\n3,4\n") == ["item 1", "item 2"]
+    assert names("year,title\n1999,1984\n2000,Emma\n") == ["1984", "Emma"]  # a text column may hold numbers
+    assert names("year,title\n1999,\n2000,Emma\n") == ["item 1", "Emma"]
+    assert names("year,none,title\n1999,,Ivy\n2000,NA,Emma\n") == ["Ivy", "Emma"]
+    assert names("year,word\n1999,inf\n2000,Emma\n") == ["inf", "Emma"]
+    assert names("x\n1\n2\n") == ["item 1", "item 2"]
+
+
+def test_a_column_without_a_name_goes_by_its_place(tmp_path: Path) -> None:
+    assert load_catalogue(write(tmp_path / "a.csv", "b,\n1,2\n3,5\n")).features.tolist() == ["b", "column 2"]
+
+
+def test_real_measurements(data_folder: Path) -> None:
+    path = data_folder / "jura" / "prediction.dat.csv"
+    if not path.is_file():
+        pytest.skip(f"the Jura metals are not here: put prediction.dat.csv into {path.parent}")
+    got = load_catalogue(path)
+    table = np.genfromtxt(path, delimiter=",", skip_header=1)
+    assert got.X.shape == (259, 11)
+    assert got.features.tolist() == [
+        "Xloc",
+        "Yloc",
+        "Landuse",
+        "Rock",
+        "Cd",
+        "Co",
+        "Cr",
+        "Cu",
+        "Ni",
+        "Pb",
+        "Zn",
+    ]
+    np.testing.assert_allclose(got.X * got.scale + got.mean, table, rtol=1e-12)
+    np.testing.assert_allclose(got.mean, table.mean(axis=0))
+    np.testing.assert_allclose(got.scale, table.std(axis=0))
+
+
+CELLS = st.lists(
+    st.integers(-(10**6), 10**6).map(lambda n: n / 8) | st.none() | st.just(math.nan), min_size=1, max_size=9
+)
+
+
+@settings(deadline=None)
+@given(cells=CELLS)
+def test_standardised_is_what_it_says(cells: list[float | None]) -> None:
+    there = [Fraction(cell) for cell in cells if cell is not None and not math.isnan(cell)]
+    if len(set(there)) < 2:
+        with pytest.raises(ValueError, match="columns: wanted "):
+            catalogue_from_columns({"a": cells})
+        return
+    mean = sum(there) / len(there)
+    scale = math.sqrt(sum((value - mean) ** 2 for value in there) / len(there))
+    got = catalogue_from_columns({"a": cells})
+    assert got.missing.tolist() == [len(cells) - len(there)]
+    assert got.mean[0] == pytest.approx(float(mean), abs=1e-9)
+    assert got.scale[0] == pytest.approx(scale)
+    wanted = [0.0 if c is None or math.isnan(c) else float(Fraction(c) - mean) / scale for c in cells]
+    assert got.X[:, 0].tolist() == pytest.approx(wanted, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(
+    cells=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=6),
+    again=st.floats(1, 9),
+)
+def test_any_finite_numbers_stay_finite(cells: list[float], again: float) -> None:
+    got = catalogue_from_columns({"a": cells, "varies": [0.0] * (len(cells) - 1) + [again]})
+    assert np.isfinite(got.X).all()
+    assert np.isfinite(got.mean).all()
+    assert (got.scale > 0).all()
+    assert np.isfinite(got.scale).all()
+    np.testing.assert_allclose((got.X**2).mean(axis=0), 1)
+
+
+def test_the_largest_and_nearly_equal_numbers() -> None:
+    got = catalogue_from_columns({"huge": [1e308, -1e308], "equal": [0.1, 0.1], "close": [1e9, 1e9 + 1e-6]})
+    assert got.features.tolist() == ["huge", "close"]
+    assert got.X[:, 0].tolist() == [1, -1]
+    assert got.scale[0] == 1e308
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a.csv: header: wanted names of columns, got an empty file"),
+        ("\n \n", "a.csv: header: wanted names of columns, got an empty file"),
+        ("\n1.5,2\n3,4\n", "a.csv:2: header: wanted names of columns, got '1.5'"),
+        ("a,b\n", "a.csv: rows: wanted at least one item below the header, got none"),
+        ("a,b,a\n1,2,3\n", "a.csv:1: header: wanted each name once, got 'a' 2 times"),
+        ("a,b\n1,2\n\n3,4,5\n", "a.csv:4: cells: wanted 2 as in the header, got 3"),
+        ('a,b\n"x\ny",2\n3\n', "a.csv:4: cells: wanted 2 as in the header, got 1"),
+        ("a,b\n1,2\nx,inf\n", "a.csv:3: b: wanted a finite number, got 'inf'"),
+        ("a,b\n1,-Infinity\nx,2\n", "a.csv:2: b: wanted a finite number, got '-Infinity'"),
+        ("a,b\n1,2\n2,1e999\n", "a.csv:3: b: wanted a finite number, got '1e999'"),
+        (
+            'a;b;c\nNA;1;x\n;"1,5";2\n',
+            "a.csv: columns: wanted at least one of finite numbers, got a (nothing in it), b ('1,5'), c ('x')",
+        ),
+        (
+            "a,b\n1_0,x\n2,y\n",
+            "a.csv: columns: wanted at least one of finite numbers, got a ('1_0'), b ('x')",
+        ),
+        ("a,b\n1,2\n", "a.csv: columns: wanted a numeric one that varies, got constant a, b"),
+        ("a,b\n0.1,x\n0.1,y\n,z\n", "a.csv: columns: wanted a numeric one that varies, got constant a"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "a.csv:3: text: wanted CSV, got unexpected end of data"),
+        ('a,b\n1,2\n3,"4"5\n', "a.csv:3: text: wanted CSV, got ',' expected after '\"'"),
+        (b"a,b\n1,2\n3,caf\xe9\n", "a.csv:3: text: wanted UTF-8, got byte 0xe9 at byte 6 of the line"),
+        (gzip.compress(CARS.encode())[:-1], "a.csv: gzip: wanted a whole stream, got Compressed file ended"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError) as error:
+        load_catalogue(write(tmp_path / "a.csv", text))
+    assert str(error.value).startswith(message)
+
+
+def test_a_wide_table_without_numbers_is_told_in_short(tmp_path: Path) -> None:
+    text = ",".join(f"c{j}" for j in range(20)) + "\n" + ",".join("x" * 20) + "\n"
+    with pytest.raises(ValueError, match=r"c7 \('x'\) and 12 more$"):
+        load_catalogue(write(tmp_path / "a.csv", text))
+
+
+def test_columns_that_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"columns: wanted one length, got \{'a': 2, 'b': 1\}"):
+        catalogue_from_columns({"a": [1, 2], "b": [1]})
+    with pytest.raises(ValueError, match="rows: wanted at least one item, got none"):
+        catalogue_from_columns({"a": []})
+    with pytest.raises(ValueError, match="rows: wanted at least one item, got none"):
+        catalogue_from_columns({})
+    with pytest.raises(ValueError, match="row 2: a: wanted a finite number, got inf"):
+        catalogue_from_columns({"a": [1, math.inf]})
+    with pytest.raises(ValueError, match=r"^columns: wanted at least one of finite numbers, got a \('x'\)$"):
+        catalogue_from_columns({"a": ["x"]})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file; nothing is fetched"):
+        load_catalogue(tmp_path / "none.csv")
