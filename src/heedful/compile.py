@@ -102,7 +102,7 @@ def _code(value: Any) -> Iterator[bytes]:
     elif isinstance(value, type):
         for name, member in sorted(vars(value).items(), key=lambda item: item[0]):
             if inspect.isfunction(member) or isinstance(member, staticmethod | classmethod | property):
-                yield name.encode()
+                yield f"{name} {type(member).__name__}".encode()
                 yield from _code(getattr(member, "__func__", getattr(member, "fget", member)))
         yield repr(getattr(value, "_fields", ())).encode()
     elif isinstance(value, int | float | str | bytes | bool | type(None)):
@@ -127,7 +127,8 @@ def fingerprint(modules: list[pytypes.ModuleType]) -> str:
         if file is not None and os.path.exists(file):
             digest.update(Path(file).read_bytes())
         for name, value in sorted(vars(module).items()):
-            if not name.startswith("__") and getattr(value, "__module__", module.__name__) == module.__name__:
+            defined_here = not inspect.isroutine(value) and not isinstance(value, type)
+            if not name.startswith("__") and (defined_here or value.__module__ == module.__name__):
                 digest.update(name.encode() + b"\0")
                 for piece in _code(value):
                     digest.update(piece + b"\0")

@@ -99,7 +99,7 @@ def taste(X: Floats, seed: int) -> tuple[Array, Array]:
     Weights are normal, of length 1. A table of items has no ratings: the utilities, at mean 3 and standard deviation
     1 over the table, rounded half up and clipped to 1..5, stand in for them.
     """
-    w_star: Array = np.random.default_rng([seed, 7]).standard_normal(X.shape[1])
-    w_star *= 1.0 / float(np.linalg.norm(w_star))
+    w_star: Array = np.random.default_rng([seed, 7]).standard_normal((X.shape[1],))
+    w_star /= np.linalg.norm(w_star)
     u = scores(X, w_star)
     return w_star, rounded_ratings(3.0 + (u - u.mean()) / max(float(u.std()), 1e-12))

@@ -1,0 +1,52 @@
+"""The command line: `heedful COMMAND --help`. One file per group of commands; no mathematics, and quick to start."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from heedful import __version__
+from heedful.cli import check, data, demo, learners, simulate, sweep
+from heedful.cli.terminal import Commands
+
+app = typer.Typer(
+    name="heedful",
+    cls=Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Begin with: heedful demo",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"heedful {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from (anywhere on the line).")] = False,
+) -> None:
+    """Online preference learning: show something, take the reaction, do better next time."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("demo", epilog="Example: heedful demo")(demo.demo)
+app.add_typer(simulate.app, name="simulate")
+app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
+app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)
+app.command("learners", epilog="Example: heedful learners second-order")(learners.learners)
+app.command("data", epilog="Example: heedful data downloads/letor4-mq2008")(data.data)
+
+
+def main() -> None:
+    """The entry point `heedful`."""
+    app()

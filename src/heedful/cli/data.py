@@ -1,0 +1,2 @@
+def data() -> None:
+    """todo"""

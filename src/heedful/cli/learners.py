@@ -1,0 +1,2 @@
+def learners() -> None:
+    """todo"""

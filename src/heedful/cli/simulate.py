@@ -1,0 +1,236 @@
+"""`heedful simulate`: learners against a simulated person, on ranking data or on a table of items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from heedful.cli.terminal import BadInput, console, cores, note, notes, number, print_json, reading_input, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.experiment import Curve, Run, Setting
+
+app = typer.Typer(no_args_is_help=True, help="Run learners against a simulated person on your data.")
+
+Learners = Annotated[
+    list[str],
+    typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."),
+]
+Rounds = Annotated[int | None, typer.Option(min=1, help="How many rounds each run has.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")]
+FirstSeed = Annotated[int, typer.Option(min=0, help="The first of the seeds.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")]
+Float32 = Annotated[bool, typer.Option("--float32", help="Features in single precision.")]
+Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw average regret against rounds into this file.")]
+Out = Annotated[Path | None, typer.Option(help="Write the regret of every round: .csv or .npz.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+class Wanted(NamedTuple):
+    """What was asked for, whatever the data."""
+
+    learners: list[str]
+    user: str
+    rounds: int | None
+    jobs: int | None
+    interpreted: bool
+    plot: Path | None
+    out: Path | None
+    json: bool
+
+
+@app.command(
+    epilog="Example: heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
+    "--learner perceptron --learner second-order --seeds 5"
+)
+def letor(
+    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="LETOR / SVMlight files, plain or gzip.")],
+    user: Annotated[str, typer.Option(help="strict:alpha=A or noisy:depth=D.")] = "strict:alpha=0.5",
+    learner: Learners = ["perceptron"],  # noqa: B006
+    rounds: Annotated[int | None, typer.Option(min=1, show_default="one pass over the queries")] = None,
+    seeds: Seeds = 1,
+    first_seed: FirstSeed = 0,
+    k: Annotated[int, typer.Option(min=2, help="Positions of a ranking that count.")] = 5,
+    jobs: Jobs = None,
+    float32: Float32 = False,
+    interpreted: Interpreted = False,
+    plot: Plot = None,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Rank the documents of queries for somebody whose corrections follow from the labels.
+
+    The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the person
+    answers the ranking with a better one. Several passes are made where there are more rounds than queries.
+    """
+    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    with reading_input():
+        _check_files(wanted)
+        from heedful.experiment import letor_setting
+        from heedful.naming import make_user
+
+        chosen = range(first_seed, first_seed + seeds)
+        setting = letor_setting(files, make_user(user), k=k, seeds=chosen, dtype="float32" if float32 else "float64")
+    _simulate(wanted, setting, f"{setting.rounds:,} queries")
+
+
+@app.command(
+    epilog="Example: heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100"
+)
+def catalogue(
+    items: Annotated[str, typer.Argument(metavar="ITEMS.csv", help="A table of items with numeric columns.")],
+    user: Annotated[str, typer.Option(help="strict:alpha=A, better, better:exact=true or best.")] = "better",
+    learner: Learners = ["perceptron"],  # noqa: B006
+    rounds: Rounds = 100,
+    people: Annotated[int, typer.Option(min=1, help="People with a hidden taste each.")] = 20,
+    seeds: Seeds = 1,
+    first_seed: FirstSeed = 0,
+    jobs: Jobs = None,
+    float32: Float32 = False,
+    interpreted: Interpreted = False,
+    plot: Plot = None,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Propose items to people with hidden tastes, who answer each with one they like better.
+
+    What was shown and what came back leave the pool. Every person has a learner of their own.
+    """
+    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    with reading_input():
+        _check_files(wanted)
+        from heedful.data.catalogue import load_catalogue
+        from heedful.experiment import catalogue_setting
+        from heedful.naming import make_user
+
+        table, chosen = load_catalogue(items), range(first_seed, first_seed + seeds)
+        setting = catalogue_setting(
+            table, make_user(user), people=people, seeds=chosen, dtype="float32" if float32 else "float64"
+        )
+    _simulate(wanted, setting, f"{len(table.names):,} items, {people:,} people")
+
+
+def _check_files(wanted: Wanted) -> None:
+    """Refuse what could not be written before anything is run."""
+    if wanted.out and wanted.out.suffix not in (".csv", ".npz"):
+        raise ValueError(f"--out: wanted a name that ends in .csv or .npz, got {wanted.out.name!r}")
+    for name, path in [("--out", wanted.out), ("--plot", wanted.plot)]:
+        if path and not path.parent.is_dir():
+            raise ValueError(f"{name}: wanted a file in a folder that exists, got {str(path)!r}")
+    for spec in wanted.learners:
+        if wanted.learners.count(spec) > 1:
+            raise ValueError(f"--learner: wanted each once, got {spec} {wanted.learners.count(spec)} times")
+    if wanted.plot:
+        wanted_extra("matplotlib", "plot", "--plot")
+
+
+def coactive_learner(setting: Setting, spec: str) -> Any:
+    """The learner of that name; ValueError also where it is one for another interaction."""
+    from heedful.naming import about, learner_class
+
+    kind = about(learner_class(spec)).interaction
+    if kind not in ("", "coactive"):
+        raise ValueError(f"learner: wanted one that takes corrections (coactive), got {spec}, which is {kind}")
+    return setting.learner(spec)
+
+
+def _simulate(wanted: Wanted, setting: Setting, data: str) -> None:
+    from heedful.experiment import curve
+
+    with reading_input():
+        learners = {spec: coactive_learner(setting, spec) for spec in wanted.learners}
+    runs = _watch(wanted, setting, learners)
+    curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
+    for spec, one in curves.items():
+        if one.mean.size < one.longest:
+            note(f"{spec}: a pool ran dry: averaged over the {one.mean.size} rounds that everybody played")
+    if wanted.out:
+        from heedful.cli.output import write_runs
+
+        write_runs(wanted.out, runs)
+    if wanted.plot:
+        from heedful.cli.output import plot
+
+        plot(wanted.plot, curves, learners, setting, f"{wanted.user}, {data}")
+    if wanted.json:
+        print_json([_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()])
+    else:
+        _table(wanted, setting, learners, curves, data)
+
+
+def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[Run]:
+    """Run everything behind a progress bar; the runs by learner, seed and person."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from heedful.experiment import Advance, Compiling, Interpreting, Run, simulate
+
+    rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
+    screen, runs = notes(), []
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
+        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=wanted.interpreted):
+            match event:
+                case Compiling(name):
+                    progress.update(bar, description=f"compiling {name} (first time only)")
+                case Interpreting(name, why):
+                    screen.print(f"heedful: {name} runs interpreted: {why}", markup=False, soft_wrap=True)
+                case Advance(more):
+                    progress.update(bar, advance=more, description="rounds")
+                case Run():
+                    runs.append(event)
+    order = {spec: i for i, spec in enumerate(learners)}
+    return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
+
+
+def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
+    from heedful.experiment import bound, checkpoints
+
+    marks = checkpoints(curve.mean.size)
+    bounds = [number(value) for value in bound(learner, setting, marks)]
+    alone = curve.over == "nothing"
+    return {
+        "learner": spec,
+        "user": wanted.user,
+        "rounds": curve.mean.size,
+        "seeds": len({scene.seed for scene in setting.scenes}),
+        "checkpoints": marks.tolist(),
+        "regret": curve.mean[marks - 1].tolist(),
+        "stderr": [None if alone else float(value) for value in curve.stderr[marks - 1]],
+        "bound": None if None in bounds else bounds,
+        "rounds_per_second": curve.rounds_per_second,
+    }
+
+
+def _table(wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], data: str) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from heedful.experiment import bound, checkpoints
+
+    screen = console()
+    T = max(one.mean.size for one in curves.values())
+    bounds = {spec: float(bound(learners[spec], setting, one.mean.size)) for spec, one in curves.items()}
+    with_bound = any(number(value) is not None for value in bounds.values())
+    width = max(map(len, learners)) + 12 + 10 * with_bound
+    marks = checkpoints(T).tolist()
+    if width + 9 * len(marks) > screen.width:
+        marks = [t for t in marks if str(t)[0] == "1" or t == T]
+    ends = sorted({one.mean.size for one in curves.values()} | set(marks))
+
+    seeds, people = len({scene.seed for scene in setting.scenes}), len({scene.person for scene in setting.scenes})
+    title = f"Average regret after t rounds: {wanted.user}, {data}, {seeds} seed{'s' * (seeds > 1)}"
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", padding=(0, 1))
+    table.add_column("learner")
+    for t in ends:
+        table.add_column(f"t = {t:,}" if t == ends[0] else f"{t:,}", justify="right")
+    if with_bound:
+        table.add_column(f"bound at {T:,}", justify="right")
+    table.add_column("rounds/s", justify="right")
+    for spec, one in curves.items():
+        cells = [f"{one.mean[t - 1]:.4f}" if t <= one.mean.size else "" for t in ends]
+        table.add_row(spec, *cells)
+    screen.print(table)

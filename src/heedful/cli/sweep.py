@@ -1,0 +1,2 @@
+def sweep() -> None:
+    """todo"""

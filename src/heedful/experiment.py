@@ -1,0 +1,283 @@
+"""Experiments: learners in the same worlds on the same seeds; their regret, averaged, with its standard error.
+
+`letor_setting` and `catalogue_setting` make what learners are compared in, `simulate` runs them there, many at a
+time, and `curve` averages what one of them did. Everything is reproducible from the seeds.
+
+>>> setting = letor_setting(files, StrictAlpha(0.5), seeds=range(5))
+>>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
+>>> curve(runs).mean  # REG_t, t = 1, 2, ...
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from os import PathLike
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.catalogue import Catalogue
+from heedful.data.letor import least_squares, load_letor
+from heedful.fold import generators, must_interpret, trace, traced
+from heedful.naming import make_learner
+from heedful.spaces import Ranking, wanted_count
+from heedful.worlds.items import item_pool, taste
+from heedful.worlds.queries import feature_bounds, query_stream
+from heedful.worlds.users import StrictAlpha
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+RADIUS = 100.0
+"""Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.2.2."""
+
+
+class Scene(NamedTuple):
+    """One world that every learner meets: the experiment's seed, the person, the seed of its folds, w* (N,)."""
+
+    seed: int
+    person: int
+    draw: int
+    world: Any
+    w_star: Array
+
+
+class Setting(NamedTuple):
+    """What learners are compared in.
+
+    R and S bound |phi| in the Euclidean and the sup norm; alpha is that of a strict user, NaN for any other;
+    `rounds` is how many there are where nobody says: one pass over the queries, or 100 items.
+    """
+
+    n_features: int
+    space: Ranking
+    R: float
+    S: float
+    alpha: float
+    rounds: int
+    scenes: tuple[Scene, ...]  # by seed, then by person
+
+    def learner(self, spec: str) -> Any:
+        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs. ValueError as there."""
+        learner = make_learner(spec, n_features=self.n_features, space=self.space, bound=self.S, radius=RADIUS)
+        learner.init(np.random.default_rng(0))
+        return learner
+
+
+class Compiling(NamedTuple):
+    """The loop of a learner is being compiled, or fetched from the disk."""
+
+    learner: str
+
+
+class Interpreting(NamedTuple):
+    """A learner does not compile, for a reason in one line: it runs interpreted."""
+
+    learner: str
+    reason: str
+
+
+class Advance(NamedTuple):
+    """So many rounds more are done, or left out where a pool ran dry."""
+
+    rounds: int
+
+
+class Run(NamedTuple):
+    """One fold: the regret of every round (T,), and how long the loop took."""
+
+    learner: str
+    seed: int
+    person: int
+    regrets: Array
+    seconds: float
+
+
+class Curve(NamedTuple):
+    """What one learner did: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
+
+    T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds; over
+    people where there is one seed; NaN where there is one run.
+    """
+
+    mean: Array
+    stderr: Array
+    over: str  # what the standard error is over: seeds, people or nothing
+    longest: int
+    rounds_per_second: float
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+def letor_setting(
+    files: Iterable[str | PathLike[str]], user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """Queries from LETOR files with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+
+    Every query is kept, also one without a relevant document. ValueError for what the loader, the user or k refuse.
+    """
+    space = Ranking(k)
+    space.check()
+    data = load_letor(*files)
+    w_star = least_squares(data.X, data.labels)
+    X = data.X.astype(dtype, copy=False)
+    world = query_stream(X, data.labels, data.offsets, w_star, user, k=k)
+    R, S = feature_bounds(data.X, data.offsets, space)
+    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in _seeds(seeds))
+    return Setting(X.shape[1], space, R, S, _alpha(user), data.offsets.size - 1, scenes)
+
+
+def catalogue_setting(
+    catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """A table of items, and for every seed `people` people with hidden tastes, each with a pool of their own.
+
+    A person's taste and the seed of her folds come from (seed, person): the same for every learner.
+    """
+    wanted_count("people", people)
+    X = catalogue.X.astype(dtype, copy=False)
+    scenes = []
+    for seed in _seeds(seeds):
+        for person in range(people):
+            draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
+            w_star, ratings = taste(catalogue.X, draw)
+            scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
+    R = float(np.linalg.norm(catalogue.X, axis=1).max())
+    S = float(np.abs(catalogue.X).max())
+    return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), 100, tuple(scenes))
+
+
+def _alpha(user: Any) -> float:
+    return user.alpha if isinstance(user, StrictAlpha) else math.nan
+
+
+def _seeds(seeds: Sequence[int]) -> Sequence[int]:
+    if len(seeds) == 0:
+        raise ValueError("seeds: wanted at least one, got none")
+    for seed in seeds:
+        generators(seed)
+    return seeds
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+def simulate(
+    learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
+) -> Iterator[Compiling | Interpreting | Advance | Run]:
+    """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run.
+
+    Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
+    """
+    plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
+    for name, learner in learners.items():
+        if name not in plain:
+            yield Compiling(name)
+            try:
+                trace(learner, setting.scenes[0].world, 0, 0)
+            except Exception as error:  # numba's own kinds and, for types it does not know, Python's
+                plain.add(name)
+                yield Interpreting(name, reason(error))
+
+    events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def fold(name: str, scene: Scene) -> Run:
+        chunk = 200 if name in plain else max(1000, rounds // 20)
+        regrets, started, seconds = np.empty(0), time.perf_counter(), 0.0
+        for so_far in traced(
+            learners[name], scene.world, rounds, scene.draw, interpreted=name in plain, chunk=chunk
+        ):
+            seconds = time.perf_counter() - started
+            events.put(Advance(so_far.size - regrets.size))
+            regrets = so_far
+            if stop.is_set():
+                break
+        events.put(Advance(rounds - regrets.size))
+        return Run(name, scene.seed, scene.person, regrets, seconds)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(fold, name, scene) for scene in setting.scenes for name in learners]
+        try:
+            for future in waiting:
+                future.add_done_callback(events.put)
+            left = len(waiting)
+            while left:
+                event = events.get()
+                if isinstance(event, Future):
+                    left -= 1
+                    yield event.result()
+                elif event.rounds:
+                    yield event
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def reason(error: BaseException) -> str:
+    """The line of an error that says why: of numba's, which nest and begin at the outermost call, the innermost."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
+    lines = lines[starts[-1] + 1 :] if starts else lines
+    told = [line for line in lines if not line.startswith("- Resolution failure")]
+    if not told:
+        return type(error).__name__
+    why = f"no {told[1].removeprefix('>>> ')}" if told[0].endswith("found for signature:") and told[1:] else told[0]
+    place = next(filter(None, (re.fullmatch(r'File "(.+)", line (\d+):', line) for line in told)), None)
+    return f"{why} ({PurePath(place[1]).name}, line {place[2]})" if place else why
+
+
+# ---------------------------------------------------------------------------- averages
+
+
+def average_regret(regrets: Array) -> Array:
+    """REG_t = the mean of the first t regrets, along the last axis: (..., T) -> (..., T)."""
+    average: Array = np.cumsum(regrets, axis=-1) / np.arange(1, regrets.shape[-1] + 1)
+    return average
+
+
+def curve(runs: Sequence[Run]) -> Curve:
+    """The average of one learner's runs: over people first, then over seeds, as long as the shortest of them."""
+    T = min(run.regrets.size for run in runs)
+    seeds = sorted({run.seed for run in runs})
+    by_seed = [[run for run in runs if run.seed == seed] for seed in seeds]
+    regrets = np.array([np.mean([run.regrets[:T] for run in same], axis=0) for same in by_seed])  # seeds x T
+    samples, over = (regrets, "seeds") if len(seeds) > 1 else (np.array([run.regrets[:T] for run in runs]), "people")
+    n = len(samples)
+    spread = np.std(average_regret(samples), axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(T, np.nan)
+    played = sum(run.regrets.size for run in runs)
+    return Curve(
+        mean=average_regret(regrets).mean(axis=0),
+        stderr=spread,
+        over=over if n > 1 else "nothing",
+        longest=max(run.regrets.size for run in runs),
+        rounds_per_second=played / max(sum(run.seconds for run in runs), 1e-9),
+    )
+
+
+def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
+    """The learner's regret bound after t rounds (...,), the mean over the scenes; NaN where it has none there.
+
+    The papers' bounds are for strict users.
+    """
+    t = np.asarray(t, np.float64)
+    if math.isnan(setting.alpha) or not hasattr(learner, "regret_bound"):
+        return np.full(t.shape, np.nan)
+    bounds = [learner.regret_bound(t, setting.alpha, s.w_star, setting.R, setting.S) for s in setting.scenes]
+    mean: Array = np.mean(bounds, axis=0)
+    return mean
+
+
+def checkpoints(rounds: int) -> Ints:
+    """1, 3, 10, 30, 100, 300, ... and `rounds`."""
+    marks = [mantissa * 10**power for power in range(len(str(rounds))) for mantissa in (1, 3)]
+    return np.array([mark for mark in marks if mark < rounds] + [rounds])

@@ -1,0 +1,299 @@
+"""The papers' pseudo-code, line by line: what every learner and every simulated person is held against.
+
+[J15] is Shivaswamy & Joachims, Coactive Learning, 2015; [C12] their paper of 2012. Nothing of ours is imported, and
+nothing is fast: loops, lists, matrix inverses, all permutations. Where the print is wrong, the line says so.
+"""
+
+import math
+from itertools import permutations
+
+import numpy as np
+
+# ---------------------------------------------------------------------------- spaces of objects
+
+
+class Rankings:
+    """[J15] Eq. 21: w.phi(q, y) = sum over i = 1..k of w.x_{y_i} / log2(i + 1). Length one is an item."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def phi(self, x, y):
+        total = np.zeros(x.shape[1])
+        for i in range(1, min(self.k, len(y)) + 1):
+            total = total + np.asarray(x[y[i - 1]], float) / math.log2(i + 1)
+        return total
+
+    def argmax(self, w, x):
+        """Section 6.1.1: sort the documents by w.x_i; ties to the lowest index, for Python's sort is stable."""
+        scores = [sum(float(a) * float(b) for a, b in zip(w, row)) for row in x]
+        order = sorted(range(len(x)), key=lambda j: -scores[j])
+        return order if self.k > 1 else order[:1]
+
+    def objects(self, x):
+        return [list(y) for y in permutations(range(len(x)), min(self.k, len(x)))]
+
+    def pairs(self, y, ybar):
+        """Ours: (a, b) for every "a before b" that correcting y to ybar implies.
+
+        The chosen, the first k of ybar, beat whatever y showed down to the deepest of them (or its first k) and was
+        passed over; of two chosen, the one that moved ahead of the other beats it. What was not shown came last.
+        """
+        y, chosen = list(y), list(ybar)[: self.k]
+        place = {a: y.index(a) if a in y else math.inf for a in chosen}
+        depth = max([min(self.k, len(y))] + [place[a] + 1 for a in chosen if a in y])
+        passed_over = [b for b in y[:depth] if b not in chosen]
+        pairs = [(a, b) for a in chosen for b in passed_over]
+        for i, a in enumerate(chosen):
+            pairs += [(a, b) for b in chosen[i + 1 :] if place[a] > place[b]]
+        return pairs
+
+    def pair_differences(self, x, y, ybar):
+        return [np.asarray(x[a], float) - np.asarray(x[b], float) for a, b in self.pairs(y, ybar)]
+
+
+class Assignments:
+    """People to slots: phi(x, y) = sum over slots s of x[y_s, s]; the argmax by trying every assignment."""
+
+    def __init__(self, slots):
+        self.slots = slots
+
+    def phi(self, x, y):
+        return sum((np.asarray(x[y[s], s], float) for s in range(self.slots)), np.zeros(x.shape[2]))
+
+    def objects(self, x):
+        return [list(y) for y in permutations(range(len(x)), self.slots)]
+
+    def argmax(self, w, x):
+        return max(self.objects(x), key=lambda y: float(np.dot(w, self.phi(x, y))))
+
+    def pair_differences(self, x, y, ybar):
+        return [self.phi(x, ybar) - self.phi(x, y)]
+
+
+# ---------------------------------------------------------------------------- learners
+
+
+class PreferencePerceptron:
+    """[J15] Algorithm 1."""
+
+    def __init__(self, N, space):
+        self.space = space
+        self.w = np.zeros(N)  # Initialize w_1 <- 0
+
+    def propose(self, x):
+        return self.space.argmax(self.w, x)  # Present y_t <- argmax w_t.phi(x_t, y)
+
+    def D(self, x, y, ybar):
+        return self.space.phi(x, ybar) - self.space.phi(x, y)
+
+    def update(self, x, y, ybar):
+        self.w = self.w + self.D(x, y, ybar)
+
+
+class BatchPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 2; the sum runs from s + 1, not from s as printed."""
+
+    def __init__(self, N, space, k):
+        super().__init__(N, space)
+        self.k, self.t, self.s = k, 0, 0
+        self.rounds = [None]  # rounds[j] is round j = 1, 2, ...
+
+    def update(self, x, y, ybar):
+        self.t += 1
+        self.rounds.append((x.copy(), list(y), list(ybar)))
+        if self.t == self.s + self.k:
+            for j in range(self.s + 1, self.t + 1):
+                self.w = self.w + self.D(*self.rounds[j])
+            self.s = self.t
+
+
+class ExponentiatedPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 4 on the doubled features of Eq. 23, phi_e = (phi, -phi); eta_t = 1 / (2 S sqrt t) if T is 0."""
+
+    def __init__(self, N, space, S, T):
+        super().__init__(N, space)
+        self.S, self.T, self.t = S, T, 0
+        self.w_e = np.full(2 * N, 1.0 / (2 * N))  # w_1^i <- 1 / N, N doubled
+
+    def phi_e(self, x, y):
+        phi = self.space.phi(x, y)
+        return np.concatenate([phi, -phi])
+
+    def update(self, x, y, ybar):
+        self.t += 1
+        eta = 1.0 / (2.0 * self.S * math.sqrt(self.T if self.T > 0 else self.t))
+        self.w_e = self.w_e * np.exp(-eta * (self.phi_e(x, y) - self.phi_e(x, ybar)))
+        self.w_e = self.w_e / self.w_e.sum()  # Z_t is such that the weights add to one
+        self.w = self.w_e[: self.w.size] - self.w_e[self.w.size :]  # w_e.phi_e = w.phi
+
+
+class ConvexPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 5; B is the ball |w| <= radius."""
+
+    def __init__(self, N, space, radius):
+        super().__init__(N, space)
+        self.radius, self.t = radius, 0
+
+    def update(self, x, y, ybar):
+        self.t += 1
+        w_bar = self.w + 1.0 / math.sqrt(self.t) * self.D(x, y, ybar)
+        length = float(np.linalg.norm(w_bar))
+        self.w = w_bar if length <= self.radius else w_bar / length * self.radius
+
+
+class SecondOrderPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 6, with A itself; the projection by the eigenvectors of A and bisection."""
+
+    def __init__(self, N, space, gamma, epsilon, radius):
+        super().__init__(N, space)
+        self.A, self.gamma, self.radius = epsilon * np.eye(N), gamma, radius
+
+    def update(self, x, y, ybar):
+        D = self.D(x, y, ybar)
+        self.A = self.A + self.gamma * np.outer(D, D)
+        w_bar = self.w + np.linalg.inv(self.A) @ D
+        self.w = projected(self.A, w_bar, self.radius)
+
+
+def projected(A, w_bar, radius):
+    """argmin over |w| <= radius of (w_bar - w)^T A (w_bar - w): the w with (A + mu I) w = A w_bar and |w| = radius."""
+    if np.linalg.norm(w_bar) <= radius:
+        return w_bar
+    a, Q = np.linalg.eigh(A)
+    along = Q.T @ w_bar
+    low, high = 0.0, float(a.max() * np.linalg.norm(w_bar) / radius)  # at high, every part is shrunk enough
+    for _ in range(200):
+        mu = (low + high) / 2.0
+        if np.linalg.norm(a / (a + mu) * along) > radius:
+            low = mu
+        else:
+            high = mu
+    return Q @ (a / (a + high) * along)
+
+
+class PairwiseLogistic(PreferencePerceptron):
+    """Ours: AdaGrad up the gradient of sum log sigma(w.d) over the differences d of the implied pairs."""
+
+    def __init__(self, N, space, rate):
+        super().__init__(N, space)
+        self.rate, self.squares = rate, np.zeros(N)
+
+    def update(self, x, y, ybar):
+        g = np.zeros(self.w.size)
+        for d in self.space.pair_differences(x, y, ybar):
+            g = g + d / (1.0 + math.exp(float(self.w @ d)))
+        self.squares = self.squares + g**2
+        moved = self.squares > 0
+        self.w[moved] = self.w[moved] + self.rate * g[moved] / np.sqrt(self.squares[moved])
+
+
+def team_draft(A, B, coin):
+    """Team-draft interleaving (Radlinski, Kurup & Joachims, 2008): whoever has fewer drafts, a coin where level."""
+    drafted, teams = [], []
+    while any(j not in drafted for j in A) or any(j not in drafted for j in B):
+        level = teams.count(0) == teams.count(1)
+        turn = int(coin()) if level else int(teams.count(1) < teams.count(0))
+        left = [j for j in (A, B)[turn] if j not in drafted]
+        if not left:  # nobody left to draft: the other team does
+            turn = 1 - turn
+            left = [j for j in (A, B)[turn] if j not in drafted]
+        drafted.append(left[0])
+        teams.append(turn)
+    return drafted, teams
+
+
+class DuelingBandit:
+    """Dueling bandit gradient descent as in [J15] 6.2.6: a step of length delta along u where w + gamma u wins."""
+
+    def __init__(self, N, space, gamma, delta):
+        self.space, self.gamma, self.delta = space, gamma, delta
+        self.w = np.zeros(N)
+
+    def propose(self, x, rng):
+        u = rng.standard_normal(self.w.size)
+        u = u / np.linalg.norm(u)
+        first, second = self.space.argmax(self.w, x), self.space.argmax(self.w + self.gamma * u, x)
+        shown, teams = team_draft(first, second, lambda: rng.random() < 0.5)
+        return shown, teams, u
+
+    def update(self, shown, teams, u, ybar):
+        """Clicks are the first k of ybar. Of two items the one that came back wins; both, or one alone, is a tie."""
+        clicks = [j for j in list(ybar)[: max(self.space.k, 2)] if j in shown]
+        of = [teams[shown.index(j)] for j in clicks]
+        alone = self.space.k == 1 and len(shown) == 1
+        if of.count(1) > of.count(0) and not alone:
+            self.w = self.w + self.delta * u
+
+
+# ---------------------------------------------------------------------------- people, [J15] section 6.1
+
+
+def utility(u, order, k):
+    return sum(u[j] / math.log2(i + 2) for i, j in enumerate(order[:k]))
+
+
+def on_top(best, shown):
+    return best + [j for j in shown if j not in best]
+
+
+def strict_alpha_ranking(k, u, shown, alpha):
+    """Down the list until the k best so far, put on top, satisfy Eq. 5; y* where rounding refuses all."""
+    y_star = sorted(range(len(u)), key=lambda j: -u[j])
+    r = utility(u, y_star, k) - utility(u, shown, k)
+    for d in range(min(k, len(shown)), len(shown) + 1):
+        y_bar = on_top(sorted(shown[:d], key=lambda j: -u[j])[:k], shown)
+        if utility(u, y_bar, k) - utility(u, shown, k) >= alpha * r:
+            return y_bar
+    return y_star
+
+
+def noisy_ranking(k, labels, shown, depth):
+    """The k of highest label among the first `depth` shown."""
+    return on_top(sorted(shown[:depth], key=lambda j: -labels[j])[:k], shown)
+
+
+def strict_alpha_item(u, y, alpha):
+    """y if it is the best left; else the item of lowest utility that satisfies Eq. 5."""
+    enough = [j for j in range(len(u)) if u[j] - u[y] >= alpha * (max(u) - u[y])]
+    return y if u[y] == max(u) else min(enough, key=lambda j: u[j])
+
+
+def better_items(ratings, y, exact=False):
+    """All that may come back: of the smallest rating strictly above y's; [C12]: exactly one above; or y itself."""
+    above = ratings[y] + 1 if exact else min([r for r in ratings if r > ratings[y]], default=None)
+    return [j for j, r in enumerate(ratings) if r == above] or [y]
+
+
+def best_items(ratings, y):
+    """All that may come back: y if none is rated higher, else the highest rated."""
+    return [y] if ratings[y] == max(ratings) else [j for j, r in enumerate(ratings) if r == max(ratings)]
+
+
+def strict_alpha_assignment(u, y_star, y, alpha):
+    """Slot after slot as in y*, the person who held another slot swapping, until Eq. 5 holds. u: people x slots."""
+
+    def U(z):
+        return sum(u[person][s] for s, person in enumerate(z))
+
+    y_bar = list(y)
+    for s, person in enumerate(y_star):
+        if U(y_bar) - U(y) >= alpha * (U(y_star) - U(y)):
+            break
+        if person in y_bar:
+            y_bar[y_bar.index(person)] = y_bar[s]
+        y_bar[s] = person
+    return y_bar
+
+
+class ItemPool:
+    """6.1.2: what was shown and what came back leave the pool; regret against the best item left."""
+
+    def __init__(self, u):
+        self.u, self.left = list(u), list(range(len(u)))
+
+    def regret(self, shown):
+        return max(self.u[j] for j in self.left) - sum(self.u[self.left[i]] for i in shown) / len(shown)
+
+    def leave(self, shown, y_bar):
+        self.left = [j for i, j in enumerate(self.left) if i not in (*shown, *y_bar)]

@@ -1,0 +1,185 @@
+"""Each promise is broken by a learner made to break it, and by nothing else: no check that cannot fail."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from heedful.checks import promises
+from heedful.spaces import Ranking
+from heedful.worlds.queries import synthetic_queries
+from heedful.worlds.users import Noisy
+
+N = 4
+WORLD = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))[0]
+CALLS = [0]  # what a careless learner keeps outside its state
+
+
+class State(NamedTuple):
+    w: Any
+    t: Any
+
+
+class Sound(NamedTuple):
+    """A perceptron in ten lines: what the others spoil."""
+
+    n_features: int
+    space: Any
+
+    def init(self, rng: Any) -> Any:
+        return State(np.zeros(self.n_features), 0)
+
+    def propose(self, state: Any, x: Any, rng: Any) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+        self.space.add_difference(state.w, x, feedback, y, 1.0)
+        return State(state.w, state.t + 1)
+
+    def weights(self, state: Any) -> Any:
+        return state.w
+
+
+def changing_types(self: Any, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+    self.space.add_difference(state.w, x, feedback, y, 1.0)
+    return State(state.w, state.t + 0.5)
+
+
+def remembering_calls(self: Any, state: Any, x: Any, rng: Any) -> Any:
+    CALLS[0] += 1
+    return np.roll(self.space.argmax(state.w, x), CALLS[0])
+
+
+def writing_in_propose(self: Any, state: Any, x: Any, rng: Any) -> Any:
+    state.w[0] += 1.0
+    return self.space.argmax(state.w, x)
+
+
+def writing_the_context(self: Any, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+    self.space.add_difference(state.w, x, feedback, y, 1.0)
+    x[0, 0] = 0.0
+    return State(state.w, state.t + 1)
+
+
+def keeping_the_context(self: Any, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+    return State(x[0], state.t + 1)
+
+
+def drawing_in_update(self: Any, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+    return State(state.w + np.random.standard_normal(self.n_features), state.t + 1)  # noqa: NPY002
+
+
+def refusing_nothing(self: Any, x: Any, n_features: Any) -> Any:
+    return np.atleast_2d(np.asarray(x, dtype=float))
+
+
+def worst_first_at_even(self: Any, state: Any, x: Any, rng: Any) -> Any:
+    order = self.space.argmax(state.w, x)
+    order[[0, 1]] = order[[1, 0]] if order[0] < order[1] else order[[0, 1]]  # depends on how candidates are numbered
+    return order
+
+
+class Credulous(NamedTuple):
+    """A space whose doors stand open."""
+
+    k: int = 5
+    phi = Ranking.phi
+    argmax = Ranking.argmax
+    add_difference = Ranking.add_difference
+    check = Ranking.check
+    check_context = refusing_nothing
+
+    def check_object(self, name: str, x: Any, y: Any) -> Any:
+        return np.asarray(y)
+
+
+def spoiled(**methods: Any) -> Any:
+    """`Sound` with some methods replaced."""
+    body = {
+        name: value
+        for name, value in vars(Sound).items()
+        if callable(value) and name in ("init", "propose", "update", "weights")
+    }
+    return type("Spoiled", (NamedTuple_of_two,), {**body, **methods})(N, Ranking(5))
+
+
+class NamedTuple_of_two(NamedTuple):  # noqa: N801
+    n_features: int
+    space: Any
+
+
+def broken(learner: Any) -> set[str]:
+    return {f.promise.split(",")[0] for f in promises(learner, WORLD) if not f.kept}
+
+
+def test_a_sound_learner_keeps_every_promise() -> None:
+    assert broken(Sound(N, Ranking(5))) == set()
+
+
+INTERPRETED = {"interpreted": property(lambda self: True)}
+
+
+@pytest.mark.parametrize(
+    ("methods", "promise"),
+    [
+        ({"update": changing_types}, "learner and state are named tuples of numbers and arrays"),
+        ({"init": lambda self, rng: [np.zeros(N), 0]}, "learner and state are named tuples of numbers and arrays"),
+        ({"propose": remembering_calls}, "the same seed gives the same rounds"),
+        ({"propose": writing_in_propose}, "propose changes nothing"),
+        ({"propose": writing_in_propose}, "proposals that nobody answers leave no trace"),
+        ({"update": writing_the_context}, "update changes only the state"),
+        ({"update": keeping_the_context}, "update changes only the state"),
+        ({"update": drawing_in_update}, "replaying the log gives the state"),
+        ({"update": drawing_in_update}, "a state survives a file"),
+        ({"propose": worst_first_at_even}, "permuting the candidates permutes the proposal"),
+    ],
+)
+def test_each_promise_is_broken_by_whom_breaks_it(methods: dict[str, Any], promise: str) -> None:
+    assert promise in broken(spoiled(**methods, **INTERPRETED))
+
+
+def test_open_doors_are_found() -> None:
+    learner = spoiled(**INTERPRETED)._replace(space=Credulous(5))
+    assert broken(learner) == {"bad input is refused by name"}
+
+
+def test_other_arrivals_are_found() -> None:
+    """A learner that changes the candidates it is asked about is seen by the arrivals check."""
+
+    def shrinking(self: Any, state: Any, x: Any, rng: Any) -> Any:
+        x[:] = 0.0
+        return np.arange(len(x))
+
+    learner = spoiled(propose=shrinking, **INTERPRETED)
+    assert "whatever the learner draws" in broken(learner)
+
+
+def test_compiled_unlike_interpreted_is_found(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that only one executor can see through: a global that numba froze when it compiled."""
+    file = tmp_path / "frozen_rule.py"
+    file.write_text(
+        "from typing import Any, NamedTuple\n"
+        "import numpy as np\n"
+        "BOX = (1.0,)\n"
+        "class S(NamedTuple):\n    w: Any\n"
+        "class Frozen(NamedTuple):\n"
+        "    n_features: int\n    space: Any\n"
+        "    def init(self, rng): return S(np.zeros(self.n_features))\n"
+        "    def propose(self, state, x, rng): return self.space.argmax(state.w, x)\n"
+        "    def update(self, state, x, y, feedback):\n"
+        "        self.space.add_difference(state.w, x, feedback, y, BOX[0])\n"
+        "        return state\n"
+        "    def weights(self, state): return state.w\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import frozen_rule  # type: ignore[import-not-found]
+
+    from heedful.fold import trace
+
+    learner = frozen_rule.Frozen(N, Ranking(5))
+    assert broken(learner) == set()
+    trace(learner, WORLD, 3, 0)
+    frozen_rule.BOX = (-1.0,)
+    assert broken(learner) == {"compiled equals interpreted"}

@@ -1,0 +1,178 @@
+"""Compiled loops: kept on disk, compiled once, never stale; in other processes too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import compile as compiling
+from heedful.checks import same
+from heedful.fold import trace
+from heedful.learners.coactive import PreferencePerceptron
+from heedful.spaces import Ranking
+from heedful.worlds.queries import synthetic_queries
+from heedful.worlds.users import Noisy
+
+RULE = """
+    from typing import Any, NamedTuple
+    import numpy as np
+    from helper import step_length
+    from heedful.kernel import kernel
+
+    class State(NamedTuple):
+        w: Any
+
+    class Mine(NamedTuple):
+        n_features: int
+        space: Any
+        def init(self, rng): return State(np.zeros(self.n_features))
+        def propose(self, state, x, rng): return self.space.argmax(state.w, x)
+        def update(self, state, x, y, feedback):
+            self.space.add_difference(state.w, x, feedback, y, step_length(1.0))
+            return state
+        def weights(self, state): return state.w
+"""
+HELPER = """
+    from heedful.kernel import kernel
+
+    @kernel
+    def step_length(t):
+        return SIGN * t
+"""
+MAIN = """
+    import json, sys
+    sys.path.insert(0, sys.argv[1])
+    from rule import Mine
+    from heedful.fold import trace
+    from heedful.spaces import Ranking
+    from heedful.worlds.queries import synthetic_queries
+    from heedful.worlds.users import Noisy
+    import heedful.compile as compiling
+
+    if len(sys.argv) > 2:  # the source changes after it was imported
+        from pathlib import Path
+        helper = Path(sys.argv[1], "helper.py")
+        helper.write_text(helper.read_text().replace("+1.0", "-1.0"))
+    world = synthetic_queries(30, 6, 4, noise=0.0, user=Noisy(6))[0]
+    learner = Mine(4, Ranking(3))
+    regrets = trace(learner, world, 60, 0)
+    plain = trace(learner, world, 60, 0, interpreted=True)
+    [loop] = compiling._loops.values()
+    print(json.dumps({
+        "mean": regrets.mean(), "as interpreted": bool((regrets == plain).all()),
+        "compiled": sum(loop.stats.cache_misses.values()), "loaded": sum(loop.stats.cache_hits.values()),
+    }))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rule.py").write_text(textwrap.dedent(RULE))
+    (tmp_path / "helper.py").write_text(textwrap.dedent(HELPER).replace("SIGN", "+1.0"))
+    (tmp_path / "main.py").write_text(textwrap.dedent(MAIN))
+    return tmp_path
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "HEEDFUL_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, str(folder / "main.py"), str(folder), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> Any:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+def test_the_second_process_compiles_nothing_and_an_edited_source_never_runs_stale(folder: Path) -> None:
+    first = finish(start(folder))
+    assert (first["compiled"], first["loaded"], first["as interpreted"]) == (1, 0, True)
+
+    second = finish(start(folder))
+    assert second == {**first, "compiled": 0, "loaded": 1}
+
+    # The helper is another file than the learner's: numba's own cache would not notice. One run edits it after
+    # it was imported; what that run keeps belongs to the old code, and the next process must not take it.
+    torn = finish(start(folder, "edit"))
+    assert (torn["mean"], torn["as interpreted"]) == (first["mean"], True)
+    assert "-1.0" in (folder / "helper.py").read_text()
+
+    edited = finish(start(folder))
+    assert (edited["compiled"], edited["as interpreted"]) == (1, True)
+    assert edited["mean"] > 2 * first["mean"]  # it now learns the contrary
+
+    (folder / "helper.py").write_text((folder / "helper.py").read_text().replace("-1.0", "+1.0"))
+    assert finish(start(folder)) == second  # the first code again, still there
+
+
+def test_two_processes_at_once(folder: Path) -> None:
+    """Both may compile; neither may load what the other has half written."""
+    together = [start(folder) for _ in range(2)]
+    results = [finish(p) for p in together]
+    assert results[0]["mean"] == results[1]["mean"]
+    assert all(r["as interpreted"] for r in results)
+    assert finish(start(folder))["compiled"] == 0
+
+
+def test_a_cache_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_to_all = tmp_path / "cache"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    monkeypatch.setenv("HEEDFUL_CACHE_DIR", str(open_to_all))
+    with pytest.raises(PermissionError, match="writable by you alone"):
+        compiling.cache_directory()
+
+
+def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEEDFUL_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(compiling, "_loops", {})
+    world = synthetic_queries(10, 4, 3, noise=0.0, user=Noisy(4))[0]
+    learner = PreferencePerceptron(3, Ranking(2))
+    with pytest.warns(UserWarning, match="Set HEEDFUL_CACHE_DIR"):
+        compiled = trace(learner, world, 5, 0)
+    assert same(compiled, trace(learner, world, 5, 0, interpreted=True))
+
+
+def test_compiled_wants_a_marked_function() -> None:
+    with pytest.raises(ValueError, match="wanted a function marked with @kernel"):
+        compiling.compiled(np.sum)
+
+
+def test_the_fingerprint_sees_constants_defaults_and_methods() -> None:
+    """What decides a rule besides its code: the numbers it names, its defaults, the methods of its classes."""
+    import types
+
+    def module(source: str) -> types.ModuleType:
+        made = types.ModuleType("made")
+        exec(source, vars(made))
+        for value in vars(made).values():
+            if isinstance(value, type | types.FunctionType):
+                value.__module__ = "made"
+        return made
+
+    sources = [
+        "RATE = 1.0",
+        "RATE = 2.0",
+        "def f(a, b=1): return a",
+        "def f(a, b=2): return a",
+        "def f(a, b=1): return -a",
+        "class C:\n  def f(self): return 1",
+        "class C:\n  def f(self): return 2",
+        "class C:\n  f = property(lambda self: 1)",
+        "class C:\n  f = property(lambda self: 2)",
+        "import numpy as np\nTABLE = np.arange(3)",
+        "import numpy as np\nTABLE = np.arange(4)",
+    ]
+    prints = [compiling.fingerprint([module(s)]) for s in sources]
+    assert len(set(prints)) == len(sources)
+    assert prints == [compiling.fingerprint([module(s)]) for s in sources]

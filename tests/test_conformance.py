@@ -1,0 +1,100 @@
+"""Every learner of the folder keeps every promise, in a world of each space that it can work in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.checks import promises, same
+from heedful.fold import copied, play
+from heedful.naming import find_learners
+from heedful.spaces import Assignment, Ranking
+from heedful.worlds.assignments import synthetic_assignments
+from heedful.worlds.items import item_pool, taste
+from heedful.worlds.queries import query_stream, synthetic_queries
+from heedful.worlds.users import Better, Noisy, StrictAlpha
+
+N = 6
+# What a learner needs beyond n_features and space.
+REQUIRED = {"bound": 6.0, "radius": 0.7}
+# Hyperparameters that take another way through the code.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "PreferencePerceptron": [{"batch": 3}],
+    "ExponentiatedPerceptron": [{"horizon": 40}],
+    "SecondOrderPerceptron": [{"radius": 0.5}],
+}
+
+
+def ties() -> Any:
+    """Queries of small integers with repeated rows: scores tie, by identity and by arithmetic."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(-1, 2, (300, N)).astype(np.float64)
+    X[1::3] = X[::3]
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 14, 60)), [300]])
+    offsets = np.unique(offsets[offsets <= 300])
+    return query_stream(X, rng.integers(0, 5, 300), offsets, rng.integers(-2, 3, N).astype(float), Noisy(10))
+
+
+def pool(integers: bool) -> Any:
+    rng = np.random.default_rng(6)
+    X = rng.integers(-2, 3, (70, N)).astype(np.float64) if integers else rng.standard_normal((70, N))
+    X[1::5] = X[::5]
+    w_star, ratings = taste(X, 3)
+    return item_pool(X, w_star, Better(), ratings)
+
+
+WORLDS: dict[str, tuple[Any, Any]] = {
+    "queries": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))[0], Ranking(5)),
+    "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
+    "float32": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5), dtype="float32")[0], Ranking(5)),
+    "ties": (ties(), Ranking(5)),
+    "items": (pool(False), Ranking(1)),
+    "integer items": (pool(True), Ranking(1)),
+    "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5)), Assignment(3)),
+}
+
+
+def cases() -> Any:
+    for cls in find_learners().values():
+        required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
+        for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
+            for name, (world, space) in WORLDS.items():
+                if isinstance(space, Assignment) and cls.__name__ == "DuelingBandit":
+                    continue  # interleaves rankings; that it says so is tested beside it
+                learner = cls(**{"n_features": N, "space": space, **required, **extra})
+                words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
+                # The variants of a learner share its compiled loop, so they stay in one worker.
+                yield pytest.param(
+                    learner, world, id=f"{cls.__name__}-{words}", marks=pytest.mark.xdist_group(cls.__name__)
+                )
+
+
+@pytest.mark.parametrize(("learner", "world"), cases())
+def test_every_promise_is_kept(learner: Any, world: Any) -> None:
+    findings = list(promises(learner, world))
+    assert len(findings) == 11
+    assert [(f.promise, f.where) for f in findings if not f.kept] == []
+
+
+def test_every_learner_of_the_folder_is_walked() -> None:
+    """The walk finds what a reader of the folder finds: classes with init, propose and update."""
+    from pathlib import Path
+
+    import heedful.learners
+
+    sources = [p.read_text() for p in Path(heedful.learners.__path__[0]).glob("*.py")]
+    written = sum(text.count("    def propose(") for text in sources)
+    assert len({id(c) for c in find_learners().values()}) == written > 0
+
+
+def test_the_same_arrivals_for_every_learner() -> None:
+    """On a stream, where nothing leaves, all learners meet the very same contexts on one seed."""
+    world, space = WORLDS["ties"]
+    met = []
+    for cls in find_learners().values():
+        required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
+        met.append(tuple(copied(r.x) for r, _ in play(cls(n_features=N, space=space, **required), world, 70, 11)))
+    assert len(met[0]) == 70
+    assert all(same(m, met[0]) for m in met)

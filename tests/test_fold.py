@@ -1,0 +1,245 @@
+"""The fold and the session: the same rounds however they are run, and doors that refuse by name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from heedful.checks import same
+from heedful.fold import Round, Session, coerced, copied, generators, play, replay, trace, traced
+from heedful.learners.coactive import ConvexPerceptron, PreferencePerceptron
+from heedful.learners.dueling import DuelingBandit
+from heedful.spaces import Assignment, Ranking
+from heedful.worlds.items import item_pool
+from heedful.worlds.queries import synthetic_queries
+from heedful.worlds.users import StrictAlpha
+
+WORLD, W_STAR = synthetic_queries(30, 6, 4, noise=0.0, user=StrictAlpha(0.5))
+LEARNER = PreferencePerceptron(4, Ranking(3))
+
+
+def test_trace_is_the_regret_of_play() -> None:
+    """U(y*) - U(y) worked out from what play shows, by sorting: no code of the world."""
+    expected = []
+    for played, _ in play(LEARNER, WORLD, 50, 4):
+        u = played.x @ W_STAR
+        discounts = 1 / np.log2(np.arange(2, 7))
+        expected.append(np.sort(u)[::-1][:5] @ discounts - u[played.y[:5]] @ discounts)
+    np.testing.assert_allclose(trace(LEARNER, WORLD, 50, 4), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("learner", [LEARNER, DuelingBandit(4, Ranking(3))])
+def test_pieces_are_the_whole(learner: Any, interpreted: bool) -> None:
+    whole = trace(learner, WORLD, 50, 4, interpreted=interpreted)
+    pieces = [piece.copy() for piece in traced(learner, WORLD, 50, 4, interpreted=interpreted, chunk=7)]
+    assert [p.size for p in pieces] == [7, 14, 21, 28, 35, 42, 49, 50]
+    assert same(pieces[-1], whole)
+    assert all(same(p, whole[: p.size]) for p in pieces)
+
+
+def test_a_pool_that_runs_dry_ends_the_rounds() -> None:
+    rng = np.random.default_rng(0)
+    pool = item_pool(rng.standard_normal((9, 4)), rng.standard_normal(4), StrictAlpha(1.0))
+    learner = PreferencePerceptron(4, Ranking(1))
+    rounds = [r for r, _ in play(learner, pool, 100, 0)]
+    gone = sum(len({*r.y.tolist(), *r.feedback.tolist()}) for r in rounds)
+    assert gone == 9
+    for interpreted in (True, False):
+        assert trace(learner, pool, 100, 0, interpreted=interpreted).size == len(rounds) < 9
+        assert trace(learner, pool, 2, 0, interpreted=interpreted).size == 2
+    assert [r.x.shape[0] for r in rounds] == sorted({r.x.shape[0] for r in rounds}, reverse=True)
+
+
+def test_no_rounds() -> None:
+    assert trace(LEARNER, WORLD, 0, 0).size == 0
+    assert list(play(LEARNER, WORLD, 0, 0)) == []
+
+
+def test_one_is_one_point_nought() -> None:
+    """A hyperparameter declared float may be given as an int; it is then the same learner, compiled once."""
+    learner = coerced(ConvexPerceptron(4, Ranking(3), radius=2))
+    assert type(learner.radius) is float
+    assert type(learner.n_features) is int
+    assert coerced((1, True)) == (1, True)
+    assert same(trace(ConvexPerceptron(4, Ranking(3), 2), WORLD, 20, 0), trace(learner, WORLD, 20, 0))
+
+
+def test_the_three_generators_are_apart() -> None:
+    """Seeds reproduce; the streams of one seed differ, and so do those of neighbouring seeds."""
+    draws = [g.random() for seed in (3, 4) for g in generators(seed)]
+    assert len(set(draws)) == 6
+    assert draws == [g.random() for seed in (3, 4) for g in generators(seed)]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed: wanted a whole number, 0 or more, got"):
+        trace(LEARNER, WORLD, 5, seed)
+
+
+@pytest.mark.parametrize("rounds", [-1, 2.5, "3", None, True])
+def test_rounds_are_a_whole_number(rounds: Any) -> None:
+    with pytest.raises(ValueError, match="rounds: wanted a whole number, 0 or more, got"):
+        trace(LEARNER, WORLD, rounds, 0)
+
+
+def test_copies_share_nothing() -> None:
+    class Nested(NamedTuple):
+        a: Any
+        b: Any
+
+    value = Nested(np.arange(3.0), (np.ones(2), Nested(np.zeros(1), "x")))
+    twin = copied(value)
+    assert same(twin, value)
+    for array in (twin.a, twin.b[0], twin.b[1].a):
+        array += 1
+    assert value.a.tolist() == [0, 1, 2]
+    assert value.b[0].tolist() == [1, 1]
+    assert value.b[1].a.tolist() == [0]
+
+
+def test_replay_folds_what_it_is_given() -> None:
+    """Three rounds by hand: w = the sum of phi(x, ybar) - phi(x, y) with one position that counts."""
+    x = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
+    learner = PreferencePerceptron(2, Ranking(1))
+    log = [Round(x, np.array([0]), np.array([1])), Round(x, np.array([1]), np.array([1]))]
+    assert replay(learner, log, 0).w.tolist() == [-1.0, 1.0]
+    assert replay(learner, [*log, Round(x, np.array([0]), np.array([2]))], 0).w.tolist() == [0.0, 4.0]
+    assert replay(learner, [], 0).w.tolist() == [0.0, 0.0]
+
+
+# ---------------------------------------------------------------------------- the session
+
+X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
+def test_a_session_ranks_better_after_a_correction() -> None:
+    session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
+    assert session.propose(X).tolist() == [0, 1, 2]  # nothing learned: ties to the lowest index
+    session.learn([1, 2, 0])
+    # D = (x_1 - x_0) / log2(2) + (x_2 - x_1) / log2(3) + (x_0 - x_2) / log2(4)
+    d = (X[1] - X[0]) + (X[2] - X[1]) / np.log2(3) + (X[0] - X[2]) / 2
+    np.testing.assert_allclose(session.weights, d, atol=1e-15)
+    assert session.propose(X).tolist() == [1, 2, 0]
+    assert session.learned == 1
+
+
+def test_a_session_takes_lists_and_keeps_its_own() -> None:
+    """What a caller does with the arrays it gave or got changes nothing."""
+    session = Session(PreferencePerceptron(2, Ranking(3)))
+    mine = X.tolist()
+    array = X.copy()
+    assert session.propose(mine).tolist() == [0, 1, 2]
+    shown = session.propose(array)
+    array[:] = 0.0
+    shown[:] = 0
+    session.learn((1, 2, 0))
+    other = Session(PreferencePerceptron(2, Ranking(3)))
+    other.propose(X)
+    other.learn([1, 2, 0])
+    assert same(session.state, other.state)
+    session.state.w[:] = 9.0
+    session.weights[:] = 9.0
+    assert same(session.state, other.state)
+
+
+def test_a_session_goes_on_after_a_refusal() -> None:
+    session = Session(PreferencePerceptron(2, Ranking(3)))
+    session.propose(X)
+    with pytest.raises(ValueError, match=r"feedback: wanted .*none twice, got 1 2 times"):
+        session.learn([1, 1, 0])
+    session.learn([2, 1, 0])
+    assert session.learned == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([[1.0, np.nan]], r"x: wanted finite numbers, got nan at \[0, 1\]"),
+        ([[1.0, 0.0], [np.inf, 0.0]], r"x: wanted finite numbers, got inf at \[1, 0\]"),
+        ([[1.0, 2.0, 3.0]], r"x: wanted shape \(m, 2\), got \(1, 3\)"),
+        ([1.0, 2.0], r"x: wanted shape \(m, 2\), got \(2,\)"),
+        (np.empty((0, 2)), "x: wanted at least one candidate, got an empty list"),
+        ([], r"x: wanted shape \(m, 2\), got \(0,\)"),
+        ([["a", "b"]], "x: wanted 2-dimensional numbers, got"),
+        ([[1.0], [1.0, 2.0]], "x: wanted 2-dimensional numbers, got"),
+        (None, "x: wanted"),
+        ([[1 + 2j, 0]], "x: wanted 2-dimensional numbers, got"),
+    ],
+)
+def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
+    session = Session(PreferencePerceptron(2, Ranking(3)))
+    before = session.state
+    with pytest.raises(ValueError, match=message):
+        session.propose(x)
+    assert same(before, session.state)
+    with pytest.raises(LookupError, match="learn: wanted a proposal"):
+        session.learn([0])
+
+
+@pytest.mark.parametrize(
+    ("feedback", "message"),
+    [
+        ([0, 0, 1], "none twice, got 0 2 times"),
+        ([0, 1, 3], "each from 0 to 2, got 3"),
+        ([-1, 0, 1], "each from 0 to 2, got -1"),
+        ([0, 1], "wanted at least the first 3 of 3 candidates, got 2"),
+        ([0.0, 1.0, 2.0], "wanted candidate indices, best first, got"),
+        ([[0, 1, 2]], "wanted candidate indices, best first, got"),
+        ("012", "wanted candidate indices, best first, got '012'"),
+        (None, "wanted candidate indices, best first, got None"),
+        ([], "wanted candidate indices, best first, got"),
+        ([True, False, True], "wanted candidate indices, best first, got"),
+        ([0, 2**70, 1], "wanted candidate indices, best first, got"),
+    ],
+)
+def test_bad_feedback_is_refused_by_name(feedback: Any, message: str) -> None:
+    session = Session(PreferencePerceptron(2, Ranking(3)))
+    session.propose(X)
+    before = session.state
+    with pytest.raises(ValueError, match=f"^feedback: .*{message}"):
+        session.learn(feedback)
+    assert same(before, session.state)
+
+
+def test_learning_twice_from_one_proposal_is_refused() -> None:
+    session = Session(PreferencePerceptron(2, Ranking(3)))
+    session.propose(X)
+    session.learn([1, 2, 0])
+    before = session.state
+    with pytest.raises(LookupError, match="learn: the latest proposal was already learned from"):
+        session.learn([1, 2, 0])
+    assert same(before, session.state)
+
+
+def test_great_numbers_are_numbers() -> None:
+    """A sum of squares that overflows is no reason to refuse finite input."""
+    session = Session(PreferencePerceptron(2, Ranking(1)))
+    assert session.propose([[1e200, 0.0], [0.0, 1e200]]).tolist() == [0]
+    session.learn(1)
+    assert session.weights.tolist() == [-1e200, 1e200]
+
+
+def test_a_session_with_an_item_and_with_an_assignment() -> None:
+    items = Session(PreferencePerceptron(2, Ranking(1)))
+    assert items.propose(X).tolist() == [0]
+    items.learn(2)
+    assert items.propose(X).tolist() == [1]  # w = (0, 1): rows 1 and 2 tie
+    slots = Session(PreferencePerceptron(1, Assignment(2)))
+    x = np.array([[[3.0], [1.0]], [[1.0], [0.0]], [[0.0], [5.0]]])
+    first = slots.propose(x).tolist()
+    slots.learn([0, 2])
+    assert sorted({*first, 0, 1, 2}) == [0, 1, 2]
+    if first != [0, 2]:
+        assert slots.weights[0] == 8.0 - sum(x[p, s, 0] for s, p in enumerate(first))
+    assert slots.propose(x).tolist() == [0, 2]
+
+
+def test_a_learner_that_makes_no_sense_is_refused_when_the_session_starts() -> None:
+    with pytest.raises(ValueError, match="batch: wanted a whole number, 1 or more, got 0"):
+        Session(PreferencePerceptron(2, Ranking(3), batch=0))
+    with pytest.raises(ValueError, match="k: wanted a whole number, 1 to 1024, got 2000"):
+        Session(PreferencePerceptron(2, Ranking(2000)))
