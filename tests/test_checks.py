@@ -105,7 +105,7 @@ def spoiled(**methods: Any) -> Any:
     return type("Spoiled", (NamedTuple_of_two,), {**body, **methods})(N, Ranking(5))
 
 
-class NamedTuple_of_two(NamedTuple):  # noqa: N801
+class NamedTuple_of_two(NamedTuple):
     n_features: int
     space: Any
 

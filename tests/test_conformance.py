@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ WORLDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def cases() -> Any:
+def cases() -> Iterator[Any]:
     for cls in find_learners().values():
         required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
         for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
@@ -71,7 +72,7 @@ def cases() -> Any:
                 )
 
 
-@pytest.mark.parametrize(("learner", "world"), cases())
+@pytest.mark.parametrize(("learner", "world"), list(cases()))
 def test_every_promise_is_kept(learner: Any, world: Any) -> None:
     findings = list(promises(learner, world))
     assert len(findings) == 11

@@ -1,3 +1,27 @@
-"""Online preference learning: show something, take the reaction, do better next time."""
+"""Online preference learning: show something, take the reaction, do better next time, prove it, undo it.
+
+>>> from heedful import PreferencePerceptron, Ranking, Session
+>>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
+>>> session.propose([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+array([0, 1, 2])
+>>> session.learn([1, 2, 0])
+>>> session.propose([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+array([1, 2, 0])
+"""
+
+from importlib import import_module
+from typing import Any
+
+from heedful.fold import Round, Session, copied, play, replay, trace
+from heedful.spaces import Assignment, Ranking
 
 __version__ = "0.1.0"
+
+__all__ = ["Assignment", "Ranking", "Round", "Session", "copied", "play", "replay", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    """The learners, by class name, and `team_draft`: imported when first named."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("heedful.learners"), name)

@@ -35,7 +35,7 @@ from numba.extending import intrinsic, overload
 
 from heedful import kernel
 
-_AHEAD = 2048  # bytes between what is summed and what is fetched
+_AHEAD = 4096  # bytes between what is summed and what is fetched from memory
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
 _seen: set[Any] = set()  # kernels and method names that numba knows by now
 _loops: dict[Any, Callable[..., Any]] = {}  # argument types -> compiled loop
@@ -168,7 +168,7 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
                     builder.bitcast(builder.gep(data, [at]), ir.IntType(8).as_pointer()),
                     [context.get_constant(types.intp, _AHEAD)],
                 )
-                builder.call(prefetch(builder), [ahead, i32(0), i32(3), i32(1)])
+                builder.call(prefetch(builder), [ahead, i32(0), i32(2), i32(1)])
             return vector if element is double else builder.fpext(vector, lanes)
 
         def product(at: Any) -> Any:

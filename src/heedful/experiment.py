@@ -3,7 +3,7 @@
 `letor_setting` and `catalogue_setting` make what learners are compared in, `simulate` runs them there, many at a
 time, and `curve` averages what one of them did. Everything is reproducible from the seeds.
 
->>> setting = letor_setting(files, StrictAlpha(0.5), seeds=range(5))
+>>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
 >>> curve(runs).mean  # REG_t, t = 1, 2, ...
 """
@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import queue
 import re
+import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from os import PathLike
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.catalogue import Catalogue
-from heedful.data.letor import least_squares, load_letor
-from heedful.fold import generators, must_interpret, trace, traced
-from heedful.naming import make_learner
+from heedful.data.letor import Queries, least_squares
+from heedful.fold import must_interpret, trace, traced
+from heedful.naming import about, learner_class, make_learner
 from heedful.spaces import Ranking, wanted_count
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import feature_bounds, query_stream
@@ -38,6 +38,10 @@ Ints = npt.NDArray[np.int64]
 
 RADIUS = 100.0
 """Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.2.2."""
+
+
+# Processor time of the thread alone; Windows counts it in steps longer than a run.
+_clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
 
 class Scene(NamedTuple):
@@ -66,9 +70,18 @@ class Setting(NamedTuple):
     scenes: tuple[Scene, ...]  # by seed, then by person
 
     def learner(self, spec: str) -> Any:
-        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs. ValueError as there."""
+        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given.
+
+        ValueError as `make_learner`, for what its init refuses, and for one of another interaction.
+        """
+        kind = about(learner_class(spec)).interaction
+        if kind not in ("", "coactive"):
+            raise ValueError(f"learner: wanted one that takes corrections (coactive), got {spec}, which is {kind}")
         learner = make_learner(spec, n_features=self.n_features, space=self.space, bound=self.S, radius=RADIUS)
-        learner.init(np.random.default_rng(0))
+        try:
+            learner.init(np.random.default_rng(0))
+        except ValueError as error:
+            raise ValueError(f"{spec}: {error}") from error
         return learner
 
 
@@ -92,7 +105,7 @@ class Advance(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One fold: the regret of every round (T,), and how long the loop took."""
+    """One fold: the regret of every round (T,), and the processor time of its loop alone."""
 
     learner: str
     seed: int
@@ -119,21 +132,20 @@ class Curve(NamedTuple):
 
 
 def letor_setting(
-    files: Iterable[str | PathLike[str]], user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Queries from LETOR files with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+    """Queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
 
-    Every query is kept, also one without a relevant document. ValueError for what the loader, the user or k refuse.
+    Every query is kept, also one without a relevant document. ValueError for what the user or k refuse.
     """
     space = Ranking(k)
     space.check()
-    data = load_letor(*files)
-    w_star = least_squares(data.X, data.labels)
-    X = data.X.astype(dtype, copy=False)
-    world = query_stream(X, data.labels, data.offsets, w_star, user, k=k)
-    R, S = feature_bounds(data.X, data.offsets, space)
-    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in _seeds(seeds))
-    return Setting(X.shape[1], space, R, S, _alpha(user), data.offsets.size - 1, scenes)
+    w_star = least_squares(queries.X, queries.labels).astype(np.float64)
+    X = queries.X.astype(dtype, copy=False)
+    world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
+    R, S = feature_bounds(queries.X, queries.offsets, space)
+    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
+    return Setting(X.shape[1], space, R, S, _alpha(user), queries.offsets.size - 1, scenes)
 
 
 def catalogue_setting(
@@ -146,7 +158,7 @@ def catalogue_setting(
     wanted_count("people", people)
     X = catalogue.X.astype(dtype, copy=False)
     scenes = []
-    for seed in _seeds(seeds):
+    for seed in seeds:
         for person in range(people):
             draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
             w_star, ratings = taste(catalogue.X, draw)
@@ -160,14 +172,6 @@ def _alpha(user: Any) -> float:
     return user.alpha if isinstance(user, StrictAlpha) else math.nan
 
 
-def _seeds(seeds: Sequence[int]) -> Sequence[int]:
-    if len(seeds) == 0:
-        raise ValueError("seeds: wanted at least one, got none")
-    for seed in seeds:
-        generators(seed)
-    return seeds
-
-
 # ---------------------------------------------------------------------------- runs
 
 
@@ -178,6 +182,8 @@ def simulate(
 
     Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
     """
+    if not setting.scenes:
+        raise ValueError("seeds: wanted at least one, got none")
     plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
     for name, learner in learners.items():
         if name not in plain:
@@ -192,18 +198,19 @@ def simulate(
     stop = threading.Event()
 
     def fold(name: str, scene: Scene) -> Run:
+        started = _clock()
+        trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
+        begun = _clock()  # what comes before the first round took begun - started
         chunk = 200 if name in plain else max(1000, rounds // 20)
-        regrets, started, seconds = np.empty(0), time.perf_counter(), 0.0
-        for so_far in traced(
-            learners[name], scene.world, rounds, scene.draw, interpreted=name in plain, chunk=chunk
-        ):
-            seconds = time.perf_counter() - started
+        regrets = np.empty(0)
+        for so_far in traced(learners[name], scene.world, rounds, scene.draw, interpreted=name in plain, chunk=chunk):
             events.put(Advance(so_far.size - regrets.size))
             regrets = so_far
             if stop.is_set():
                 break
+        took = _clock() - begun
         events.put(Advance(rounds - regrets.size))
-        return Run(name, scene.seed, scene.person, regrets, seconds)
+        return Run(name, scene.seed, scene.person, regrets, max(took - (begun - started), took / 10))
 
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(fold, name, scene) for scene in setting.scenes for name in learners]
@@ -252,16 +259,27 @@ def curve(runs: Sequence[Run]) -> Curve:
     by_seed = [[run for run in runs if run.seed == seed] for seed in seeds]
     regrets = np.array([np.mean([run.regrets[:T] for run in same], axis=0) for same in by_seed])  # seeds x T
     samples, over = (regrets, "seeds") if len(seeds) > 1 else (np.array([run.regrets[:T] for run in runs]), "people")
-    n = len(samples)
-    spread = np.std(average_regret(samples), axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(T, np.nan)
-    played = sum(run.regrets.size for run in runs)
     return Curve(
         mean=average_regret(regrets).mean(axis=0),
-        stderr=spread,
-        over=over if n > 1 else "nothing",
+        stderr=standard_error(average_regret(samples)),
+        over=over if len(samples) > 1 else "nothing",
         longest=max(run.regrets.size for run in runs),
-        rounds_per_second=played / max(sum(run.seconds for run in runs), 1e-9),
+        rounds_per_second=sum(run.regrets.size for run in runs) / max(sum(run.seconds for run in runs), 1e-9),
     )
+
+
+def standard_error(samples: Array) -> Array:
+    """Of the mean over the first axis, (n, ...) -> (...); NaN where there is one sample."""
+    n = len(samples)
+    error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
+    return error
+
+
+def pairs_alike(u: Array, v: Array) -> float:
+    """Of all pairs that u (m,) orders, the share that v (m,) orders alike; NaN where u orders none."""
+    ordered = np.sign(u[:, None] - u)
+    alike = ordered * np.sign(v[:, None] - v) > 0
+    return float(alike.sum() / (ordered != 0).sum()) if ordered.any() else math.nan
 
 
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:

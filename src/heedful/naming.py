@@ -13,14 +13,13 @@ import importlib
 import importlib.util
 import inspect
 import os
-import pkgutil
 import re
 import sys
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from heedful import learners
 from heedful.spaces import wanted_count
@@ -61,9 +60,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     for name in names:
         words = [word for word in kebab(name).split("-") if word not in ("preference", "perceptron")]
         classes.setdefault("-".join(words) or "perceptron", []).append(name)
-    return {
-        short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several
-    }
+    return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
 
 
 def lacking(cls: Any) -> str:
@@ -76,9 +73,7 @@ def lacking(cls: Any) -> str:
 
 def find_learners() -> dict[str, type]:
     """Every learner in the folder heedful/learners by its short name, sorted; found by looking, not listed."""
-    classes = {}
-    for module in pkgutil.walk_packages(learners.__path__, f"{learners.__name__}."):
-        classes |= {cls.__name__: cls for cls in _learners_of(importlib.import_module(module.name))}
+    classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
@@ -106,7 +101,7 @@ def learner_class(name: str) -> type:
     ValueError for a name nobody has, with the nearest there is, and for FILE.py:Class or module:Class where there is
     no such class or it is not a learner; FileNotFoundError where there is no such file.
     """
-    return _resolved(name)[1]
+    return cast(type, _resolved(name)[1])
 
 
 def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
@@ -128,14 +123,14 @@ def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
         raise ValueError(f"learner: wanted {spec}:Class, the learner's class after the file, got {spec!r}")
     names = sorted([*known, *ALIASES])
     wanted = f"wanted {', '.join(names)}, FILE.py:Class or module:Class"
-    raise ValueError(f"learner: {wanted}, got {name!r}{_nearest(name, [*names, *full])}")
+    raise ValueError(f"learner: {wanted}, got {name!r}{nearest(name, [*names, *full])}")
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:
     there = [cls.__name__ for cls in _learners_of(module)]
     if not hasattr(module, name):
         has = f"it has {', '.join(there)}" if there else "it has no learner"
-        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{_nearest(name, there)}")
+        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{nearest(name, there)}")
     cls = getattr(module, name)
     if wrong := lacking(cls):
         raise ValueError(f"{place}: {name}: wanted a NamedTuple with init, propose and update, but it {wrong}")
@@ -168,7 +163,7 @@ def _module(name: str, known: Iterable[str]) -> ModuleType:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        hint = _nearest(name, known)
+        hint = nearest(name, known)
         raise ValueError(f"{name}: wanted a module that can be imported, got {_in_words(error)}{hint}") from error
 
 
@@ -185,7 +180,8 @@ def _in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'nothing more'}"
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
+    """`; did you mean X?` where something there is comes close to a name, else nothing."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -212,7 +208,7 @@ def make_user(spec: str) -> Any:
     """
     name, _, given = spec.strip().partition(":")
     if name not in USERS:
-        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{_nearest(name, USERS)}")
+        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{nearest(name, USERS)}")
     user = _built(name, USERS[name], _parsed(name, given), {})
     if isinstance(user, StrictAlpha) and not 0.0 < user.alpha <= 1.0:
         raise ValueError(f"{name}: alpha: wanted a number above 0, at most 1, got {user.alpha}")
@@ -241,7 +237,7 @@ def _built(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, A
             raise ValueError(f"{name}: {field}: it comes from the data and cannot be given")
         if field not in fields:
             wanted = f"wanted {', '.join(fields)}" if fields else "it has no parameters"
-            raise ValueError(f"{name}: {wanted}, got {field!r}{_nearest(field, fields)}")
+            raise ValueError(f"{name}: {wanted}, got {field!r}{nearest(field, fields)}")
     hints = typing.get_type_hints(cls)
     values = {field: value for field, value in filled.items() if field in cls._fields}
     values |= {field: _converted(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}

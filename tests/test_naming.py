@@ -1,0 +1,300 @@
+"""Names of learners and of simulated people: what each becomes, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.dueling import DuelingBandit
+from heedful.learners.pairwise_logistic import PairwiseLogistic
+from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.naming import (
+    ALIASES,
+    about,
+    find_learners,
+    kebab,
+    lacking,
+    learner_class,
+    make_learner,
+    make_user,
+    short_names,
+)
+from heedful.spaces import Ranking
+from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
+
+SPACE = Ranking(3)
+
+OWN = '''
+"""A learner of one's own."""
+from typing import Any, NamedTuple
+import numpy as np
+from helper_of_mine import ORDER
+
+class Mine(NamedTuple):
+    n_features: int
+    space: Any
+    rate: float
+    steps: int = 3
+    eager: bool = False
+    mode: str = "plain"
+    table: Any = 0
+
+    def init(self, rng): return np.zeros(self.n_features)
+    def propose(self, state, x, rng): return np.array(ORDER)
+    def update(self, state, x, y, feedback): return state
+
+class Deaf(NamedTuple):
+    def init(self, rng): return 0
+    def propose(self, state, x, rng): return np.arange(len(x))
+
+class Plain:
+    def init(self, rng): return 0
+    def propose(self, state, x, rng): return np.arange(len(x))
+    def update(self, state, x, y, feedback): return state
+
+NUMBER = 3
+'''
+
+
+def made(spec: str, **defaults: Any) -> Any:
+    return make_learner(spec, n_features=4, space=SPACE, **defaults)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "helper_of_mine.py").write_text("ORDER = [2, 1, 0]\n")
+    file = tmp_path / "my learner.py"
+    file.write_text(OWN)
+    return file
+
+
+# ---------------------------------------------------------------------------- which there are
+
+
+def test_the_learners_of_the_folder_by_their_short_names() -> None:
+    found = find_learners()
+    wanted = {
+        "convex": ConvexPerceptron,
+        "dueling-bandit": DuelingBandit,
+        "exponentiated": ExponentiatedPerceptron,
+        "pairwise-logistic": PairwiseLogistic,
+        "perceptron": PreferencePerceptron,
+        "second-order": SecondOrderPerceptron,
+    }
+    assert wanted.items() <= found.items()
+    assert list(found) == sorted(found)
+    assert not [name for name, cls in found.items() if lacking(cls)]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("PreferencePerceptron", "preference-perceptron"),
+        ("SecondOrderPerceptron", "second-order-perceptron"),
+        ("PRank", "prank"),
+        ("NMFBandit", "nmf-bandit"),
+        ("RankingSVM", "ranking-svm"),
+        ("ALB", "alb"),
+        ("Top2Bandit", "top2-bandit"),
+    ],
+)
+def test_kebab(name: str, short: str) -> None:
+    assert kebab(name) == short
+
+
+def test_short_names_leave_out_two_words_where_no_other_has_the_rest() -> None:
+    assert short_names(["PreferencePerceptron", "ConvexPerceptron", "PreferenceGP", "DuelingBandit"]) == {
+        "perceptron": "PreferencePerceptron",
+        "convex": "ConvexPerceptron",
+        "gp": "PreferenceGP",
+        "dueling-bandit": "DuelingBandit",
+    }
+    assert short_names(["ConvexPerceptron", "Convex"]) == {"convex-perceptron": "ConvexPerceptron", "convex": "Convex"}
+
+
+def test_every_docstring_says_what_the_learner_is_and_where_it_is_from() -> None:
+    for name, cls in find_learners().items():
+        told = about(cls)
+        assert told.title, name
+        assert told.source, name
+        assert told.interaction in {"coactive", "ordinal", "rating", "pairwise"}, name
+    assert about(SecondOrderPerceptron) == ("Second-order preference perceptron", "[J15] Algorithm 6", "coactive")
+
+
+def test_about_a_class_that_says_nothing() -> None:
+    class Mute(PreferencePerceptron):
+        """Words. Without the form."""
+
+    assert about(Mute) == ("", "", "")
+
+
+# ---------------------------------------------------------------------------- from a name to a learner
+
+
+@pytest.mark.parametrize(
+    ("spec", "learner"),
+    [
+        ("perceptron", PreferencePerceptron(4, SPACE)),
+        ("preference-perceptron", PreferencePerceptron(4, SPACE)),
+        (" perceptron:batch=7 ", PreferencePerceptron(4, SPACE, 7)),
+        ("perceptron:", PreferencePerceptron(4, SPACE)),
+        ("batch", PreferencePerceptron(4, SPACE, 10)),
+        ("batch:batch=3", PreferencePerceptron(4, SPACE, 3)),
+        ("second-order:gamma=0.5, radius=1e3", SecondOrderPerceptron(4, SPACE, 0.5, 1.0, 1000.0)),
+        ("second-order-perceptron:epsilon=2", SecondOrderPerceptron(4, SPACE, 1.0, 2.0)),
+        ("exponentiated:bound=2,horizon=100", ExponentiatedPerceptron(4, SPACE, 2.0, 100)),
+        ("convex:radius=3", ConvexPerceptron(4, SPACE, 3.0)),
+    ],
+)
+def test_make_learner(spec: str, learner: Any) -> None:
+    got = made(spec)
+    assert got == learner
+    assert [type(value) for value in got] == [type(value) for value in learner]
+    assert learner_class(spec) is type(learner)
+
+
+def test_defaults_fill_only_what_has_none_and_was_not_given() -> None:
+    assert made("exponentiated", bound=1.5, radius=9.0) == ExponentiatedPerceptron(4, SPACE, 1.5)
+    assert made("exponentiated:bound=2", bound=1.5) == ExponentiatedPerceptron(4, SPACE, 2.0)
+    assert made("second-order", radius=9.0).radius == 100.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            "percptron",
+            "learner: wanted batch, convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
+        ),
+        ("secondorder", "did you mean second-order"),
+        ("zzz", r"got 'zzz'$"),
+        ("", r"got ''$"),
+        ("perceptron:batches=2", "perceptron: wanted batch, got 'batches'; did you mean batch"),
+        ("second-order:gama=1", "second-order: wanted gamma, epsilon, radius, got 'gama'; did you mean gamma"),
+        ("perceptron:batch=2.5", "perceptron: batch: wanted a whole number, got '2.5'"),
+        ("second-order:gamma=much", "second-order: gamma: wanted a number, got 'much'"),
+        ("perceptron:batch", "perceptron: parameters: wanted FIELD=VALUE, separated by commas, got 'batch'"),
+        ("perceptron:batch=", "perceptron: parameters: wanted FIELD=VALUE"),
+        ("perceptron:batch=1,batch=2", "perceptron: batch: wanted one value, got two"),
+        ("perceptron:n_features=3", "perceptron: n_features: it comes from the data and cannot be given"),
+        ("convex", "convex: radius: wanted a value, got none; write convex:radius=VALUE"),
+        ("nowhere_at_all:Mine", "nowhere_at_all: wanted a module that can be imported, got ModuleNotFoundError"),
+        ("perceptrom:Mine", "did you mean perceptron"),
+        ("json:JSONDecoder", "json: JSONDecoder: wanted a NamedTuple with init, .* but it is not a NamedTuple"),
+        ("mine.py", "learner: wanted mine.py:Class, the learner's class after the file, got 'mine.py'"),
+    ],
+)
+def test_what_is_refused(spec: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        made(spec)
+
+
+def test_aliases_name_learners_and_parameters_there_are() -> None:
+    known = find_learners()
+    for name, (target, preset) in ALIASES.items():
+        assert name not in known
+        assert set(preset) <= set(known[target]._fields)  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------------------- one's own
+
+
+def test_a_learner_in_a_file_with_parameters_of_every_kind(own: Path) -> None:
+    got = made(f"{own}:Mine:rate=1,steps=2,eager=yes,mode=fast")
+    assert got == (4, SPACE, 1.0, 2, True, "fast", 0)
+    assert [type(value) for value in got[2:6]] == [float, int, bool, str]
+    assert got.propose(None, None, None).tolist() == [2, 1, 0]  # its helper was found
+
+
+def test_a_file_is_imported_once_under_a_name_that_its_path_decides(own: Path) -> None:
+    first, second = learner_class(f"{own}:Mine"), learner_class(f"{own.parent}/./my learner.py:Mine:rate=2")
+    assert first is second
+    name = first.__module__
+    assert name.isidentifier()
+    assert sys.modules[name].__file__ == str(own)
+    del sys.modules[name]
+    assert learner_class(f"{own}:Mine").__module__ == name
+
+
+def test_a_learner_in_a_module_of_the_working_folder(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own.parent / "module_of_mine.py").write_text(OWN)
+    monkeypatch.chdir(own.parent)
+    assert made("module_of_mine:Mine:rate=2").rate == 2.0
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (":Mime", r"my learner.py: wanted a class Mime, got none; it has Mine; did you mean Mine\?"),
+        (":Deaf", "my learner.py: Deaf: wanted a NamedTuple with init, propose and update, but it has no update"),
+        (":Plain", "Plain: wanted a NamedTuple with init, propose and update, but it is not a NamedTuple"),
+        (":NUMBER", "NUMBER: wanted a NamedTuple with init, propose and update, but it is not a NamedTuple"),
+        (":Mine", "Mine: rate: wanted a value, got none; write .*my learner.py:Mine:rate=VALUE"),
+        (":Mine:rate=1,eager=perhaps", "eager: wanted true or false, got 'perhaps'"),
+        (":Mine:rate=1,table=7", "table: wanted a field of int, float, bool or str, which text can give"),
+        ("", "the learner's class after the file"),
+    ],
+)
+def test_what_of_ones_own_is_refused(own: Path, after: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        made(f"{own}{after}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.py: no such file; wanted FILE\.py:Class"):
+        made(f"{tmp_path}/none.py:Mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("x = 1 / 0", "ZeroDivisionError: division by zero"), ("(", "SyntaxError"), ("exit()", "SystemExit")],
+)
+def test_a_file_that_cannot_be_imported_is_not_kept(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(text)
+    before = set(sys.modules)
+    with pytest.raises(ValueError, match=rf"broken\.py: wanted a file that can be imported, got {told}"):
+        made(f"{file}:Mine")
+    assert not [name for name in set(sys.modules) - before if "broken" in name]
+
+
+# ---------------------------------------------------------------------------- people
+
+
+@pytest.mark.parametrize(
+    ("spec", "user"),
+    [
+        ("strict", StrictAlpha(0.5)),
+        ("strict:alpha=1", StrictAlpha(1.0)),
+        ("noisy", Noisy(10)),
+        (" noisy:depth=3", Noisy(3)),
+        ("better", Better()),
+        ("better:exact=true", Better(True)),
+        ("best", Best()),
+    ],
+)
+def test_make_user(spec: str, user: Any) -> None:
+    got = make_user(spec)
+    assert type(got) is type(user)
+    assert got == user
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("strikt", r"user: wanted strict, noisy, better, best, got 'strikt'; did you mean strict\?"),
+        ("strict:alpha=0", "strict: alpha: wanted a number above 0, at most 1, got 0.0"),
+        ("strict:alpha=1.01", "strict: alpha: wanted a number above 0, at most 1, got 1.01"),
+        ("strict:alpha=nan", "strict: alpha: wanted a number above 0, at most 1, got nan"),
+        ("noisy:depth=0", "noisy: depth: wanted a whole number, 1 or more, got 0"),
+        ("noisy:depht=1", r"noisy: wanted depth, got 'depht'; did you mean depth\?"),
+        ("best:of=3", "best: it has no parameters, got 'of'"),
+    ],
+)
+def test_people_that_are_refused(spec: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        make_user(spec)

@@ -1,0 +1,109 @@
+"""The wheel, in a clean environment outside the checkout: what a stranger gets who installs it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.xdist_group("wheel")
+
+
+def run(*command: str | Path, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, env=environment)
+    assert not check or result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=ROOT)
+    [built] = out.glob("heedful-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def clean(wheel: Path) -> Path:
+    """The python of an environment with the wheel and its locked core dependencies, and nothing else.
+
+    Kept under a name made of their hashes: as long as nothing changed, the next run installs nothing.
+    """
+    digest = hashlib.sha256(sys.version.encode())
+    digest.update((ROOT / "requirements-core.lock").read_bytes())
+    base = Path(tempfile.gettempdir()) / f"heedful-clean-{os.getuid()}-{digest.hexdigest()[:16]}"
+    python = base / "bin" / "python"
+    if not (base / "ready").exists():
+        run(sys.executable, "-m", "venv", "--clear", base)
+        run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements-core.lock")
+        (base / "ready").touch()
+    contents = hashlib.sha256()
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(archive.namelist()):
+            contents.update(name.encode() + archive.read(name))
+    installed = base / "installed"
+    if not installed.exists() or installed.read_text() != contents.hexdigest():
+        run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel)
+        installed.write_text(contents.hexdigest())
+    return python
+
+
+def first_example() -> str:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    return str(blocks[0])
+
+
+def test_the_first_example_of_the_readme_runs(clean: Path, tmp_path: Path) -> None:
+    """Twelve lines that rank, take a correction and rank better: as the README prints them, and what it says they print."""
+    example = first_example()
+    lines = [line for line in example.splitlines() if line.strip()]
+    assert len(lines) <= 12
+    expected = [m.strip() for m in re.findall(r"print\(.*\)\s*#\s*(.*)", example)]
+    out = run(clean, "-c", example, cwd=tmp_path).stdout.splitlines()
+    assert len(expected) >= 2
+    assert out == expected
+    where = run(clean, "-c", "import heedful; print(heedful.__file__)", cwd=tmp_path).stdout
+    assert str(ROOT) not in where
+
+
+def test_the_command_line_is_there(clean: Path, tmp_path: Path) -> None:
+    out = run(clean.parent / "heedful", "learners", "--json", cwd=tmp_path).stdout
+    assert "second-order" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["demo", "--json"], "demo"),
+        (
+            ["simulate", "catalogue", "items.csv", "--user", "best", "--learner", "perceptron", "--interpreted"]
+            + ["--rounds", "3", "--people", "2", "--plot", "out.png"],
+            "plot",
+        ),
+    ],
+)
+def test_a_missing_extra_names_the_command_that_installs_it(
+    clean: Path, tmp_path: Path, command: list[str], extra: str
+) -> None:
+    rows = "\n".join(f"item {i},{i % 5},{i * i % 7}" for i in range(20))
+    (tmp_path / "items.csv").write_text(f"name,a,b\n{rows}\n")
+    result = run(clean.parent / "heedful", *command, cwd=tmp_path, check=False)
+    assert result.returncode != 0
+    assert f"pip install 'heedful[{extra}]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "heedful/py.typed" in names
+    assert {n.split("/")[0] for n in names} == {"heedful", "heedful-0.1.0.dist-info"}

@@ -1,0 +1,268 @@
+"""Spaces: phi, argmax and differences against the naive ones; assignments against scipy's solver; what doors refuse."""
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+import naive
+from heedful.spaces import Assignment, Ranking, assigned, describe, wanted_count, wanted_positive
+
+N = 4
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def candidates(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Small integers, with rows that repeat, or floats; in either precision."""
+    x = rng.integers(-2, 3, shape).astype(float) if rng.random() < 0.5 else rng.standard_normal(shape)
+    x[rng.integers(0, len(x))] = x[0]
+    return x.astype(rng.choice([np.float32, np.float64]))
+
+
+# ---------------------------------------------------------------------------- phi, argmax, differences
+
+
+@settings(max_examples=150)
+@given(SEEDS, st.sampled_from([1, 2, 3, 5, 1024]), st.integers(1, 8))
+def test_rankings(seed: int, k: int, m: int) -> None:
+    """phi is Eq. 21; differences are added, scaled, to what is there, for orders longer and shorter than k."""
+    rng = np.random.default_rng(seed)
+    x, space, plain = candidates(rng, (m, N)), Ranking(k), naive.Rankings(k)
+    a, b = rng.permutation(m)[: rng.integers(1, m + 1)], rng.permutation(m)[: rng.integers(1, m + 1)]
+    assert space.phi(x, a) == pytest.approx(plain.phi(x, a.tolist()), abs=1e-12)
+    assert space.phi(x, a).dtype == np.float64
+    out = rng.standard_normal(N)
+    wanted = out - 0.3 * (plain.phi(x, a.tolist()) - plain.phi(x, b.tolist()))
+    space.add_difference(out, x, a, b, -0.3)
+    assert out == pytest.approx(wanted, abs=1e-12)
+    kept = out.copy()
+    space.add_difference(out, x, a, a, 7.0)
+    assert out.tobytes() == kept.tobytes()
+
+
+def test_a_ranking_by_hand() -> None:
+    """Discounts 1, .6309, 1/2: positions 1 and 3 of (2,0,1) hold (4,0) and (0,2); k = 3 looks no further."""
+    x = np.array([[0.0, 8.0], [0.0, 2.0], [4.0, 0.0], [9.0, 9.0]])
+    third = 1.0 / np.log2(3.0)
+    assert Ranking(3).phi(x, np.array([2, 0, 1, 3])) == pytest.approx([4.0, 8.0 * third + 1.0])
+    assert Ranking(3).phi(x, np.array([2, 0])) == pytest.approx([4.0, 8.0 * third])
+    assert Ranking(1).phi(x, np.array([2, 0])).tolist() == [4.0, 0.0]
+
+
+@settings(max_examples=150)
+@given(SEEDS, st.sampled_from([1, 2, 5]), st.integers(1, 9))
+def test_the_argmax_of_rankings_is_the_stable_sort(seed: int, k: int, m: int) -> None:
+    """Small integers, so that ties are exact: to the lowest index. An item is the first alone."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-2, 3, (m, N)).astype(rng.choice([np.float32, np.float64]))
+    w = rng.integers(-1, 2, N).astype(float)
+    assert Ranking(k).argmax(w, x).tolist() == naive.Rankings(k).argmax(w, x)
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.sampled_from([1, 2, 3, 5]), st.integers(1, 6))
+def test_no_order_has_more_utility(seed: int, k: int, m: int) -> None:
+    """y = argmax w.phi(x, .) over every order there is."""
+    rng = np.random.default_rng(seed)
+    x, w, plain = candidates(rng, (m, N)), rng.standard_normal(N), naive.Rankings(k)
+    best = max(w @ plain.phi(x, y) for y in plain.objects(x))
+    assert w @ plain.phi(x, Ranking(k).argmax(w, x).tolist()) == pytest.approx(best, abs=1e-12)
+
+
+@settings(max_examples=100)
+@given(SEEDS, st.integers(1, 4), st.integers(0, 2))
+def test_assignments(seed: int, slots: int, spare: int) -> None:
+    rng = np.random.default_rng(seed)
+    m = slots + spare
+    x, space, plain = candidates(rng, (m, slots, N)), Assignment(slots), naive.Assignments(slots)
+    a, b = rng.permutation(m)[:slots], rng.permutation(m)[:slots]
+    assert space.phi(x, a) == pytest.approx(plain.phi(x, a), abs=1e-12)
+    out = rng.standard_normal(N)
+    wanted = out + 2.5 * (plain.phi(x, a) - plain.phi(x, b))
+    space.add_difference(out, x, a, b, 2.5)
+    assert out == pytest.approx(wanted, abs=1e-12)
+    kept = out.copy()
+    space.add_difference(out, x, a, a, 7.0)
+    assert out.tobytes() == kept.tobytes()
+    w = rng.standard_normal(N)
+    y = space.argmax(w, x)
+    assert w @ plain.phi(x, y) == pytest.approx(w @ plain.phi(x, plain.argmax(w, x)), abs=1e-12)
+
+
+@settings(max_examples=300)
+@given(SEEDS, st.integers(1, 7), st.integers(0, 5), st.sampled_from(["ties", "equal", "normal", "huge", "negative"]))
+def test_assigned_is_an_optimal_assignment(seed: int, slots: int, spare: int, kind: str) -> None:
+    """As much benefit as scipy's solver finds; nobody twice, everybody real. Also with as many people as slots."""
+    rng = np.random.default_rng(seed)
+    m = slots + spare
+    benefit = rng.standard_normal((m, slots))
+    if kind == "ties":
+        benefit = rng.integers(-2, 3, (m, slots)).astype(float)
+    elif kind == "equal":
+        benefit = np.full((m, slots), benefit[0, 0])
+    elif kind == "huge":
+        benefit *= 10.0 ** rng.integers(-6, 7, (m, slots))
+    elif kind == "negative":
+        benefit = -np.abs(benefit) - 5.0
+    given_benefit = benefit.copy()
+    people = assigned(benefit)
+    assert benefit.tobytes() == given_benefit.tobytes()
+    assert people.shape == (slots,)
+    assert len({*people.tolist()}) == slots
+    assert 0 <= people.min() <= people.max() < m
+    rows, columns = linear_sum_assignment(benefit, maximize=True)
+    best = benefit[rows, columns].sum()
+    assert benefit[people, np.arange(slots)].sum() == pytest.approx(best, rel=1e-9, abs=1e-9 * np.abs(benefit).max())
+
+
+def test_assigned_by_hand() -> None:
+    """Greedy takes 9 and then 1; the optimum 8 + 7. Every order of the people moves along."""
+    benefit = np.array([[9.0, 8.0], [7.0, 1.0], [2.0, 3.0]])
+    assert assigned(benefit).tolist() == [1, 0]
+    for order in permutations(range(3)):
+        assert assigned(benefit[list(order)]).tolist() == [order.index(1), order.index(0)]
+    assert assigned(np.array([[-3.0], [-2.0], [-2.5]])).tolist() == [1]
+
+
+# ---------------------------------------------------------------------------- doors
+
+X = np.zeros((5, N))
+NAN, INF, SMALL = X.copy(), X.copy(), X.astype(np.float32)
+NAN[3, 1], INF[0, 2], SMALL[4, 3] = np.nan, -np.inf, np.inf
+PEOPLE = np.zeros((4, 3, N))
+BAD_PEOPLE = PEOPLE.copy()
+BAD_PEOPLE[2, 1, 0] = np.nan
+NUMBERS2 = "wanted 2-dimensional numbers, got "
+
+BAD_CONTEXTS: list[tuple[Any, Any, str]] = [
+    (Ranking(3), NAN, "wanted finite numbers, got nan at [3, 1]"),
+    (Ranking(3), INF, "wanted finite numbers, got -inf at [0, 2]"),
+    (Ranking(3), SMALL, "wanted finite numbers, got inf at [4, 3]"),
+    (Ranking(3), X[0], "wanted shape (m, 4), got (4,)"),
+    (Ranking(3), PEOPLE, "wanted shape (m, 4), got (4, 3, 4)"),
+    (Ranking(3), X[:, :3], "wanted shape (m, 4), got (5, 3)"),
+    (Ranking(3), X.T, "wanted shape (m, 4), got (4, 5)"),
+    (Ranking(3), np.zeros((0, N)), "wanted at least one candidate, got an empty list (0 rows)"),
+    (Ranking(3), [], "wanted shape (m, 4), got (0,)"),
+    (Ranking(3), 1.0, "wanted shape (m, 4), got ()"),
+    (Ranking(3), "abcd", NUMBERS2 + "'abcd'"),
+    (Ranking(3), [["a", "b", "c", "d"]], NUMBERS2 + "[['a', 'b', 'c', 'd']]"),
+    (Ranking(3), [["1", "2", "3", "4"]], NUMBERS2 + "[['1', '2', '3', '4']]"),
+    (Ranking(3), [[1.0, 2.0, 3.0, 4.0], [1.0]], NUMBERS2 + "[[1.0, 2.0, 3.0, 4.0], [1.0]]"),
+    (Ranking(3), [[1.0, 2.0, 3.0, None]], NUMBERS2 + "[[1.0, 2.0, 3.0, None]]"),
+    (Ranking(3), None, NUMBERS2 + "None"),
+    (Ranking(3), X.astype(complex), NUMBERS2 + "an array of complex128 with shape (5, 4)"),
+    (Assignment(3), BAD_PEOPLE, "wanted finite numbers, got nan at [2, 1, 0]"),
+    (Assignment(3), X, "wanted shape (m, s, 4), got (5, 4)"),
+    (Assignment(3), PEOPLE[:, :, :2], "wanted shape (m, s, 4), got (4, 3, 2)"),
+    (Assignment(3), PEOPLE[:, :2], "wanted shape (m, 3, 4) with m >= 3, got (4, 2, 4)"),
+    (Assignment(3), PEOPLE[:2], "wanted shape (m, 3, 4) with m >= 3, got (2, 3, 4)"),
+    (Assignment(3), PEOPLE[:0], "wanted shape (m, 3, 4) with m >= 3, got (0, 3, 4)"),
+    (Assignment(3), "abcd", "wanted 3-dimensional numbers, got 'abcd'"),
+]
+
+
+@pytest.mark.parametrize(("space", "x", "message"), BAD_CONTEXTS)
+def test_contexts_are_refused_by_name(space: Any, x: Any, message: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        space.check_context(x, N)
+    assert str(refused.value) == f"x: {message}"
+
+
+ORDER, SLOTS = "wanted candidate indices, best first", "wanted a person for every slot"
+
+BAD_OBJECTS: list[tuple[Any, Any, Any, str]] = [
+    (Ranking(3), X, [0, 1, 0, 2], f"{ORDER}, none twice, got 0 2 times"),
+    (Ranking(3), X, [4, 3, 3, 3], f"{ORDER}, none twice, got 3 3 times"),
+    (Ranking(3), X, [0, 5, 1], f"{ORDER}, each from 0 to 4, got 5"),
+    (Ranking(3), X, [0, 1, -1], f"{ORDER}, each from 0 to 4, got -1"),
+    (Ranking(3), X, np.array([2**63], np.uint64), f"{ORDER}, each from 0 to 4, got {2**63}"),
+    (Ranking(3), X, [0, 1], "wanted at least the first 3 of 5 candidates, got 2"),
+    (Ranking(5), X[:3], [0, 1], "wanted at least the first 3 of 3 candidates, got 2"),
+    (Ranking(3), X, 2, "wanted at least the first 3 of 5 candidates, got 1"),
+    (Ranking(3), X, [0.0, 1.0, 2.0], f"{ORDER}, got [0.0, 1.0, 2.0]"),
+    (Ranking(3), X, np.arange(3.0), f"{ORDER}, got an array of float64 with shape (3,)"),
+    (Ranking(3), X, [0, 1, float("nan")], f"{ORDER}, got [0, 1, nan]"),
+    (Ranking(3), X, [], f"{ORDER}, got []"),
+    (Ranking(3), X, [[0, 1, 2]], f"{ORDER}, got [[0, 1, 2]]"),
+    (Ranking(3), X, "012", f"{ORDER}, got '012'"),
+    (Ranking(3), X, ["0", "1", "2"], f"{ORDER}, got ['0', '1', '2']"),
+    (Ranking(3), X, [True, False], f"{ORDER}, got [True, False]"),
+    (Ranking(3), X, None, f"{ORDER}, got None"),
+    (Ranking(1), X, [], f"{ORDER}, got []"),
+    (Ranking(1), X, 5, f"{ORDER}, each from 0 to 4, got 5"),
+    (Assignment(3), PEOPLE, [0, 1], "wanted 3 people, one a slot, got 2"),
+    (Assignment(3), PEOPLE, [0, 1, 2, 3], "wanted 3 people, one a slot, got 4"),
+    (Assignment(3), PEOPLE, [0, 1, 1], f"{SLOTS}, none twice, got 1 2 times"),
+    (Assignment(3), PEOPLE, [0, 1, 4], f"{SLOTS}, each from 0 to 3, got 4"),
+    (Assignment(3), PEOPLE, [0.0, 1.0, 2.0], f"{SLOTS}, got [0.0, 1.0, 2.0]"),
+    (Assignment(3), PEOPLE, "abc", f"{SLOTS}, got 'abc'"),
+]
+
+
+@pytest.mark.parametrize(("space", "x", "y", "message"), BAD_OBJECTS)
+def test_objects_are_refused_by_name(space: Any, x: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        space.check_object("feedback", x, y)
+    assert str(refused.value) == f"feedback: {message}"
+
+
+@pytest.mark.xfail(strict=True, reason="numpy's own message, without the name")
+def test_lists_of_lists_of_several_lengths_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"^feedback: wanted candidate indices"):
+        Ranking(3).check_object("feedback", X, [[0, 1], [2]])
+
+
+def test_what_is_used() -> None:
+    """Lists, integers, any layout; single precision stays; huge numbers are numbers; an item may come bare."""
+    x = Ranking(3).check_context([[1, 2, 3, 4], [5, 6, 7, 8]], N)
+    assert x.dtype == np.float64
+    assert x.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert Ranking(3).check_context(np.asfortranarray(X + 1.0), N).flags.c_contiguous
+    assert Ranking(3).check_context(np.ones((2, N), np.float32), N).dtype == np.float32
+    assert Ranking(3).check_context(np.ones((2, N), np.float16), N).dtype == np.float64
+    assert (Ranking(3).check_context(np.full((2, N), 1e200), N) == 1e200).all()
+    assert Assignment(3).check_context(PEOPLE[:3].tolist(), N).shape == (3, 3, N)
+    for space, x, y, wanted in [
+        (Ranking(3), X, (4, 0, 2), [4, 0, 2]),
+        (Ranking(3), X, np.array([4, 0, 2, 1], np.uint8), [4, 0, 2, 1]),
+        (Ranking(5), X[:2], [1, 0], [1, 0]),
+        (Ranking(1), X, 3, [3]),
+        (Ranking(1), X, np.int32(4), [4]),
+        (Ranking(1), X, [3, 1], [3, 1]),
+        (Assignment(3), PEOPLE, [3, 0, 2], [3, 0, 2]),
+    ]:
+        order = space.check_object("feedback", x, y)
+        assert order.dtype == np.int64
+        assert order.tolist() == wanted
+
+
+def test_numbers_at_the_edge() -> None:
+    """Numpy's numbers count; the least and the most do; a message says which are wanted."""
+    Ranking(np.int64(1024)).check()
+    Assignment(np.int32(1)).check()
+    wanted_count("n", 2**31)
+    wanted_count("n", 0, least=0)
+    wanted_positive("rate", np.float32(1e-30))
+    wanted_positive("rate", 3)
+    for refused, message in [
+        (lambda: Ranking(1025).check(), "k: wanted a whole number, 1 to 1024, got 1025"),
+        (lambda: Assignment(0).check(), "slots: wanted a whole number, 1 or more, got 0"),
+        (lambda: wanted_count("n", -1, least=0), "n: wanted a whole number, 0 or more, got -1"),
+        (lambda: wanted_positive("rate", "1"), "rate: wanted a finite number above 0, got '1'"),
+    ]:
+        with pytest.raises(ValueError) as error:
+            refused()
+        assert str(error.value) == message
+    with pytest.raises(ValueError, match=rf"^n: .* got {2**31 + 1}$"):
+        wanted_count("n", 2**31 + 1)
+
+
+def test_messages_stay_short() -> None:
+    assert describe(list(range(100))) == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16..."
+    assert len(describe("a" * 58)) == 60
+    assert len(describe("a" * 59)) == 60
