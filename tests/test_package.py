@@ -85,8 +85,7 @@ def test_the_command_line_is_there(clean: Path, tmp_path: Path) -> None:
     [
         (["demo", "--json"], "demo"),
         (
-            ["simulate", "catalogue", "items.csv", "--user", "best", "--learner", "perceptron", "--interpreted"]
-            + ["--rounds", "3", "--people", "2", "--plot", "out.png"],
+            ["simulate", "catalogue", "items.csv", "--user", "best", "--learner", "perceptron", "--interpreted", "--rounds", "3", "--people", "2", "--plot", "out.png"],
             "plot",
         ),
     ],

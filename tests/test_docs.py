@@ -1,0 +1,107 @@
+"""What the documents say runs, and prints what they say; every learner has its row."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from heedful.checks import promises
+from heedful.naming import find_learners
+from heedful.spaces import Ranking
+from heedful.worlds.queries import synthetic_queries
+from heedful.worlds.users import Noisy
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of one language ("" for none)."""
+    found: list[str] = []
+    body: list[str] = []
+    inside: str | None = None
+    for line in page.read_text().splitlines(keepends=True):
+        if line.startswith("```"):
+            if inside is None:
+                inside, body = line[3:].strip(), []
+            else:
+                if inside == language:
+                    found.append("".join(body))
+                inside = None
+        else:
+            body.append(line)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_python_example_prints_what_it_says(page: Path) -> None:
+    """The examples of a page are one program; `print(...)  # text` prints text."""
+    program = "\n".join(blocks(page, "python"))
+    expected = re.findall(r"^print\(.*\)  # (.*)$", program, re.M)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(program, {"__name__": "example"})
+    assert out.getvalue().splitlines() == expected
+
+
+def test_the_pages_have_examples() -> None:
+    assert sum(len(blocks(page, "python")) for page in PAGES) >= 4
+
+
+def test_the_learner_of_contributing_keeps_every_promise(tmp_path: Path) -> None:
+    file = tmp_path / "mine_of_contributing.py"
+    [source] = blocks(ROOT / "CONTRIBUTING.md", "python")
+    file.write_text(source)
+    spec: Any = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    world, _ = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
+    findings = list(promises(module.Mine(6, Ranking(5)), world))
+    assert [(f.promise, f.where) for f in findings if not f.kept] == []
+    inside = re.search(r"class State.*", source, re.S)
+    assert inside is not None
+    assert len([line for line in inside[0].splitlines() if line.strip()]) <= 30
+
+
+def test_every_learner_has_its_row() -> None:
+    table = (ROOT / "docs" / "learners.md").read_text()
+    for name, cls in find_learners().items():
+        assert re.search(rf"^\| `{re.escape(name)}` \| `{cls.__name__}` \|", table, re.M), name
+
+
+def commands() -> list[list[str]]:
+    """Every `heedful ...` line of the pages, as words."""
+    lines = [
+        line for page in [*PAGES, ROOT / "CONTRIBUTING.md"] for block in blocks(page, "") for line in block.splitlines()
+    ]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("heedful ")]
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_of_the_pages_exists_with_its_options(words: list[str]) -> None:
+    from heedful.cli import app
+
+    runner = CliRunner()
+    name = [w for w in words[:2] if not w.startswith("-") and "." not in w and "/" not in w]
+    name = name[:2] if name[0] == "simulate" else name[:1]
+    result = runner.invoke(app, [*name, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert result.exit_code == 0, result.output
+    for option in (w for w in words if w.startswith("--")):
+        assert option in result.output
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
