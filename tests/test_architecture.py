@@ -22,7 +22,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.kernel": (),
     "heedful.blas": ("heedful.kernel",),
     "heedful.fold": ("heedful.kernel", "heedful.compile"),
-    "heedful.compile": ("heedful.kernel", "heedful.fold", "heedful.__version__"),
+    "heedful.compile": ("heedful.kernel", "heedful.lowering", "heedful.fold", "heedful.__version__"),
+    "heedful.lowering": ("heedful.kernel",),
     "heedful.spaces": ("heedful.kernel",),
     "heedful.learners": ("heedful.kernel", "heedful.blas", "heedful.spaces"),
     "heedful.worlds": ("heedful.kernel", "heedful.spaces", "heedful.worlds"),
@@ -41,7 +42,13 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.cli": ("heedful",),
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
-HEAVY = {"numba": {"heedful.compile"}, "llvmlite": set(), "scipy": set(), "matplotlib": set(), "vega_datasets": set()}
+HEAVY = {
+    "numba": {"heedful.compile", "heedful.lowering"},
+    "llvmlite": set(),
+    "scipy": set(),
+    "matplotlib": set(),
+    "vega_datasets": set(),
+}
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
 
 

@@ -39,7 +39,6 @@ Ints = npt.NDArray[np.int64]
 RADIUS = 100.0
 """Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.2.2."""
 
-
 # Processor time of the thread alone; Windows counts it in steps longer than a run.
 _clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
@@ -143,9 +142,10 @@ def letor_setting(
     w_star = least_squares(queries.X, queries.labels).astype(np.float64)
     X = queries.X.astype(dtype, copy=False)
     world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
+    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
     R, S = feature_bounds(queries.X, queries.offsets, space)
     scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
-    return Setting(X.shape[1], space, R, S, _alpha(user), queries.offsets.size - 1, scenes)
+    return Setting(X.shape[1], space, R, S, alpha, queries.offsets.size - 1, scenes)
 
 
 def catalogue_setting(
@@ -163,13 +163,10 @@ def catalogue_setting(
             draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
             w_star, ratings = taste(catalogue.X, draw)
             scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
+    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
     R = float(np.linalg.norm(catalogue.X, axis=1).max())
     S = float(np.abs(catalogue.X).max())
-    return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), 100, tuple(scenes))
-
-
-def _alpha(user: Any) -> float:
-    return user.alpha if isinstance(user, StrictAlpha) else math.nan
+    return Setting(X.shape[1], Ranking(1), R, S, alpha, 100, tuple(scenes))
 
 
 # ---------------------------------------------------------------------------- runs
@@ -198,19 +195,21 @@ def simulate(
     stop = threading.Event()
 
     def fold(name: str, scene: Scene) -> Run:
-        started = _clock()
-        trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
-        begun = _clock()  # what comes before the first round took begun - started
+        idle = []  # what a fold takes before its first round: that of no rounds; twice, as the first is slower
+        for _ in range(2):
+            started = _clock()
+            trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
+            idle.append(_clock() - started)
         chunk = 200 if name in plain else max(1000, rounds // 20)
-        regrets = np.empty(0)
+        regrets, started = np.empty(0), _clock()
         for so_far in traced(learners[name], scene.world, rounds, scene.draw, interpreted=name in plain, chunk=chunk):
             events.put(Advance(so_far.size - regrets.size))
             regrets = so_far
             if stop.is_set():
                 break
-        took = _clock() - begun
+        took = _clock() - started
         events.put(Advance(rounds - regrets.size))
-        return Run(name, scene.seed, scene.person, regrets, max(took - (begun - started), took / 10))
+        return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
 
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(fold, name, scene) for scene in setting.scenes for name in learners]

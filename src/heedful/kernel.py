@@ -45,7 +45,7 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _lanes_loop(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    raise NotImplementedError("compiled as vector instructions: see heedful.compile")
+    raise NotImplementedError("compiled as vector instructions: see heedful.lowering")
 
 
 @primitive(_lanes_loop)
