@@ -33,7 +33,7 @@ test: lint
 
 test-long: lint
 	@echo "heedful: all tests, the long versions too"
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: $(READY)
 	@$(BIN)/python bench/coactive.py

@@ -1,13 +1,11 @@
-"""Real data, where there is some beside the checkout; and a cache of compiled loops that lasts for the run."""
+"""How long hypothesis looks: `make test` 100 examples a property, `make test-long` (HEEDFUL_LONG=1) 2,000."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-DATA = Path(os.environ.get("HEEDFUL_DATA") or Path(__file__).resolve().parents[1] / ".." / "shared" / "data")
-
-settings.register_profile("tests", deadline=None, print_blob=True)
-settings.load_profile("tests")
+settings.register_profile("tests", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("long", settings.get_profile("tests"), max_examples=2000)
+settings.load_profile("long" if os.environ.get("HEEDFUL_LONG") else "tests")

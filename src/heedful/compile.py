@@ -19,6 +19,7 @@ import os
 import sys
 import sysconfig
 import tempfile
+import threading
 import types as pytypes
 import warnings
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ import numpy as np
 from heedful.lowering import OPTIONS, teach
 
 _loops: dict[Any, Callable[..., Any]] = {}  # argument types -> compiled loop
+_one_at_a_time = threading.Lock()
 
 
 # ---------------------------------------------------------------------------- what the arguments reach
@@ -183,30 +185,36 @@ def _generated(key: str) -> Callable[..., Any]:
 
 
 def loop_for(*args: Any) -> Callable[..., Any]:
-    """`fold.run` compiled for the types of `args`, from the cache where its sources are unchanged."""
+    """`fold.run` compiled for the types of `args`, from the cache where its sources are unchanged.
+
+    Arrays in what it returns may be those of `args`: copy them while `args` live.
+    """
     signature = tuple(numba.typeof(a) for a in args)
-    if signature not in _loops:
-        modules = reachable(args)
-        teach(modules)
+    with _one_at_a_time:
+        if signature not in _loops:
+            _loops[signature] = _loop(args, signature)
+        return _loops[signature]
+
+
+def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
+    from heedful import fold
+
+    modules = reachable(args)
+    teach(modules)
+    if not any(module.__name__ == "__main__" for module in modules):  # whose classes nobody can import again
         named = [f"{type(p).__module__}.{type(p).__qualname__}" for a in args for p in _parts(a)]
         versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
         text = f"{fingerprint(modules)} {signature} {named} {versions}"
-        key = hashlib.sha256(text.encode()).hexdigest()
-        from heedful import fold
-
-        if any(module.__name__ == "__main__" for module in modules):
-            _loops[signature] = numba.njit(**OPTIONS)(fold.run)  # a class nobody can import again
-        else:
-            try:
-                _loops[signature] = _generated(key)
-            except OSError as error:
-                warnings.warn(
-                    f"compiled code is not kept, so each start compiles again: {error}. "
-                    "Set HEEDFUL_CACHE_DIR to a folder of yours.",
-                    stacklevel=3,
-                )
-                _loops[signature] = numba.njit(**OPTIONS)(fold.run)
-    return _loops[signature]
+        try:
+            return _generated(hashlib.sha256(text.encode()).hexdigest())
+        except OSError as error:
+            warnings.warn(
+                f"compiled code is not kept, so each start compiles again: {error}. "
+                "Set HEEDFUL_CACHE_DIR to a folder of yours.",
+                stacklevel=5,
+            )
+    loop: Callable[..., Any] = numba.njit(**OPTIONS)(fold.run)
+    return loop
 
 
 def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
