@@ -117,8 +117,7 @@ class ExponentiatedPreferencePerceptron(PreferencePerceptron):
         self.w_e = np.full(2 * N, 1.0 / (2 * N))  # w_1^i <- 1 / N, N doubled
 
     def phi_e(self, x, y):
-        phi = self.space.phi(x, y)
-        return np.concatenate([phi, -phi])
+        return np.concatenate([self.space.phi(x, y), -self.space.phi(x, y)])
 
     def update(self, x, y, ybar):
         self.t += 1
@@ -152,8 +151,7 @@ class SecondOrderPreferencePerceptron(PreferencePerceptron):
     def update(self, x, y, ybar):
         D = self.D(x, y, ybar)
         self.A = self.A + self.gamma * np.outer(D, D)
-        w_bar = self.w + np.linalg.inv(self.A) @ D
-        self.w = projected(self.A, w_bar, self.radius)
+        self.w = projected(self.A, self.w + np.linalg.inv(self.A) @ D, self.radius)
 
 
 def projected(A, w_bar, radius):
@@ -214,14 +212,13 @@ class DuelingBandit:
         u = rng.standard_normal(self.w.size)
         u = u / np.linalg.norm(u)
         first, second = self.space.argmax(self.w, x), self.space.argmax(self.w + self.gamma * u, x)
-        shown, teams = team_draft(first, second, lambda: rng.random() < 0.5)
-        return shown, teams, u
+        return *team_draft(first, second, lambda: rng.random() < 0.5), u
 
     def update(self, shown, teams, u, ybar):
-        """Clicks are the first k of ybar. Of two items the one that came back wins; both, or one alone, is a tie."""
+        """Clicks are the first k of ybar. Of two items the one that came back wins; both, or one entry alone, is a tie."""
         clicks = [j for j in list(ybar)[: max(self.space.k, 2)] if j in shown]
         of = [teams[shown.index(j)] for j in clicks]
-        alone = self.space.k == 1 and len(shown) == 1
+        alone = len(shown) == 1  # both chose it: no comparison
         if of.count(1) > of.count(0) and not alone:
             self.w = self.w + self.delta * u
 
@@ -230,7 +227,10 @@ class DuelingBandit:
 
 
 def utility(u, order, k):
-    return sum(u[j] / math.log2(i + 2) for i, j in enumerate(order[:k]))
+    total = 0.0
+    for i, j in enumerate(order[:k], 1):
+        total += u[j] * (1.0 / math.log2(i + 1))
+    return total
 
 
 def on_top(best, shown):

@@ -351,6 +351,7 @@ def test_bounds_are_averaged_over_people(table: Catalogue) -> None:
     setting = catalogue_setting(table, StrictAlpha(0.5), people=4)
     learner = setting.learner("exponentiated:horizon=50")
     R, S = np.linalg.norm(table.X, axis=1).max(), np.abs(table.X).max()
+    assert (setting.R, setting.S) == (R, S)
     each = [learner.regret_bound(np.array([50.0]), 0.5, scene.w_star, R, S)[0] for scene in setting.scenes]
     assert len(set(each)) == 4
     assert float(bound(learner, setting, 50)) == pytest.approx(np.mean(each))

@@ -63,7 +63,7 @@ def first_example() -> str:
 
 
 def test_the_first_example_of_the_readme_runs(clean: Path, tmp_path: Path) -> None:
-    """Twelve lines that rank, take a correction and rank better: as the README prints them, and what it says they print."""
+    """Twelve lines that rank, take a correction and rank better, and print what the README says."""
     example = first_example()
     lines = [line for line in example.splitlines() if line.strip()]
     assert len(lines) <= 12
@@ -85,7 +85,22 @@ def test_the_command_line_is_there(clean: Path, tmp_path: Path) -> None:
     [
         (["demo", "--json"], "demo"),
         (
-            ["simulate", "catalogue", "items.csv", "--user", "best", "--learner", "perceptron", "--interpreted", "--rounds", "3", "--people", "2", "--plot", "out.png"],
+            [
+                "simulate",
+                "catalogue",
+                "items.csv",
+                "--user",
+                "best",
+                "--learner",
+                "perceptron",
+                "--interpreted",
+                "--rounds",
+                "3",
+                "--people",
+                "2",
+                "--plot",
+                "out.png",
+            ],
             "plot",
         ),
     ],

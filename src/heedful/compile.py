@@ -61,13 +61,10 @@ def _own(module: pytypes.ModuleType, roots: set[str]) -> bool:
     return not file.startswith(_SITES) and not (file.startswith(_STDLIB) and "site-packages" not in file)
 
 
-def reachable(args: tuple[Any, ...]) -> list[pytypes.ModuleType]:
-    """The modules whose code a compiled loop over `args` may contain, sorted by name."""
-    start = {type(p).__module__ for a in args for p in _parts(a)} | {
-        "heedful.fold",
-        "heedful.kernel",
-        __name__,
-    }
+def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
+    """The modules whose code a compiled loop over `args` (or the modules `names`) may contain, sorted by name."""
+    start = {type(p).__module__ for a in args for p in _parts(a)}
+    start |= {*names, "heedful.fold", "heedful.kernel", "heedful.lowering", __name__}
     roots = {name.split(".")[0] for name in start} - {"builtins", "numpy"}
     found: dict[str, pytypes.ModuleType] = {}
     waiting = sorted(start)
@@ -222,7 +219,6 @@ def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
     loop = getattr(f, "__kernel__", None)
     if loop is None:
         raise ValueError(f"f: wanted a function marked with @kernel, got {f!r}")
-    module = sys.modules[f.__module__]
-    teach([*reachable(()), module])
+    teach(reachable((), f.__module__))
     result: Callable[..., Any] = numba.njit(**OPTIONS)(loop)
     return result

@@ -37,7 +37,7 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 RADIUS = 100.0
-"""Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.2.2."""
+"""Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.4.1."""
 
 # Processor time of the thread alone; Windows counts it in steps longer than a run.
 _clock = time.perf_counter if sys.platform == "win32" else time.thread_time

@@ -99,7 +99,7 @@ def _scores_loop(X: Floats, w: Floats) -> Array:
                 s = sums[depth] + s
             sums[depth] = s
             depth += 1
-        out[j] = sums[0]
+        out[j] = 0.0 + sums[0]  # numpy starts from 0, so a sum of -0.0 is 0.0
     return out[:m]
 
 
@@ -203,7 +203,10 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     """out += scale * (coef X), reading only the rows whose coefficient is not 0: out n, X m x n, coef m."""
     rows = np.flatnonzero(coef)
     if rows.size:
-        out += scale * np.add.reduce(coef[rows, None] * X[rows], axis=0)
+        products = coef[rows, None] * X[rows]
+        # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
+        added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else np.add.accumulate(products)[-1]
+        out += scale * added
 
 
 @kernel

@@ -242,7 +242,10 @@ def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
 
 def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
     """value as distinct whole numbers from 0 to m - 1; a single one counts as a list of one."""
-    array = np.atleast_1d(np.asarray(value)) if not isinstance(value, str) else np.empty(0)
+    try:
+        array = np.atleast_1d(np.asarray(value))
+    except ValueError:  # rows of several lengths
+        array = np.empty(0)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise ValueError(f"{name}: wanted {meaning}, got {describe(value)}")
     each = array.tolist()  # faster than numpy's reductions on a list that a person has looked at
@@ -255,11 +258,14 @@ def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
     return array.astype(np.int64)
 
 
-def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**31) -> None:
+def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:
     """ValueError unless value is a whole number from `least` to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        upper = f" to {most}" if most < 2**31 else ""
-        raise ValueError(f"{name}: wanted a whole number, {least}{upper or ' or more'}, got {value!r}")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:
+        bounded = most < 2**62 or (whole and value > most)
+        raise ValueError(
+            f"{name}: wanted a whole number, {least} {f'to {most}' if bounded else 'or more'}, got {value!r}"
+        )
 
 
 def wanted_positive(name: str, value: Any) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streams import context, follow, reaction
 
 import naive
+from budget import examples
 from heedful.compile import compiled
 from heedful.learners.coactive import (
     ConvexPerceptron,
@@ -189,7 +190,7 @@ def test_algorithm_5_by_hand() -> None:
 # ---------------------------------------------------------------------------- equalities of the proofs
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.sampled_from(SPACES), st.integers(1, 5), st.integers(0, 20))
 def test_weights_sum_the_gains(seed: int, space: Any, batch: int, rounds: int) -> None:
     """Eq. 11: w_{T+1}.w* is the sum of the gains U(x, ybar) - U(x, y); with batches, of the rounds applied."""
@@ -206,7 +207,7 @@ def test_weights_sum_the_gains(seed: int, space: Any, batch: int, rounds: int) -
     assert state.w @ w_star == pytest.approx(sum(gains[:applied]), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.sampled_from(ALL))
 def test_shown_is_never_worse_than_the_answer_in_the_eyes_of_the_learner(seed: int, learner: Any) -> None:
     """w_t.D_t <= 0, for y_t is the argmax: what every proof starts with (Theorem 1, line two)."""
@@ -220,7 +221,7 @@ def test_shown_is_never_worse_than_the_answer_in_the_eyes_of_the_learner(seed: i
         state = learner.update(state, x, y, ybar)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(SEEDS, st.sampled_from(SPACES), st.sampled_from([0, 25]))
 def test_divergence_falls_by_the_gain(seed: int, space: Any, horizon: int) -> None:
     """Eq. 24: KL(w*||w_t) - KL(w*||w_{t+1}) = eta w*.D - ln Z_t over the doubled features; and Eq. 25 with the constant
@@ -248,7 +249,7 @@ def test_divergence_falls_by_the_gain(seed: int, space: Any, horizon: int) -> No
             assert log_Z <= eta * (before @ D) + 2.0 * eta**2 * S**2
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(SEEDS, st.floats(0.01, 10.0))
 def test_convex_weights_stay_in_the_ball(seed: int, radius: float) -> None:
     rng = np.random.default_rng(seed)

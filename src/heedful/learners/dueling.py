@@ -73,7 +73,7 @@ class DuelingBandit(NamedTuple):
 
     Shows w and w' = w + gamma u, u a random direction, interleaved; the first k of the feedback are the clicks;
     w += delta u where w' wins strictly. Items (k = 1): both are shown, the one that comes back wins, both mean a
-    tie. From w = 0 only delta / gamma matters.
+    tie, and so does a list of one entry, which compares nothing. From w = 0 only delta / gamma matters.
     """
 
     n_features: int
@@ -100,7 +100,7 @@ class DuelingBandit(NamedTuple):
 
     def update(self, state: DuelingState, x: Any, y: Duel, feedback: Ints) -> DuelingState:
         lead = 0
-        clicks = min(max(self.space.k, 2), feedback.size)
+        clicks = min(max(self.space.k, 2), feedback.size) if y.shown.size > 1 else 0  # one entry: both chose it
         for i in range(clicks):
             for j in range(y.shown.size):
                 if y.shown[j] == feedback[i]:
