@@ -215,7 +215,7 @@ class DuelingBandit:
         return *team_draft(first, second, lambda: rng.random() < 0.5), u
 
     def update(self, shown, teams, u, ybar):
-        """Clicks are the first k of ybar. Of two items the one that came back wins; both, or one entry alone, is a tie."""
+        """Clicks: the first k of ybar. Of two items the one that came back wins; both, or one entry alone, is a tie."""
         clicks = [j for j in list(ybar)[: max(self.space.k, 2)] if j in shown]
         of = [teams[shown.index(j)] for j in clicks]
         alone = len(shown) == 1  # both chose it: no comparison

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,11 +10,21 @@ from heedful import __version__
 from heedful.cli import check, data, demo, learners, simulate, sweep
 from heedful.cli.terminal import Commands
 
+
+class Ordered(Commands):
+    """Lists the commands in the order in which somebody new needs them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = ["demo", "simulate", "sweep", "check", "learners", "data"]
+        return sorted(super().list_commands(ctx), key=order.index)
+
+
 app = typer.Typer(
     name="heedful",
-    cls=Commands,
+    cls=Ordered,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with: heedful demo",
 )
@@ -32,7 +42,9 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from (anywhere on the line).")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from (anywhere on the line).")
+    ] = False,
 ) -> None:
     """Online preference learning: show something, take the reaction, do better next time."""
     if context.invoked_subcommand is None:

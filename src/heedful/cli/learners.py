@@ -1,2 +1,112 @@
-def learners() -> None:
-    """todo"""
+"""`heedful learners`: which there are, what each is and takes."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from typing import Annotated, Any
+
+import typer
+
+from heedful.cli.terminal import console, new_table, print_json, reading_input
+
+_FROM_DATA = {
+    "n_features": "how many features the data have",
+    "space": "what is shown: a ranking, or one item",
+    "bound": "from the data: the largest |phi_i| of any ranking or item (S)",
+    "radius": "100, as in the experiments of [J15] 6.4.1",
+}
+
+
+def learners(
+    name: Annotated[str | None, typer.Argument(help="One of them, or FILE.py:Class, or module:Class.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+) -> None:
+    """List the learners, or explain one.
+
+    Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. What a learner needs and is not given comes from
+    the data where it can: `bound` (exponentiated) is the largest entry of phi, `radius` (convex) is 100.
+    """
+    if name is None:
+        return _list(json)
+    return _explain(name, json)
+
+
+def _list(json: bool) -> None:
+    from rich.markup import escape
+
+    from heedful.naming import ALIASES, about, find_learners
+
+    known = find_learners()
+    classes = sorted((known | {alias: known[target] for alias, (target, _) in ALIASES.items()}).items())
+    if json:
+        return print_json([_summary(name, cls) for name, cls in classes])
+    table = new_table("Learners")
+    for column in ("name", "where it is from", "interaction"):
+        table.add_column(column, overflow="fold")
+    for name, cls in classes:
+        told = about(cls)
+        preset = "".join(f", {field}={value}" for field, value in ALIASES.get(name, ("", {}))[1].items())
+        table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(told.source), told.interaction)
+    screen = console()
+    screen.print(table)
+    return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
+
+
+def _summary(name: str, cls: type) -> dict[str, Any]:
+    from heedful.naming import about
+
+    told = about(cls)
+    return {
+        "name": name,
+        "class": f"{cls.__module__}.{cls.__qualname__}",
+        "title": told.title,
+        "paper": told.source,
+        "interaction": told.interaction,
+    }
+
+
+def _explain(name: str, json: bool) -> None:
+    from rich.markup import escape
+
+    from heedful.naming import ALIASES, learner_class
+
+    with reading_input():
+        cls: Any = learner_class(name)
+    preset = ALIASES[name][1] if name in ALIASES else {}
+    parameters = [
+        {"name": field, "type": getattr(kind, "__name__", str(kind))}
+        | ({"default": kind(preset[field])} if field in preset else {})
+        | ({"default": cls._field_defaults[field]} if field in cls._field_defaults and field not in preset else {})
+        for field, kind in typing.get_type_hints(cls).items()
+    ]
+    for parameter in parameters:
+        if "default" not in parameter:
+            parameter |= {"default": None, "given_by": _FROM_DATA.get(parameter["name"], "you: it has no default")}
+    docstring, example = inspect.getdoc(cls) or "", _example(name, parameters)
+    if json:
+        told = {"docstring": docstring, "parameters": parameters, "example": example}
+        return print_json(_summary(name, cls) | told)
+    screen = console()
+    screen.print(f"[bold]{escape(name)}[/] [dim]{cls.__module__}.{cls.__qualname__}[/]\n")
+    screen.print(escape(_reflowed(docstring)), width=min(screen.width, 100))
+    table = new_table("")
+    for column in ("parameter", "type", "default"):
+        table.add_column(column, overflow="fold")
+    for parameter in parameters:
+        default = f"({parameter['given_by']})" if "given_by" in parameter else str(parameter["default"])
+        table.add_row(parameter["name"], parameter["type"], escape(default))
+    screen.print(table)
+    return screen.print(f"Example: {escape(example)}", soft_wrap=True)
+
+
+def _reflowed(text: str) -> str:
+    """Paragraphs as one line each; those with indented lines as they are."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
+
+
+def _example(name: str, parameters: list[dict[str, Any]]) -> str:
+    given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
+    spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name
+    return f"heedful simulate catalogue items.csv --user better --learner {spec}"

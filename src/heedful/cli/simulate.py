@@ -7,18 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from heedful.cli.terminal import BadInput, console, cores, note, notes, number, print_json, reading_input, wanted_extra
+from heedful.cli.output import check_path, plot, write_runs
+from heedful.cli.terminal import (
+    console,
+    cores,
+    new_table,
+    note,
+    notes,
+    number,
+    print_json,
+    reading_input,
+    short,
+    wanted_extra,
+    width,
+)
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from heedful.experiment import Curve, Run, Setting
 
-app = typer.Typer(no_args_is_help=True, help="Run learners against a simulated person on your data.")
+app = typer.Typer(help="Run learners against a simulated person on your data.")
 
 Learners = Annotated[
     list[str],
     typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."),
 ]
-Rounds = Annotated[int | None, typer.Option(min=1, help="How many rounds each run has.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How many rounds each run has.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")]
 FirstSeed = Annotated[int, typer.Option(min=0, help="The first of the seeds.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")]
@@ -27,6 +42,12 @@ Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile
 Plot = Annotated[Path | None, typer.Option(help="Draw average regret against rounds into this file.")]
 Out = Annotated[Path | None, typer.Option(help="Write the regret of every round: .csv or .npz.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+@app.callback(invoke_without_command=True)
+def simulate(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 class Wanted(NamedTuple):
@@ -47,10 +68,13 @@ class Wanted(NamedTuple):
     "--learner perceptron --learner second-order --seeds 5"
 )
 def letor(
-    files: Annotated[list[str], typer.Argument(metavar="FILES...", help="LETOR / SVMlight files, plain or gzip.")],
+    files: Annotated[list[str], typer.Argument(help="LETOR / SVMlight files, plain or gzip.")],
     user: Annotated[str, typer.Option(help="strict:alpha=A or noisy:depth=D.")] = "strict:alpha=0.5",
     learner: Learners = ["perceptron"],  # noqa: B006
-    rounds: Annotated[int | None, typer.Option(min=1, show_default="one pass over the queries")] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="one pass over the queries", help="How many rounds each run has."),
+    ] = None,
     seeds: Seeds = 1,
     first_seed: FirstSeed = 0,
     k: Annotated[int, typer.Option(min=2, help="Positions of a ranking that count.")] = 5,
@@ -69,11 +93,13 @@ def letor(
     wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
         _check_files(wanted)
+        from heedful.data.letor import load_letor
         from heedful.experiment import letor_setting
         from heedful.naming import make_user
 
-        chosen = range(first_seed, first_seed + seeds)
-        setting = letor_setting(files, make_user(user), k=k, seeds=chosen, dtype="float32" if float32 else "float64")
+        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
+        dtype = "float32" if float32 else "float64"
+        setting = letor_setting(load_letor(*files), person, k=k, seeds=chosen, dtype=dtype)
     _simulate(wanted, setting, f"{setting.rounds:,} queries")
 
 
@@ -106,59 +132,42 @@ def catalogue(
         from heedful.experiment import catalogue_setting
         from heedful.naming import make_user
 
-        table, chosen = load_catalogue(items), range(first_seed, first_seed + seeds)
-        setting = catalogue_setting(
-            table, make_user(user), people=people, seeds=chosen, dtype="float32" if float32 else "float64"
-        )
+        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
+        table, dtype = load_catalogue(items), "float32" if float32 else "float64"
+        setting = catalogue_setting(table, person, people=people, seeds=chosen, dtype=dtype)
     _simulate(wanted, setting, f"{len(table.names):,} items, {people:,} people")
 
 
 def _check_files(wanted: Wanted) -> None:
     """Refuse what could not be written before anything is run."""
-    if wanted.out and wanted.out.suffix not in (".csv", ".npz"):
-        raise ValueError(f"--out: wanted a name that ends in .csv or .npz, got {wanted.out.name!r}")
-    for name, path in [("--out", wanted.out), ("--plot", wanted.plot)]:
-        if path and not path.parent.is_dir():
-            raise ValueError(f"{name}: wanted a file in a folder that exists, got {str(path)!r}")
+    check_path("--out", wanted.out, (".csv", ".npz"))
+    check_path("--plot", wanted.plot, (".png", ".pdf", ".svg"))
+    if wanted.plot:
+        wanted_extra("matplotlib", "plot", "--plot")
     for spec in wanted.learners:
         if wanted.learners.count(spec) > 1:
             raise ValueError(f"--learner: wanted each once, got {spec} {wanted.learners.count(spec)} times")
-    if wanted.plot:
-        wanted_extra("matplotlib", "plot", "--plot")
-
-
-def coactive_learner(setting: Setting, spec: str) -> Any:
-    """The learner of that name; ValueError also where it is one for another interaction."""
-    from heedful.naming import about, learner_class
-
-    kind = about(learner_class(spec)).interaction
-    if kind not in ("", "coactive"):
-        raise ValueError(f"learner: wanted one that takes corrections (coactive), got {spec}, which is {kind}")
-    return setting.learner(spec)
 
 
 def _simulate(wanted: Wanted, setting: Setting, data: str) -> None:
     from heedful.experiment import curve
 
     with reading_input():
-        learners = {spec: coactive_learner(setting, spec) for spec in wanted.learners}
+        learners = {spec: setting.learner(spec) for spec in wanted.learners}
     runs = _watch(wanted, setting, learners)
     curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
     for spec, one in curves.items():
         if one.mean.size < one.longest:
             note(f"{spec}: a pool ran dry: averaged over the {one.mean.size} rounds that everybody played")
     if wanted.out:
-        from heedful.cli.output import write_runs
-
-        write_runs(wanted.out, runs)
+        write_runs(wanted.out, runs, people=any(run.person for run in runs))
     if wanted.plot:
-        from heedful.cli.output import plot
-
         plot(wanted.plot, curves, learners, setting, f"{wanted.user}, {data}")
     if wanted.json:
         print_json([_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()])
     else:
-        _table(wanted, setting, learners, curves, data)
+        table, remarks = _table(wanted, setting, learners, curves, data)
+        console().print(table, remarks, sep="\n")
 
 
 def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[Run]:
@@ -205,32 +214,56 @@ def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: C
     }
 
 
-def _table(wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], data: str) -> None:
-    from rich import box
-    from rich.table import Table
-
+def _table(
+    wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], data: str
+) -> tuple[Table, str]:
+    """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
     from heedful.experiment import bound, checkpoints
 
-    screen = console()
-    T = max(one.mean.size for one in curves.values())
-    bounds = {spec: float(bound(learners[spec], setting, one.mean.size)) for spec, one in curves.items()}
-    with_bound = any(number(value) is not None for value in bounds.values())
-    width = max(map(len, learners)) + 12 + 10 * with_bound
-    marks = checkpoints(T).tolist()
-    if width + 9 * len(marks) > screen.width:
-        marks = [t for t in marks if str(t)[0] == "1" or t == T]
-    ends = sorted({one.mean.size for one in curves.values()} | set(marks))
+    limits = {spec: number(float(bound(learners[spec], setting, one.mean.size))) for spec, one in curves.items()}
+    ends = {one.mean.size for one in curves.values()}
+    marks = set(checkpoints(max(ends)).tolist()) | ends
+    seeds = len({scene.seed for scene in setting.scenes})
+    title = f"Average regret of rounds 1 to t: {wanted.user}, {data}, {seeds} seed{'s' * (seeds > 1)}"
+    for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
+        table = _grid(title, curves, sorted(some), limits)
+        if width(table) <= console().width:
+            break
+    with_bound = any(limit is not None for limit in limits.values())
+    return table, _remarks(setting, curves, with_bound)
 
-    seeds, people = len({scene.seed for scene in setting.scenes}), len({scene.person for scene in setting.scenes})
-    title = f"Average regret after t rounds: {wanted.user}, {data}, {seeds} seed{'s' * (seeds > 1)}"
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", padding=(0, 1))
-    table.add_column("learner")
-    for t in ends:
-        table.add_column(f"t = {t:,}" if t == ends[0] else f"{t:,}", justify="right")
-    if with_bound:
-        table.add_column(f"bound at {T:,}", justify="right")
-    table.add_column("rounds/s", justify="right")
+
+def _grid(title: str, curves: dict[str, Curve], marks: list[int], limits: dict[str, float | None]) -> Table:
+    table = new_table(title)
+    table.add_column("learner", overflow="fold")
+    for t in marks:
+        table.add_column(f"t = {t:,}" if t == marks[0] else f"{t:,}", justify="right", no_wrap=True)
+    with_bound = any(limit is not None for limit in limits.values())
+    for name in ["bound"] * with_bound + ["rounds/s"]:
+        table.add_column(name, justify="right", no_wrap=True)
     for spec, one in curves.items():
-        cells = [f"{one.mean[t - 1]:.4f}" if t <= one.mean.size else "" for t in ends]
-        table.add_row(spec, *cells)
-    screen.print(table)
+        limit = limits[spec]
+        cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
+        table.add_row(spec, *cells, f"{one.rounds_per_second:,.0f}")
+    return table
+
+
+def _cell(curve: Curve, t: int) -> str:
+    if t > curve.mean.size:
+        return ""
+    stderr = "" if curve.over == "nothing" else f"\n[dim]±{curve.stderr[t - 1]:.2g}[/dim]"
+    return f"{short(curve.mean[t - 1])}{stderr}"
+
+
+def _remarks(setting: Setting, curves: dict[str, Curve], with_bound: bool) -> str:
+    one = next(iter(curves.values()))
+    people = len({scene.person for scene in setting.scenes})
+    lines = [f"± is the standard error over {one.over}."] if one.over != "nothing" else []
+    if people > 1:
+        lines.append(f"Averaged over {people} people first." if one.over == "seeds" else f"{people} people.")
+    cut = [f"{spec} after {c.mean.size}" for spec, c in curves.items() if c.mean.size < c.longest]
+    if cut:
+        lines.append(f"Ended where the first pool ran dry: {', '.join(cut)} rounds.")
+    if with_bound:
+        lines.append("bound: what theory promises after the last round.")
+    return " ".join(lines)

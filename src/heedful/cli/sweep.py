@@ -1,2 +1,236 @@
-def sweep() -> None:
-    """todo"""
+"""`heedful sweep`: every cell of a grid, on all cores; what is already there is not computed again."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import multiprocessing
+import signal
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
+from heedful.cli.terminal import (
+    Failure,
+    console,
+    cores,
+    new_table,
+    note,
+    notes,
+    number,
+    print_json,
+    reading_input,
+    short,
+)
+
+if TYPE_CHECKING:
+    from heedful.experiment import Setting
+
+
+def sweep(
+    grid: Annotated[Path, typer.Argument(help="What to run, in TOML.")],
+    out: Annotated[Path, typer.Option(help="The folder for results, one file a cell; made if it is not there.")] = Path(
+        "runs"
+    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Cells at a time.", show_default="all cores")] = None,
+    interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+) -> None:
+    """Run learners with several settings, people and seeds, and compare them.
+
+    A grid looks like this; paths are relative to its folder, and a list in a learner's table stands for each value:
+
+        data = {letor = ["letor4-mq2008/S*.txt.gz"]}   # or {catalogue = "items.csv", people = 20}
+        users = ["strict:alpha=0.5", "noisy:depth=10"]
+        seeds = 5
+        rounds = 784
+
+        [[learners]]
+        name = "second-order"
+        gamma = [0.1, 1, 10]
+
+    It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
+    with every user.
+    """
+    with reading_input():
+        cells = read_grid(grid)
+        out.mkdir(parents=True, exist_ok=True)
+    results, todo = [], []
+    for cell in cells:
+        result, wrong = load_cell(out, cell)
+        if wrong:
+            note(f"{cell.name} is computed again: {wrong}")
+        if result is None:
+            todo.append(cell)
+        else:
+            results.append((cell, result))
+    kept = len(results)
+    computed, failures = _compute_all(out, todo, min(jobs or cores(), max(len(todo), 1)), interpreted)
+    note(f"{len(computed)} cells computed, {kept} there before{f', {len(failures)} failed' if failures else ''}")
+    rows = _summary(results + computed)
+    write_whole(out / "summary.csv", _as_csv(rows))
+    if json:
+        counts = {"computed": len(computed), "kept": kept, "failed": len(failures)}
+        print_json({"cells": counts, "summary": rows})
+    elif rows:
+        _show(rows, out)
+    for failure in dict.fromkeys(failures):
+        note(failure)
+    if failures:
+        raise Failure(f"{len(failures)} of {len(cells)} cells failed; the next run tries them again")
+
+
+def _compute_all(
+    out: Path, todo: list[Cell], jobs: int, interpreted: bool
+) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
+    """(cells with their results, what went wrong with the others), behind a progress bar."""
+    from rich.progress import Progress
+
+    done, failures, slow, screen = [], [], set[str](), notes()
+    if not todo:
+        return [], []
+    context = multiprocessing.get_context("spawn")
+    with (
+        Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress,
+        ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool,
+    ):
+        bar = progress.add_task("cells", total=len(todo))
+        waiting = {pool.submit(compute, out, cell, interpreted): cell for cell in todo}
+        try:
+            for future in as_completed(waiting):
+                cell = waiting[future]
+                try:
+                    result, told = future.result()
+                    done.append((cell, result))
+                    slow |= {told} if told else set()
+                except BrokenProcessPool:
+                    raise Failure("a worker was killed, perhaps for want of memory: try fewer --jobs") from None
+                except Exception as error:
+                    told = f"{type(error).__name__}: {error}".splitlines()[0]
+                    failures.append(f"{cell.spec['learner']} with {cell.spec['user']}: {told}")
+                progress.advance(bar)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+    for told in sorted(slow):
+        note(told)
+    return done, failures
+
+
+# ---------------------------------------------------------------------------- in a process of its own
+
+
+def _ignore_interrupts() -> None:
+    """Whoever is interrupted is the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@functools.lru_cache(maxsize=1)
+def _letor(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
+    from heedful.data.letor import load_letor
+    from heedful.experiment import letor_setting
+    from heedful.naming import make_user
+
+    return letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)
+
+
+def _setting(cell: Cell) -> Setting:
+    data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
+    if data["kind"] == "letor":
+        setting = _letor(cell.files, user, data["k"], cell.seeds)
+        return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
+    from heedful.data.catalogue import load_catalogue
+    from heedful.experiment import catalogue_setting
+    from heedful.naming import make_user
+
+    return catalogue_setting(load_catalogue(cell.files[0]), make_user(user), people=data["people"], seeds=(seed,))
+
+
+def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
+    """Compute a cell and write its file: (its result, why it had to be interpreted, if it had)."""
+    from heedful.experiment import Interpreting, Run, checkpoints, curve, simulate
+
+    setting, name = _setting(cell), cell.spec["learner"]
+    learners, rounds = {name: setting.learner(cell.learner)}, cell.spec["rounds"] or setting.rounds
+    events = list(simulate(learners, setting, rounds, interpreted=interpreted))
+    average = curve([event for event in events if isinstance(event, Run)])
+    marks = checkpoints(average.mean.size)
+    result = {
+        "rounds": average.mean.size,
+        "checkpoints": marks.tolist(),
+        "regret": average.mean[marks - 1].tolist(),
+        "stderr": [number(value) for value in average.stderr[marks - 1].tolist()],
+        "rounds_per_second": average.rounds_per_second,
+    }
+    write_cell(out, cell, result)
+    why = next((event.reason for event in events if isinstance(event, Interpreting)), "")
+    return result, f"{name} runs interpreted: {why}" if why else ""
+
+
+# ---------------------------------------------------------------------------- all cells together
+
+
+def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for every user and learner: the mean over seeds of the regret at the last checkpoint that all have.
+
+    The standard error is over seeds; over people where there is one seed.
+    """
+    import numpy as np
+
+    from heedful.experiment import standard_error
+
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell, result in cells:
+        groups.setdefault((cell.spec["user"], cell.spec["learner"]), []).append(result)
+    rows = []
+    for (user, learner), results in groups.items():
+        t = max(set.intersection(*[set(result["checkpoints"]) for result in results]))
+        at = [result["checkpoints"].index(t) for result in results]
+        regrets = np.array([result["regret"][i] for i, result in zip(at, results)])
+        error = number(float(standard_error(regrets))) if len(results) > 1 else results[0]["stderr"][at[0]]
+        rows.append(
+            {
+                "user": user,
+                "learner": learner,
+                "seeds": len(results),
+                "rounds": t,
+                "regret": float(regrets.mean()),
+                "stderr": error,
+                "rounds_per_second": float(np.mean([result["rounds_per_second"] for result in results])),
+            }
+        )
+    best = {user: min(row["regret"] for row in rows if row["user"] == user) for user, _ in groups}
+    rows = [row | {"best": row["regret"] == best[row["user"]]} for row in rows]
+    return sorted(rows, key=lambda row: (row["user"], row["learner"]))
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    names = ["user", "learner", "seeds", "rounds", "regret", "stderr", "rounds_per_second", "best"]
+    writer = csv.DictWriter(text, names)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _show(rows: list[dict[str, Any]], out: Path) -> None:
+    table = new_table("The best learner for each user, by average regret")
+    for name in ("user", "learner", "rounds", "regret", "next"):
+        table.add_column(name, justify="left" if name in ("user", "learner") else "right", overflow="fold")
+    for best in (row for row in rows if row["best"]):
+        others = sorted(row["regret"] for row in rows if row["user"] == best["user"] and row is not best)
+        stderr = "" if best["stderr"] is None else f" ±{best['stderr']:.2g}"
+        next_best = short(others[0]) if others else ""
+        table.add_row(best["user"], best["learner"], f"{best['rounds']:,}", short(best["regret"]) + stderr, next_best)
+    screen = console()
+    screen.print(table)
+    if any(row["stderr"] is not None for row in rows):
+        screen.print(f"± is the standard error over {'seeds' if rows[0]['seeds'] > 1 else 'people'}.")
+    screen.print(f"All {len(rows)}: {out / 'summary.csv'}", markup=False, soft_wrap=True)

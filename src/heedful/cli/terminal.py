@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 class Failure(Exception):
@@ -38,15 +39,16 @@ class Commands(TyperGroup):
     A traceback is shown only with --debug, wherever on the line that stands.
     """
 
-    def main(self, args: Any = None, *more: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        given = sys.argv[1:] if args is None else list(args)
+    def main(self, *positional: Any, **extra: Any) -> Any:
+        extra |= dict(zip(("args", "prog_name"), positional)) | {"standalone_mode": False}
+        given = sys.argv[1:] if extra.get("args") is None else list(extra["args"])
         debug = "--debug" in given
         if debug:
-            args = [arg for arg in given if arg != "--debug"]
+            extra["args"] = [arg for arg in given if arg != "--debug"]
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: note(str(message))
             try:
-                code = super().main(args, *more, standalone_mode=False, **extra)
+                code = super().main(**extra)
             except (typer.Abort, KeyboardInterrupt):
                 code = 130
             except Exception as error:
@@ -65,12 +67,13 @@ def in_words(error: Exception) -> tuple[str, int]:
         return str(error), error.code
     if hasattr(error, "format_message"):  # a mistake in the command line itself
         context = getattr(error, "ctx", None)
-        hint = f" Try: {context.command_path} --help" if context else ""
-        return f"{error.format_message()}{hint}", getattr(error, "exit_code", 2)
+        told = error.format_message()
+        hint = f"{'' if told.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
+        return f"{told}{hint}", getattr(error, "exit_code", 2)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}", 1
     told = str(error).splitlines()[0] if str(error) else "nothing more"
-    return f"{type(error).__name__}: {told} (with --debug, where)", 1
+    return f"{type(error).__name__}: {told}; --debug shows where", 1
 
 
 @contextmanager
@@ -102,6 +105,31 @@ def notes() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def new_table(title: str) -> Table:
+    """An empty table in the one style that the commands share."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        min_width=min(len(title), console().width),  # so that a title stays a line
+    )
+
+
+def width(table: Table) -> int:
+    """How many columns of a terminal a table would fill."""
+    screen = console()
+    return table.__rich_measure__(screen, screen.options.update(max_width=10_000)).maximum
+
+
+def short(value: float) -> str:
+    """A number in three figures, with all of its digits from 100 on."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
 def print_json(value: Any) -> None:

@@ -1,0 +1,93 @@
+"""Files that `heedful simulate` writes: the regret of every round, and a plot of the average."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.experiment import Curve, Run, Setting
+
+
+def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
+    """ValueError where `path` cannot be written or does not end in one of `suffixes`."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{option}: wanted a name that ends in {' or '.join(suffixes)}, got {path.name!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: wanted a file in a folder that exists, got {str(path)!r}")
+
+
+def write_runs(path: Path, runs: Sequence[Run], *, people: bool) -> None:
+    """The regret of every round of every run, untruncated: columns learner, seed, (person,) round, regret.
+
+    As text, or as arrays of these names in an .npz; rounds count from 1.
+    """
+    names = ["learner", "seed", "person", "round", "regret"] if people else ["learner", "seed", "round", "regret"]
+    if path.suffix.lower() == ".npz":
+        import numpy as np
+
+        columns = {
+            "learner": np.concatenate([np.full(run.regrets.size, run.learner) for run in runs]),
+            "seed": np.concatenate([np.full(run.regrets.size, run.seed) for run in runs]),
+            "person": np.concatenate([np.full(run.regrets.size, run.person) for run in runs]),
+            "round": np.concatenate([np.arange(1, run.regrets.size + 1) for run in runs]),
+            "regret": np.concatenate([run.regrets for run in runs]),
+        }
+        arrays: dict[str, Any] = {name: columns[name] for name in names}
+        np.savez_compressed(path, **arrays)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for run in runs:
+            who = [run.learner, run.seed, run.person] if people else [run.learner, run.seed]
+            writer.writerows([*who, t, regret] for t, regret in enumerate(run.regrets.tolist(), 1))
+
+
+def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
+    """Average regret against rounds with its standard error, bounds dashed; both axes logarithmic where that shows."""
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from heedful.experiment import bound
+
+    figure = Figure(figsize=(7.2, 4.6), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    longest = max(curve.mean.size for curve in curves.values())
+    t = np.unique(np.geomspace(1, longest, 300).astype(int))
+    lowest, highest = np.inf, 0.0
+    for color, (name, curve) in enumerate(curves.items()):
+        at = t[t <= curve.mean.size]
+        mean, stderr = curve.mean[at - 1], np.nan_to_num(curve.stderr[at - 1])
+        axes.plot(at, mean, color=f"C{color}", label=name, linewidth=1.8)
+        axes.fill_between(at, mean - stderr, mean + stderr, color=f"C{color}", alpha=0.2, linewidth=0)
+        lowest, highest = min(lowest, float(mean.min())), max(highest, float(mean.max()))
+    logarithmic = lowest > 0.0 and highest > 10.0 * lowest
+    limits = {name: bound(learners[name], setting, t) for name in curves}
+    ends = [float(limit[-1]) for limit in limits.values() if limit[-1] < np.inf]
+    # Bounds lie far above what happens: drawn where they do not squeeze the curves, the lowest of them always.
+    ceiling = max(highest * (30.0 if logarithmic else 3.0), 2.0 * min(ends, default=0.0))
+    for color, (name, limit) in enumerate(limits.items()):
+        if (limit <= ceiling).any():
+            axes.plot(t, limit, color=f"C{color}", label=f"{name}: bound", linestyle="--", linewidth=1.2)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    if logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+        axes.tick_params(axis="y", which="minor", labelsize=7)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom if logarithmic else 0.0, min(top, ceiling))
+    axes.set_xlim(1, max(longest, 2))
+    axes.set_xlabel("round t")
+    axes.set_ylabel("average regret of rounds 1 to t")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path)

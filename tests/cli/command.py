@@ -1,0 +1,32 @@
+"""The command line in this process: what it printed, where, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from typer.testing import CliRunner
+
+from heedful.cli import app
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def heedful(line: str, *paths: object, width: int = 160) -> Ended:
+    """Run a command line, words apart by spaces and {} for each of `paths`, in a terminal of `width` columns."""
+    filled = iter(map(str, paths))
+    args = [word.replace("{}", next(filled)) if "{}" in word else word for word in line.split()]
+    result = CliRunner().invoke(app, args, env={"COLUMNS": str(width)}, prog_name="heedful")
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Ended(result.exit_code, result.stdout, result.stderr)

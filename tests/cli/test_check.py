@@ -1,0 +1,105 @@
+"""`heedful check`: findings in words and as JSON, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import heedful
+
+from heedful import checks
+from heedful.checks import Finding
+from heedful.learners.coactive import ExponentiatedPerceptron, PreferencePerceptron
+from heedful.spaces import Ranking
+from heedful.worlds.queries import QueryStream, feature_bounds
+from heedful.worlds.users import Noisy
+
+GOOD, BAD = Finding("keeps its word", True, "", "40 rounds"), Finding("is [quick]", False, "round 3: slow", "")
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stands in for the promises: says `findings`, and keeps what it was given."""
+    box: dict[str, Any] = {"findings": [GOOD]}
+
+    def promises(learner: Any, world: Any) -> Iterator[Finding]:
+        box.update(learner=learner, world=world)
+        yield from box["findings"]
+
+    monkeypatch.setattr(checks, "promises", promises)
+    return box
+
+
+def test_kept_promises(found: dict[str, Any]) -> None:
+    got = heedful("check perceptron:batch=3")
+    assert (got.code, got.err) == (0, "")
+    assert [line.rstrip() for line in got.out.splitlines()] == ["✓ keeps its word", "  40 rounds", "", "All 1 kept."]
+    assert found["learner"] == PreferencePerceptron(6, Ranking(5), 3)
+    assert isinstance(found["world"], QueryStream)
+    assert found["world"].user == Noisy(5)
+    assert found["world"].X.shape == (320, 6)
+    assert len(found["world"].offsets) == 41
+
+
+def test_a_broken_promise_says_where_and_ends_with_1(found: dict[str, Any]) -> None:
+    found["findings"] = [GOOD, BAD]
+    got = heedful("check perceptron")
+    assert (got.code, got.err) == (1, "")
+    lines = [line.rstrip() for line in got.out.splitlines()]
+    assert lines == [
+        "✓ keeps its word",
+        "  40 rounds",
+        "✗ is [quick]",
+        "  round 3: slow",
+        "",
+        "1 of 2 promises broken.",
+    ]
+
+
+def test_as_json(found: dict[str, Any]) -> None:
+    found["findings"] = [GOOD, BAD]
+    got = heedful("check perceptron --json")
+    assert (got.code, got.err) == (1, "")
+    assert got.json == [
+        {"promise": "keeps its word", "kept": True, "where": "", "evidence": "40 rounds"},
+        {"promise": "is [quick]", "kept": False, "where": "round 3: slow", "evidence": ""},
+    ]
+
+
+def test_what_the_data_give_a_learner(found: dict[str, Any]) -> None:
+    heedful("check exponentiated")
+    world = found["world"]
+    assert found["learner"] == ExponentiatedPerceptron(
+        6, Ranking(5), feature_bounds(world.X, world.offsets, Ranking(5))[1]
+    )
+
+
+def test_the_promises_themselves_on_one_that_breaks_some(tmp_path: Path) -> None:
+    (tmp_path / "sly.py").write_text(
+        "from typing import Any, NamedTuple\n"
+        "import numpy as np\n"
+        "class Sly(NamedTuple):\n"
+        "    n_features: int\n"
+        "    space: Any\n"
+        "    @property\n"
+        "    def interpreted(self): return True\n"
+        "    def init(self, rng): return np.zeros(self.n_features)\n"
+        "    def propose(self, state, x, rng):\n"
+        "        state[0] += 1.0  # it must not\n"
+        "        return self.space.argmax(state, x)\n"
+        "    def update(self, state, x, y, feedback): return state\n"
+    )
+    got = heedful("check {}:Sly --json", tmp_path / "sly.py")
+    assert got.code == 1
+    broken = [finding["promise"] for finding in got.json if not finding["kept"]]
+    assert any("propose changes nothing" in promise for promise in broken)
+    assert len(broken) < len(got.json)
+    assert all(bool(finding["where"]) != finding["kept"] for finding in got.json)
+
+
+def test_what_is_not_a_learner_is_bad_input(own_file: Path) -> None:
+    got = heedful("check {}:Half", own_file)
+    told = f"{own_file}: Half: wanted a NamedTuple with init, propose and update, but it has no propose and no update"
+    assert (got.code, got.out, got.err) == (2, "", f"heedful: {told}\n")

@@ -1,0 +1,73 @@
+"""`heedful learners`: every learner is listed, and each one explained."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import heedful
+
+from heedful.learners.coactive import PreferencePerceptron
+from heedful.naming import find_learners, make_learner
+from heedful.spaces import Ranking
+
+
+def test_all_are_listed(own_file: Path) -> None:
+    got = heedful("learners --json")
+    assert (got.code, got.err) == (0, "")
+    listed = {row["name"]: row for row in got.json}
+    assert list(listed) == sorted([*find_learners(), "batch"])
+    assert listed["second-order"] == {
+        "name": "second-order",
+        "class": "heedful.learners.second_order.SecondOrderPerceptron",
+        "title": "Second-order preference perceptron",
+        "paper": "[J15] Algorithm 6",
+        "interaction": "coactive",
+    }
+    table = heedful("learners").out
+    for name, row in listed.items():
+        line = next(line for line in table.splitlines() if line.split()[:1] == [name])
+        assert row["interaction"] in line
+        assert row["paper"].split()[0] in line
+    assert "PreferencePerceptron, batch=10" in table
+
+
+@pytest.mark.parametrize("name", sorted([*find_learners(), "batch"]))
+def test_each_is_explained(name: str) -> None:
+    got, told = heedful(f"learners {name}"), heedful(f"learners {name} --json").json
+    cls: Any = find_learners().get(name, PreferencePerceptron)
+    assert told["docstring"] == inspect.getdoc(cls)
+    flat = " ".join(got.out.split())
+    assert " ".join(told["docstring"].split("\n\n")[0].split()) in flat
+    assert [parameter["name"] for parameter in told["parameters"]] == list(cls._fields)
+    for parameter in told["parameters"]:
+        assert parameter["name"] in got.out
+        given = {**cls._field_defaults, **({"batch": 10} if name == "batch" else {})}
+        assert parameter["default"] == given.get(parameter["name"])
+        assert ("given_by" in parameter) == (parameter["name"] not in given)
+    assert f"Example: {told['example']}" in got.out
+    spec = told["example"].partition("--learner ")[2]  # the example's learner can be made as it stands
+    made = make_learner(spec, n_features=2, space=Ranking(1), bound=1.0, radius=100.0)
+    assert made == make_learner(name, n_features=2, space=Ranking(1), bound=1.0, radius=100.0)
+
+
+def test_what_comes_from_the_data_is_said() -> None:
+    assert "largest" in heedful("learners exponentiated").out
+    assert "100, as in the experiments" in heedful("learners convex").out
+    help_text = " ".join(heedful("learners --help").out.split())
+    assert "bound (exponentiated) is the largest entry of phi, radius (convex) is 100" in help_text
+
+
+def test_one_s_own(own_file: Path) -> None:
+    got = heedful("learners {}:Odd --json", own_file)
+    assert [parameter["default"] for parameter in got.json["parameters"]] == [None, None, 0]
+    assert got.json["title"] == ""
+    assert got.json["example"].endswith(f"--learner {own_file}:Odd:start=0")
+
+
+def test_one_there_is_not() -> None:
+    got = heedful("learners secondorder")
+    assert (got.code, got.out) == (2, "")
+    assert "did you mean second-order?" in got.err
