@@ -143,6 +143,16 @@ def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: py
     assert same(compiled, trace(learner, world, 5, 0, interpreted=True))
 
 
+@pytest.mark.parametrize("damage", ["*.nbc", "*.nbi", "*.py"])
+def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
+    """What a full disk or a lost power supply leaves: empty files, or files cut short."""
+    first = finish(start(folder))
+    [file] = (folder / "cache").rglob(f"heedful_loop_*/**/{damage}" if damage != "*.py" else f"heedful_loop_*/{damage}")
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2] if damage == "*.nbc" else b"")
+    assert finish(start(folder))["mean"] == first["mean"]
+    assert finish(start(folder))["compiled"] == 0
+
+
 def test_compiled_wants_a_marked_function() -> None:
     with pytest.raises(ValueError, match="wanted a function marked with @kernel"):
         compiling.compiled(np.sum)
@@ -172,6 +182,13 @@ def test_the_fingerprint_sees_constants_defaults_and_methods() -> None:
         "class C:\n  f = property(lambda self: 2)",
         "import numpy as np\nTABLE = np.arange(3)",
         "import numpy as np\nTABLE = np.arange(4)",
+        "import numpy as np\nTABLE = np.arange(4).reshape(2, 2)",
+        "import numpy as np\nRATE = np.float32(1)",
+        "import numpy as np\nRATE = np.float32(2)",
+        "def make(a):\n  def f(): return a\n  return f\ng = make(1)",
+        "def make(a):\n  def f(): return a\n  return f\ng = make(2)",
+        "def f(a, *, b=1): return a",
+        "def f(a, *, b=2): return a",
     ]
     prints = [compiling.fingerprint([module(s)]) for s in sources]
     assert len(set(prints)) == len(sources)

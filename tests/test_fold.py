@@ -9,8 +9,10 @@ import pytest
 
 from heedful.checks import same
 from heedful.fold import Round, Session, coerced, copied, generators, play, replay, trace, traced
-from heedful.learners.coactive import ConvexPerceptron, PreferencePerceptron
+from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.dueling import DuelingBandit
+from heedful.learners.pairwise_logistic import PairwiseLogistic
+from heedful.learners.second_order import SecondOrderPerceptron
 from heedful.spaces import Assignment, Ranking
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import synthetic_queries
@@ -215,12 +217,107 @@ def test_learning_twice_from_one_proposal_is_refused() -> None:
     assert same(before, session.state)
 
 
-def test_great_numbers_are_numbers() -> None:
-    """A sum of squares that overflows is no reason to refuse finite input."""
+def test_great_numbers_are_numbers_up_to_where_sums_overflow() -> None:
     session = Session(PreferencePerceptron(2, Ranking(1)))
-    assert session.propose([[1e200, 0.0], [0.0, 1e200]]).tolist() == [0]
+    assert session.propose([[1e99, 0.0], [0.0, 1e99]]).tolist() == [0]
     session.learn(1)
-    assert session.weights.tolist() == [-1e200, 1e200]
+    assert session.weights.tolist() == [-1e99, 1e99]
+    with pytest.raises(ValueError, match=r"x: wanted numbers up to 1e\+100 in size, got 1e\+101 at \[1, 0\]"):
+        session.propose([[0.0, 0.0], [1e101, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        PreferencePerceptron(2, Ranking(3)),
+        ConvexPerceptron(2, Ranking(3), 1e50),
+        SecondOrderPerceptron(2, Ranking(3), radius=1e50),
+        SecondOrderPerceptron(2, Ranking(3), radius=1e-50),
+        SecondOrderPerceptron(2, Ranking(3), 1e50, 1e-50),
+        SecondOrderPerceptron(2, Ranking(3), 1e-50, 1e50),
+        ExponentiatedPerceptron(2, Ranking(3), 1e-50),
+        PairwiseLogistic(2, Ranking(3), 1e50),
+        DuelingBandit(2, Ranking(3), 1e50, 1e50),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_what_a_door_lets_in_keeps_the_weights_finite(learner: Any) -> None:
+    """The greatest numbers and hyperparameters that are accepted, lesson after lesson."""
+    session = Session(learner)
+    for x in ([[1e100, -1e100], [-1e100, 1e100], [1e100, 1e100]], [[1e-100, 0.0], [0.0, 1.0], [-1.0, 1e-300]]):
+        for _ in range(20):
+            shown = session.propose(x)
+            session.learn(shown[::-1])
+            assert np.isfinite(session.weights).all()
+
+
+def test_an_interrupted_lesson_is_not_passed_over_in_silence() -> None:
+    """An update that stops half-way leaves a state that is neither; nothing goes on from it."""
+
+    class Stopping(NamedTuple):
+        n_features: int
+        space: Any
+
+        def init(self, rng: Any) -> Any:
+            return Round(np.zeros(2), 0, 0)
+
+        def propose(self, state: Any, x: Any, rng: Any) -> Any:
+            return self.space.argmax(state.x, x)
+
+        def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+            state.x[0] = 1.0
+            raise KeyboardInterrupt
+
+    session = Session(Stopping(2, Ranking(3)))
+    session.propose(X)
+    with pytest.raises(KeyboardInterrupt):
+        session.learn([1, 2, 0])
+    for use in (lambda: session.propose(X), lambda: session.learn([1, 2, 0]), lambda: session.state):
+        with pytest.raises(RuntimeError, match="session: a lesson was interrupted"):
+            use()
+
+
+def test_a_session_goes_on_from_a_state() -> None:
+    first = Session(DuelingBandit(2, Ranking(3)), seed=5)
+    for _ in range(4):
+        first.learn(first.propose(X)[::-1])
+    second = Session(DuelingBandit(2, Ranking(3)), seed=5, state=first.state, learned=first.learned)
+    for _ in range(4):
+        shown = first.propose(X)
+        assert second.propose(X).tolist() == shown.tolist()
+        first.learn(shown[::-1])
+        second.learn(shown[::-1])
+    assert same(first.state, second.state)
+    with pytest.raises(ValueError, match="state: wanted one of this learner, a DuelingState, got PerceptronState"):
+        Session(DuelingBandit(2, Ranking(3)), state=Session(PreferencePerceptron(2, Ranking(3))).state)
+
+
+@pytest.mark.parametrize("wrong", [None, PreferencePerceptron, Ranking(3), "perceptron"])
+def test_what_is_no_learner_is_refused(wrong: Any) -> None:
+    for use in (Session, lambda w: trace(w, WORLD, 1, 0), lambda w: play(w, WORLD, 1, 0)):
+        with pytest.raises(ValueError, match="learner: wanted one with its hyperparameters"):
+            use(wrong)
+
+
+@pytest.mark.parametrize("space", [None, 5, "ranking", Ranking])
+def test_what_is_no_space_is_refused(space: Any) -> None:
+    with pytest.raises(ValueError, match="space: wanted one of what can be shown, such as"):
+        Session(PreferencePerceptron(2, space))
+
+
+@pytest.mark.parametrize("interpreted", [True, False])
+@pytest.mark.parametrize("n", [2, 3, 5, 1000])
+def test_another_number_of_features_than_the_world_has_is_refused(n: int, interpreted: bool) -> None:
+    with pytest.raises(ValueError, match="n_features: wanted"):
+        trace(PreferencePerceptron(n, Ranking(3)), WORLD, 5, 0, interpreted=interpreted)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """A numpy scalar as a hyperparameter is the number it stands for, in both executors."""
+    learner = ConvexPerceptron(np.int8(4), Ranking(np.int64(3)), np.float32(0.5))
+    plain = ConvexPerceptron(4, Ranking(3), 0.5)
+    assert same(coerced(learner), plain)
+    assert same(trace(learner, WORLD, 40, 0), trace(plain, WORLD, 40, 0, interpreted=True))
 
 
 def test_a_session_with_an_item_and_with_an_assignment() -> None:

@@ -226,7 +226,7 @@ def test_what_is_used() -> None:
     assert Ranking(3).check_context(np.asfortranarray(X + 1.0), N).flags.c_contiguous
     assert Ranking(3).check_context(np.ones((2, N), np.float32), N).dtype == np.float32
     assert Ranking(3).check_context(np.ones((2, N), np.float16), N).dtype == np.float64
-    assert (Ranking(3).check_context(np.full((2, N), 1e200), N) == 1e200).all()
+    assert (Ranking(3).check_context(np.full((2, N), 1e99), N) == 1e99).all()
     assert Assignment(3).check_context(PEOPLE[:3].tolist(), N).shape == (3, 3, N)
     for space, x, y, wanted in [
         (Ranking(3), X, (4, 0, 2), [4, 0, 2]),
@@ -254,7 +254,7 @@ def test_numbers_at_the_edge() -> None:
         (lambda: Ranking(1025).check(), "k: wanted a whole number, 1 to 1024, got 1025"),
         (lambda: Assignment(0).check(), "slots: wanted a whole number, 1 or more, got 0"),
         (lambda: wanted_count("n", -1, least=0), "n: wanted a whole number, 0 or more, got -1"),
-        (lambda: wanted_positive("rate", "1"), "rate: wanted a finite number above 0, got '1'"),
+        (lambda: wanted_positive("rate", "1"), "rate: wanted a finite number above 0, from 1e-50 to 1e50, got '1'"),
     ]:
         with pytest.raises(ValueError) as error:
             refused()

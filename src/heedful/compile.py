@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import inspect
 import os
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -28,6 +29,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 from heedful.lowering import OPTIONS, teach
 
@@ -80,8 +82,13 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
     return [found[name] for name in sorted(found)]
 
 
-def _code(value: Any) -> Iterator[bytes]:
-    """The bytes that decide what a global means: code, constants, defaults; nothing that changes from run to run."""
+def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
+    """The bytes that decide what a global means: code, constants, defaults; nothing that changes from run to run.
+
+    `within` are the functions and classes that hold the value: a closure may hold its own class.
+    """
+    if any(value is holder for holder in within):
+        return
     if isinstance(value, pytypes.CodeType):
         yield value.co_code
         yield repr((value.co_names, value.co_varnames, value.co_argcount)).encode()
@@ -89,19 +96,22 @@ def _code(value: Any) -> Iterator[bytes]:
             yield from _code(const)
     elif inspect.isfunction(value):
         yield from _code(value.__code__)
-        yield from _code(value.__defaults__)
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        for part in (value.__defaults__, tuple(sorted((value.__kwdefaults__ or {}).items())), *cells):
+            yield from _code(part, (*within, value))
     elif isinstance(value, type):
         for name, member in sorted(vars(value).items(), key=lambda item: item[0]):
             if inspect.isfunction(member) or isinstance(member, staticmethod | classmethod | property):
                 yield f"{name} {type(member).__name__}".encode()
-                yield from _code(getattr(member, "__func__", getattr(member, "fget", member)))
+                yield from _code(getattr(member, "__func__", getattr(member, "fget", member)), (*within, value))
         yield repr(getattr(value, "_fields", ())).encode()
     elif isinstance(value, int | float | str | bytes | bool | type(None)):
         yield repr(value).encode()
     elif isinstance(value, tuple | frozenset):
         for part in sorted(value, key=repr) if isinstance(value, frozenset) else value:
-            yield from _code(part)
-    elif isinstance(value, np.ndarray) and value.dtype != object:
+            yield from _code(part, within)
+    elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        yield f"{value.dtype} {value.shape}".encode()
         yield value.tobytes()
 
 
@@ -157,12 +167,11 @@ def loop(learner, world, state, truth, regrets, start, asked, answered, drawn):
 '''
 
 
-def _generated(key: str) -> Callable[..., Any]:
-    """The loop in the generated module of this key, written first where it is not there yet."""
+def _generated(folder: Path) -> Callable[..., Any]:
+    """The loop in the generated module of this folder, written first where it is not there yet."""
     from heedful import __version__
 
-    name = f"heedful_loop_{key[:32]}"
-    folder = cache_directory() / name
+    name = folder.name
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{name}.py"
     if not file.exists():  # written aside, then moved: another process may be doing the same
@@ -179,6 +188,23 @@ def _generated(key: str) -> Callable[..., Any]:
     spec.loader.exec_module(module)
     loop: Callable[..., Any] = module.loop
     return loop
+
+
+def _kept(key: str, signature: Any) -> Callable[..., Any]:
+    """The loop of this key, ready to be called; what is damaged on disk is thrown away and made again."""
+    folder = cache_directory() / f"heedful_loop_{key[:32]}"
+    try:
+        loop: Any = _generated(folder)
+        loop.compile(signature)
+    except NumbaError:
+        raise
+    except Exception:  # a file cut short: numba may raise anything
+        if not folder.is_dir():
+            raise
+        shutil.rmtree(folder)
+        loop = _generated(folder)
+        loop.compile(signature)
+    return loop  # type: ignore[no-any-return]
 
 
 def loop_for(*args: Any) -> Callable[..., Any]:
@@ -203,10 +229,12 @@ def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
         versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
         text = f"{fingerprint(modules)} {signature} {named} {versions}"
         try:
-            return _generated(hashlib.sha256(text.encode()).hexdigest())
-        except OSError as error:
+            return _kept(hashlib.sha256(text.encode()).hexdigest(), signature)
+        except NumbaError:
+            raise  # about the rule, not about the cache
+        except Exception as error:
             warnings.warn(
-                f"compiled code is not kept, so each start compiles again: {error}. "
+                f"compiled code is not kept, so each start compiles again: {type(error).__name__}: {error}. "
                 "Set HEEDFUL_CACHE_DIR to a folder of yours.",
                 stacklevel=5,
             )

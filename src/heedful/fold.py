@@ -116,17 +116,37 @@ def copied(value: T) -> T:
 
 
 def coerced(value: T) -> T:
-    """A named tuple with 1 as 1.0 in every field declared float, at any depth: one type per field."""
+    """A named tuple with Python's numbers for numpy's, and 1 as 1.0 in every field declared float, at any depth.
+
+    One type per field: numba types what it is given, and a numpy float32 would drag float64 arithmetic down.
+    """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
     hints = typing.get_type_hints(type(value))
-    parts: Any = [
-        float(part)
-        if hints.get(name) is float and isinstance(part, int) and not isinstance(part, bool)
-        else coerced(part)
-        for name, part in zip(value._fields, value)
-    ]
+    parts: Any = [_coerced(part, hints.get(name)) for name, part in zip(value._fields, value)]
     return type(value)(*parts)
+
+
+def _coerced(part: Any, declared: Any) -> Any:
+    if isinstance(part, np.integer | np.floating | np.bool_) and not isinstance(part, np.timedelta64):
+        part = part.item()
+    if declared is float and isinstance(part, int) and not isinstance(part, bool):
+        return float(part) if abs(part) < 1e300 else part  # a door refuses it by name
+    return coerced(part)
+
+
+def _wanted_rounds(rounds: Any) -> None:
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0:
+        raise ValueError(f"rounds: wanted a whole number, 0 or more, got {rounds!r}")
+
+
+def _wanted_learner(learner: Any) -> None:
+    lacks = [name for name in ("init", "propose", "update") if not hasattr(learner, name)]
+    if isinstance(learner, type) or lacks:
+        what = "a class" if isinstance(learner, type) else f"without {', '.join(lacks)}"
+        raise ValueError(
+            f"learner: wanted one with its hyperparameters, PreferencePerceptron(...), got {learner!r}, {what}"
+        )
 
 
 def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Round, Any]]:
@@ -134,8 +154,13 @@ def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Rou
 
     The state is live: the next round goes on with its arrays. `copied(state)` keeps it as it is.
     """
-    learner, world = coerced(learner), coerced(world)
-    asked, answered, drawn = generators(seed)
+    _wanted_learner(learner)
+    _wanted_rounds(rounds)
+    return _played(coerced(learner), coerced(world), rounds, generators(seed))
+
+
+def _played(learner: Any, world: Any, rounds: int, draws: Generators) -> Iterator[tuple[Round, Any]]:
+    asked, answered, drawn = draws
     state, truth = learner.init(drawn), world.init(asked)
     for t in range(rounds):
         if world.over(truth, t):
@@ -160,8 +185,8 @@ def traced(
     learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool = False, chunk: int = 100_000
 ) -> Iterator[Array]:
     """`trace` in pieces of `chunk` rounds: the regrets so far, after each piece. What a progress bar iterates over."""
-    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0:
-        raise ValueError(f"rounds: wanted a whole number, 0 or more, got {rounds!r}")
+    _wanted_learner(learner)
+    _wanted_rounds(rounds)
     learner, world = coerced(learner), coerced(world)
     asked, answered, drawn = generators(seed)
     state, truth = learner.init(drawn), world.init(asked)
@@ -189,7 +214,10 @@ def must_interpret(rule: Any) -> bool:
 
 
 def replay(learner: Any, log: Iterable[Round], seed: int) -> Any:
-    """The state after the rounds of `log`, as they were shown and answered: a fold, and nothing else."""
+    """The state after the rounds of `log`, as they were shown and answered: a fold, and nothing else.
+
+    Trusts the log: what was let in by a door, or played, is not checked again.
+    """
     learner = coerced(learner)
     state = learner.init(generators(seed)[2])
     for x, y, feedback in log:
@@ -203,8 +231,8 @@ class _Drawn:
     Most learners draw nothing, and making a generator takes as long as proposing.
     """
 
-    def __init__(self, seed: int, learned: int) -> None:
-        self._key = (seed, learned)
+    def __init__(self, key: int, learned: int) -> None:
+        self._key = (key, learned)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -222,21 +250,28 @@ class Session:
     >>> session.learn([2, 0, 1])  # the order that the person would rather have seen
 
     What a decision draws depends on `seed` and on what was learned before it, so proposals that nobody answers
-    leave no trace. `learned` counts the lessons.
+    leave no trace. `learned` counts the lessons. A session goes on from a state kept elsewhere with
+    `Session(learner, seed, state=state, learned=n)`.
     """
 
-    def __init__(self, learner: Any, seed: int = 0) -> None:
+    def __init__(self, learner: Any, seed: int = 0, *, state: Any = None, learned: int = 0) -> None:
+        _wanted_learner(learner)
         self.learner = coerced(learner)
         self.seed = seed
-        self.learned = 0
-        self._state = self.learner.init(generators(seed)[2])
+        self.learned = learned
+        first = self.learner.init(generators(seed)[2])
+        self._state = first if state is None else copied(state)
+        if type(self._state) is not type(first):
+            raise ValueError(f"state: wanted one of this learner, a {type(first).__name__}, got {type(state).__name__}")
+        self._key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
         self._door = getattr(self.learner, "space", self.learner)
         self._open: tuple[Any, Any] | None = None
 
     def propose(self, x: Any) -> Any:
         """What to show for the context x. ValueError, naming what is wrong, where x is not one."""
+        self._whole()
         x = copied(self._door.check_context(x, self.learner.n_features))
-        y = self.learner.propose(self._state, x, _Drawn(self.seed, self.learned))
+        y = self.learner.propose(self._state, x, _Drawn(self._key, self.learned))
         self._open = x, y
         return copied(shown(y))
 
@@ -246,6 +281,7 @@ class Session:
         LookupError where nothing was proposed since the last lesson; ValueError, naming what is wrong, where the
         feedback does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
         """
+        self._whole()
         if self._open is None:
             raise LookupError(
                 "learn: wanted a proposal that is not answered yet, got none: call propose(x) first"
@@ -254,17 +290,24 @@ class Session:
             )
         x, y = self._open
         feedback = self._door.check_object("feedback", x, feedback)
-        self._state = self.learner.update(self._state, x, y, feedback)
+        state, self._state = self._state, None  # until the lesson is over: an update may stop half-way
+        self._state = self.learner.update(state, x, y, feedback)
         self._open = None
         self.learned += 1
+
+    def _whole(self) -> None:
+        if self._state is None:
+            raise RuntimeError("session: a lesson was interrupted, so the state is lost: start a new session")
 
     @property
     def state(self) -> Any:
         """A copy of the state."""
+        self._whole()
         return copied(self._state)
 
     @property
     def weights(self) -> Array:
         """The utility weights in the caller's features, N."""
+        self._whole()
         weights: Array = np.array(self.learner.weights(self._state))
         return weights

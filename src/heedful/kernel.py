@@ -82,6 +82,8 @@ def pairwise_tree(n: int, plan: Ints) -> int:
 
 def _scores_loop(X: Floats, w: Floats) -> Array:
     m, n = X.shape
+    if w.size != n:  # one comparison a round; without it, a wrong n_features would read what is not there
+        raise ValueError("n_features: wanted as many as the context has features")
     plan = np.empty(n // 32 + 66, np.int64)
     leaves = pairwise_tree(n, plan)
     out = np.empty(m + 32)  # the scores, then a stack of sums that are not closed yet
@@ -109,7 +111,15 @@ def scores(X: Floats, w: Floats) -> Array:
 
     `X @ w` gives equal rows different last bits, and ties break; BLAS sums in an order that no loop can repeat.
     """
+    if w.size != X.shape[1]:
+        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {w.size}")
     return np.add.reduce(X * w, axis=1)  # type: ignore[no-any-return]
+
+
+@kernel
+def ahead(a: float, b: float) -> bool:
+    """Whether the value a comes before b in falling order: numbers before NaN."""
+    return a > b or (a == a and b != b)
 
 
 def _top_loop(values: Floats, size: int) -> Ints:
@@ -118,23 +128,27 @@ def _top_loop(values: Floats, size: int) -> Ints:
     if m <= 64:  # everybody's rank, by comparing all pairs: no branch to mispredict
         for j in range(m):
             v, rank = values[j], 0
-            for i in range(m):
-                rank += (values[i] > v) | ((values[i] == v) & (i < j))
+            if v == v:
+                for i in range(m):
+                    rank += (values[i] > v) | ((values[i] == v) & (i < j))
+            else:
+                for i in range(m):
+                    rank += (values[i] == values[i]) | (i < j)
             if rank < size:
                 order[rank] = j
         return order
-    if size * m <= 4096 or size <= 8:  # insertion
+    if size <= 8:  # insertion
         filled = 0
         for j in range(m):
             v = values[j]
             if filled < size:
                 i = filled
                 filled += 1
-            elif v > values[order[size - 1]]:
+            elif ahead(v, values[order[size - 1]]):
                 i = size - 1
             else:
                 continue
-            while i > 0 and values[order[i - 1]] < v:
+            while i > 0 and ahead(v, values[order[i - 1]]):
                 order[i] = order[i - 1]
                 i -= 1
             order[i] = j
@@ -147,7 +161,7 @@ def _top_loop(values: Floats, size: int) -> Ints:
             mid, hi = min(lo + width, m), min(lo + 2 * width, m)
             i, j = lo, mid
             for t in range(lo, hi):
-                if i < mid and (j >= hi or not values[a[j]] > values[a[i]]):
+                if i < mid and (j >= hi or not ahead(values[a[j]], values[a[i]])):
                     b[t] = a[i]
                     i += 1
                 else:
@@ -161,7 +175,7 @@ def _top_loop(values: Floats, size: int) -> Ints:
 
 @primitive(_top_loop)
 def top(values: Floats, size: int) -> Ints:
-    """Indices of the `size` largest of `values` (m,) in decreasing order, ties to the lowest index."""
+    """Indices of the `size` <= m largest of `values` (m,) in falling order, ties to the lowest index, NaN last."""
     return np.argsort(-values, kind="stable")[:size]
 
 
@@ -179,6 +193,8 @@ def place(coef: Floats, order: Ints, k: int, scale: float) -> None:
 
 def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     m, n = X.shape
+    if out.size != n or coef.size != m:
+        raise ValueError("n_features: wanted as many as the context has features")
     rows = np.empty(m, np.int64)
     size = 0
     for j in range(m):
@@ -201,11 +217,13 @@ def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
 @primitive(_add_rows_loop)
 def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     """out += scale * (coef X), reading only the rows whose coefficient is not 0: out n, X m x n, coef m."""
+    if coef.size != X.shape[0] or out.size != X.shape[1]:
+        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {out.size}")
     rows = np.flatnonzero(coef)
     if rows.size:
         products = coef[rows, None] * X[rows]
         # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
-        added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else np.add.accumulate(products)[-1]
+        added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else 0.0 + np.add.accumulate(products)[-1]
         out += scale * added
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from numba import types
 from numba.core import cgutils
 from numba.core.cpu_options import InlineOptions
+from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, _OverloadMethodTemplate, infer_getattr, signature
 from numba.extending import intrinsic, overload
 
@@ -27,6 +28,10 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
     LLVM may not reorder a sum, so it leaves the plain loop scalar, at a sixth of the speed.
     """
     from llvmlite import ir
+
+    for array in (X, w):
+        if array.layout != "C" or array.dtype not in (types.float32, types.float64):
+            raise TypingError(f"scores: wanted C-contiguous arrays of float32 or float64, got {array}")
 
     def prefetch(builder: Any) -> Any:
         arguments = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]

@@ -22,7 +22,6 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
-from heedful.spaces import wanted_count
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 METHODS = ("init", "propose", "update")
@@ -210,10 +209,10 @@ def make_user(spec: str) -> Any:
     if name not in USERS:
         raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{nearest(name, USERS)}")
     user = _built(name, USERS[name], _parsed(name, given), {})
-    if isinstance(user, StrictAlpha) and not 0.0 < user.alpha <= 1.0:
-        raise ValueError(f"{name}: alpha: wanted a number above 0, at most 1, got {user.alpha}")
-    if isinstance(user, Noisy):
-        wanted_count(f"{name}: depth", user.depth)
+    try:
+        user.check()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     return user
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -34,24 +35,40 @@ def _like(template: Any, name: str, arrays: dict[str, Any]) -> Any:
         return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
     found = arrays[name]
     wanted = np.asarray(template)
-    if found.dtype != wanted.dtype or found.ndim != wanted.ndim:
-        raise ValueError(f"{name}: wanted {wanted.dtype} with {wanted.ndim} axes, got {found.dtype} {found.shape}")
+    if found.dtype != wanted.dtype or found.shape != wanted.shape:
+        raise ValueError(f"{name}: wanted {wanted.dtype} {wanted.shape}, got {found.dtype} {found.shape}")
     return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
 
 
-def _manifest(learner: Any) -> str:
+def _manifest(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """What a state belongs to, and the digest of its arrays: a flipped bit is another state."""
     kind = type(learner)
-    fields = {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")}
-    return json.dumps({"schema": SCHEMA, "learner": f"{kind.__module__}.{kind.__qualname__}", "fields": fields})
+    digest = hashlib.sha256()
+    for name, value in sorted(arrays.items()):
+        digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
+    return {
+        "schema": SCHEMA,
+        "learner": f"{kind.__module__}.{kind.__qualname__}",
+        "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")},
+        "sha256": digest.hexdigest(),
+    }
 
 
 def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
-    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing."""
+    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing.
+
+    ValueError where the state is not one of the learner; OSError where the file cannot be written.
+    """
     from safetensors.numpy import save
 
+    template = coerced(learner).init(generators(0)[2])
+    if type(state) is not type(template):
+        raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
     arrays = {name: np.array(value, order="C") for name, value in _leaves(state, "")}
-    content = save(arrays, metadata={"heedful": _manifest(learner)})
+    content = save(arrays, metadata={"heedful": json.dumps(_manifest(learner, arrays))})
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: wanted a file to write, got a folder")
     handle, aside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -67,23 +84,31 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
 def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
     """The state of `learner` in the file `path`.
 
-    ValueError where the file is not a snapshot, is damaged, or is another learner's or other hyperparameters'.
+    FileNotFoundError where there is none; ValueError where the file is not a snapshot, is damaged, or is another
+    learner's or other hyperparameters'.
     """
     from safetensors import SafetensorError, safe_open
 
-    name = os.fspath(path)
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"{name}: no such snapshot")
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: wanted a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
     try:
-        with safe_open(name, framework="numpy") as file:
-            manifest = (file.metadata() or {}).get("heedful", "null")
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{name}: wanted a snapshot, got a file that is damaged or of another kind: {error}") from None
-    if json.loads(manifest) != json.loads(_manifest(learner)):
-        raise ValueError(f"{name}: wanted a state of {_manifest(learner)}, got one of {manifest}")
+        with safe_open(file, framework="numpy") as opened:
+            manifest = json.loads((opened.metadata() or {})["heedful"])
+            arrays = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+        found = manifest.pop("sha256"), manifest
+    except (SafetensorError, KeyError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise ValueError(f"{file}: wanted a snapshot, got a file that is damaged or of another kind: {error}") from None
+    wanted = _manifest(learner, arrays)
+    if found[0] != wanted.pop("sha256"):
+        raise ValueError(f"{file}: wanted a whole snapshot, got one whose numbers were changed since: it is damaged")
+    if found[1] != wanted:
+        raise ValueError(f"{file}: wanted a state of {wanted}, got one of {manifest}")
     template = coerced(learner).init(generators(0)[2])
-    missing = {leaf for leaf, _ in _leaves(template, "")} ^ set(arrays)
-    if missing:
-        raise ValueError(f"{name}: wanted the fields of the learner's state, got a difference in {sorted(missing)}")
-    return _like(template, "", arrays)
+    other = {leaf for leaf, _ in _leaves(template, "")} ^ set(arrays)
+    if other:
+        raise ValueError(f"{file}: wanted the fields of the learner's state, got a difference in {sorted(other)}")
+    try:
+        return _like(template, "", arrays)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None

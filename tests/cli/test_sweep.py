@@ -219,7 +219,11 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         ('"*.txt"]', '"*.txt"], people = 3', "grid.toml: people: wanted only with catalogue data"),
         ("[0.1, 10]", "[]", "grid.toml: learners: second-order: gamma: wanted values, got []"),
         ("gamma", "gama", "second-order: wanted gamma, epsilon, radius, got 'gama'; did you mean gamma?"),
-        ("[0.1, 10]", "-1", "second-order:gamma=-1: gamma: wanted a finite number above 0, got -1.0"),
+        (
+            "[0.1, 10]",
+            "-1",
+            "second-order:gamma=-1: gamma: wanted a finite number above 0, from 1e-50 to 1e50, got -1.0",
+        ),
         ('"perceptron"', '"nobody"', "got 'nobody'"),
         (
             'name = "perceptron"',

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from heedful.fold import play, trace
 from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Assignment
+from heedful.spaces import Assignment, assigned
 from heedful.worlds.assignments import AssignmentStream, synthetic_assignments
 from heedful.worlds.users import StrictAlpha
 
@@ -76,3 +76,12 @@ def test_a_learner_learns_who_belongs_where() -> None:
         difference = space.phi(played.x, best) - space.phi(played.x, played.y)
         assert regret == pytest.approx(world.w_star @ difference, abs=1e-12)
     assert regrets[-100:].mean() < 0.1 * regrets[:5].mean()
+
+
+def test_fewer_people_than_slots_are_refused() -> None:
+    """The solver would look for a person there is not; it refuses what is not finite as well."""
+    with pytest.raises(ValueError, match="people: wanted a whole number, 3 or more, got 2"):
+        synthetic_assignments(10, 2, 3, 4, StrictAlpha())
+    for benefit in (np.ones((2, 3)), np.full((3, 2), np.nan)):
+        with pytest.raises(ValueError, match="assignment: wanted finite benefits and at least as many people as slots"):
+            assigned(benefit)

@@ -139,3 +139,25 @@ def test_taste() -> None:
     assert ratings.tolist() == np.clip(np.floor(3.5 + (u - u.mean()) / u.std()), 1, 5).tolist()
     assert set(ratings.tolist()) == {1.0, 2.0, 3.0, 4.0, 5.0}
     assert taste(np.ones((4, 2)), 0)[1].tolist() == [3.0] * 4  # all alike: no deviation to divide by
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"w_star": np.ones(1)}, r"w_star: wanted shape \(2,\), got \(1,\)"),
+        ({"w_star": [np.nan, 1.0]}, "w_star: wanted finite numbers"),
+        ({"X": [[1.0, np.inf], [0.0, 0.0]]}, "X: wanted finite numbers"),
+        ({"X": [1.0, 2.0]}, "X: wanted shape"),
+        ({"ratings": 3.0}, "ratings: wanted 2 of them"),
+        ({"ratings": np.ones((2, 2))}, "ratings: wanted 2 of them"),
+        ({"ratings": [np.inf, 1.0]}, "ratings: wanted 2 of them"),
+        ({"ratings": "55"}, "ratings: wanted a number for every item"),
+        ({"user": StrictAlpha(0.0)}, "alpha: wanted a number above 0, at most 1, got 0.0"),
+        ({"user": Better("yes")}, "exact: wanted True or False, got 'yes'"),
+    ],
+)
+def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], message: str) -> None:
+    whole = {"X": np.eye(2), "w_star": np.ones(2), "user": Best(), "ratings": [1.0, np.nan]}
+    item_pool(**whole)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"^{message}"):
+        item_pool(**{**whole, **change})  # type: ignore[arg-type]

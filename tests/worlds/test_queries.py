@@ -175,3 +175,48 @@ def test_misuse_is_refused_by_name() -> None:
         stream(k=1)
     with pytest.raises(ValueError, match=r"^user: wanted one who ranks documents \(strict, noisy\), got Best\(\)"):
         stream(Best())
+
+
+ROWS, GOOD = np.arange(24.0).reshape(6, 4), np.array([0, 2, 6])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"offsets": [2, 4, 6]}, "offsets: wanted them to rise from 0 to 6"),
+        ({"offsets": [0, 4]}, "offsets: wanted them to rise from 0 to 6"),
+        ({"offsets": [0, 5, 4, 6]}, "offsets: wanted them to rise"),
+        ({"offsets": [0, 2, 2, 6]}, "offsets: wanted them to rise"),
+        ({"offsets": [-1, 6]}, "offsets: wanted them to rise"),
+        ({"offsets": [0, 100]}, "offsets: wanted them to rise"),
+        ({"offsets": []}, "offsets: wanted where each query begins"),
+        ({"offsets": [0]}, "offsets: wanted where each query begins"),
+        ({"offsets": [0.0, 6.0]}, "offsets: wanted where each query begins"),
+        ({"w_star": np.ones(1)}, r"w_star: wanted shape \(4,\), got \(1,\)"),
+        ({"w_star": 1.0}, r"w_star: wanted shape \(4,\), got \(\)"),
+        ({"w_star": np.full(4, np.nan)}, "w_star: wanted finite numbers"),
+        ({"labels": np.zeros(7)}, r"labels: wanted shape \(6,\), got \(7,\)"),
+        ({"labels": np.zeros((6, 2))}, "labels: wanted shape"),
+        ({"X": np.where(ROWS == 5, np.nan, ROWS)}, r"X: wanted finite numbers, got nan at \[1, 1\]"),
+        ({"X": "text"}, "X: wanted 2-dimensional numbers"),
+        ({"k": 2000}, "k: wanted a whole number, 1 to 1024, got 2000"),
+        ({"k": "5"}, "k: wanted a whole number"),
+        ({"user": StrictAlpha(float("nan"))}, "alpha: wanted a number above 0, at most 1, got nan"),
+        ({"user": Noisy(-3)}, "depth: wanted a whole number, 1 or more, got -3"),
+        ({"user": Noisy}, "user: wanted one who ranks documents"),
+    ],
+)
+def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], message: str) -> None:
+    whole = {"X": ROWS, "labels": np.zeros(6), "offsets": GOOD, "w_star": np.ones(4), "user": Noisy(), "k": 5}
+    query_stream(**whole)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"^{message}"):
+        query_stream(**{**whole, **change})  # type: ignore[arg-type]
+
+
+def test_whole_numbers_are_features_too() -> None:
+    """Integer features are made floats: compiled code would read their bits as floats."""
+    X = np.arange(24).reshape(6, 4) % 5
+    world = query_stream(X, np.arange(6) % 3, GOOD, np.array([1.0, -1.0, 2.0, 0.0]), StrictAlpha())
+    assert world.X.dtype == np.float64
+    learner = PreferencePerceptron(4, Ranking(2))
+    assert trace(learner, world, 20, 0).tolist() == trace(learner, world, 20, 0, interpreted=True).tolist()

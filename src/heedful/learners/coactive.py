@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import primitive, squared_norm
-from heedful.spaces import wanted_count, wanted_positive
+from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class PreferencePerceptron(NamedTuple):
     def init(self, rng: np.random.Generator) -> PerceptronState:
         wanted_count("n_features", self.n_features)
         wanted_count("batch", self.batch)
-        self.space.check()
+        wanted_space(self.space)
         return PerceptronState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
     def propose(self, state: PerceptronState, x: Any, rng: np.random.Generator) -> Any:
@@ -122,7 +122,7 @@ class ExponentiatedPerceptron(NamedTuple):
         wanted_count("n_features", self.n_features)
         wanted_positive("bound", self.bound)
         wanted_count("horizon", self.horizon, least=0)
-        self.space.check()
+        wanted_space(self.space)
         return ExponentiatedState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
     def propose(self, state: ExponentiatedState, x: Any, rng: np.random.Generator) -> Any:
@@ -175,7 +175,7 @@ class ConvexPerceptron(NamedTuple):
     def init(self, rng: np.random.Generator) -> ConvexState:
         wanted_count("n_features", self.n_features)
         wanted_positive("radius", self.radius)
-        self.space.check()
+        wanted_space(self.space)
         return ConvexState(np.zeros(self.n_features), 0)
 
     def propose(self, state: ConvexState, x: Any, rng: np.random.Generator) -> Any:

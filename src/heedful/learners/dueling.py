@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Ints, kernel, squared_norm
-from heedful.spaces import Ranking, wanted_count, wanted_positive
+from heedful.spaces import Ranking, wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class DuelingBandit(NamedTuple):
         wanted_positive("delta", self.delta)
         if not isinstance(self.space, Ranking):
             raise ValueError(f"space: wanted a Ranking, whose objects can be interleaved, got {self.space!r}")
-        self.space.check()
+        wanted_space(self.space)
         return DuelingState(np.zeros(self.n_features), 0)
 
     def propose(self, state: DuelingState, x: Any, rng: np.random.Generator) -> Duel:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import primitive
-from heedful.spaces import wanted_count, wanted_positive
+from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class PairwiseLogistic(NamedTuple):
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
         wanted_count("n_features", self.n_features)
         wanted_positive("rate", self.rate)
-        self.space.check()
+        wanted_space(self.space)
         n = self.n_features
         return PairwiseLogisticState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 

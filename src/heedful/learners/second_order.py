@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from heedful.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.kernel import kernel, scores, squared_norm
-from heedful.spaces import wanted_count, wanted_positive
+from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class SecondOrderPerceptron(NamedTuple):
         wanted_positive("gamma", self.gamma)
         wanted_positive("epsilon", self.epsilon)
         wanted_positive("radius", self.radius)
-        self.space.check()
+        wanted_space(self.space)
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, scores
-from heedful.spaces import Assignment
+from heedful.spaces import Assignment, wanted_count
+from heedful.worlds.users import wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -58,7 +59,11 @@ class AssignmentStream(NamedTuple):
 def synthetic_assignments(
     rounds: int, people: int, slots: int, n_features: int, user: Any, seed: int = 0
 ) -> AssignmentStream:
-    """Normal features, |w*| = 1."""
+    """Normal features, |w*| = 1. ValueError where there are fewer people than slots."""
+    for name, value in (("rounds", rounds), ("slots", slots), ("n_features", n_features)):
+        wanted_count(name, value)
+    wanted_count("people", people, least=slots)
+    wanted_user(user, "rearrange", "rearranges assignments (strict)")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rounds, people, slots, n_features))
     w_star = rng.standard_normal(n_features)

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, scores
-from heedful.worlds.users import rounded_ratings
+from heedful.spaces import describe, finite_array, numbers
+from heedful.worlds.users import rounded_ratings, wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -85,12 +86,17 @@ def item_pool(X: Floats, w_star: Array, user: Any, ratings: npt.ArrayLike | None
 
     `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.
     """
-    if not hasattr(user, "pick"):
-        raise ValueError(f"user: wanted one who picks items (strict, better, best), got {user!r}, who ranks documents")
-    utilities = scores(X, np.asarray(w_star, np.float64))
-    known = np.full(utilities.size, np.nan) if ratings is None else np.asarray(ratings, np.float64)
-    filled = np.where(np.isnan(known), rounded_ratings(utilities), known)
-    return ItemPool(np.ascontiguousarray(X), utilities, filled, user)
+    wanted_user(user, "pick", "picks items (strict, better, best)")
+    rows = numbers("X", X, "2-dimensional numbers")
+    X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    utilities = scores(X, finite_array("w_star", w_star, 1, X.shape[1]))
+    known = np.full(utilities.size, np.nan)
+    if ratings is not None:
+        given = numbers("ratings", ratings, "a number for every item, NaN where there is none").astype(np.float64)
+        if given.shape != known.shape or np.isinf(given).any():
+            raise ValueError(f"ratings: wanted {known.size} of them, NaN where there is none, got {describe(ratings)}")
+        known = given
+    return ItemPool(X, utilities, np.where(np.isnan(known), rounded_ratings(utilities), known), user)
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import DISCOUNTS, Floats, Ints, scores, top
-from heedful.spaces import Ranking
-from heedful.worlds.users import utility
+from heedful.spaces import Ranking, describe, finite_array, numbers, wanted_count
+from heedful.worlds.users import utility, wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -68,21 +68,33 @@ def query_stream(
     """The world of these queries for a user with utility weights w_star (N,).
 
     The documents of every query are shuffled, by the seed `shuffle`: data files come sorted by label, and w_1 = 0
-    ties everything, so in the order of the file round one would cheat.
+    ties everything, so in the order of the file round one would cheat. ValueError, naming what is wrong, where the
+    data do not fit together.
     """
+    Ranking(k).check()
     if k < 2:
         raise ValueError(f"k: wanted a ranking of at least 2 positions, got {k}; items are for `item_pool`")
-    if not hasattr(user, "rank"):
-        raise ValueError(f"user: wanted one who ranks documents (strict, noisy), got {user!r}, who picks items")
+    wanted_user(user, "rank", "ranks documents (strict, noisy)")
+    rows = numbers("X", X, "2-dimensional numbers")
+    X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    weights = finite_array("w_star", w_star, 1, X.shape[1])
+    grades = finite_array("labels", labels, 1, X.shape[0]).astype(np.float64)
+    edges = numbers("offsets", offsets, "whole numbers")
+    if edges.ndim != 1 or edges.dtype.kind not in "iu" or edges.size < 2:
+        raise ValueError(f"offsets: wanted where each query begins, and the end, got {describe(offsets)}")
+    offsets = edges.astype(np.int64)
+    if offsets[0] != 0 or offsets[-1] != X.shape[0] or np.any(np.diff(offsets) < 1):
+        raise ValueError(
+            f"offsets: wanted them to rise from 0 to {X.shape[0]}, the rows of X, got {describe(offsets.tolist())}"
+        )
     rng = np.random.default_rng(shuffle)
     order = np.concatenate([lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)])
-    X = np.ascontiguousarray(X[order])
-    grades = np.asarray(labels, np.float64)[order]
-    utilities = scores(X, np.asarray(w_star, np.float64))
+    X, grades = X[order], grades[order]
+    utilities = scores(X, weights)
     best = np.array(
         [utility(u, top(u, u.size), k) for u in np.split(utilities, offsets[1:-1])],
     )
-    return QueryStream(X, grades, utilities, best, np.asarray(offsets, np.int64), k, user)
+    return QueryStream(X, grades, utilities, best, offsets, int(k), user)
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
@@ -111,6 +123,10 @@ def synthetic_queries(
     dtype: str = "float64",
 ) -> tuple[QueryStream, Array]:
     """A linear stream and its w* (N,): normal features, |w*| = 1, grades 0..4 = round(2 + 1.2 (u + noise N(0,1)))."""
+    for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
+        wanted_count(name, value)
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_queries * n_docs, n_features), dtype=np.dtype(dtype).type)
     w_star = rng.standard_normal(n_features)

@@ -8,12 +8,13 @@ labels belong to the candidates at hand (m,).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import DISCOUNTS, Ints, kernel, top
+from heedful.spaces import is_number, wanted_count
 
 Array = npt.NDArray[np.float64]
 
@@ -72,6 +73,11 @@ class StrictAlpha(NamedTuple):
 
     alpha: float = 0.5
 
+    def check(self) -> None:
+        """ValueError where alpha makes no sense."""
+        if not is_number(self.alpha, int, float, np.integer, np.floating) or not 0.0 < self.alpha <= 1.0:
+            raise ValueError(f"alpha: wanted a number above 0, at most 1, got {self.alpha!r}")
+
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
         """Of the first d shown, the k of greatest utility on top, for the least d >= min(k, n) that gains enough.
 
@@ -129,6 +135,10 @@ class Noisy(NamedTuple):
 
     depth: int = 10
 
+    def check(self) -> None:
+        """ValueError where the depth makes no sense."""
+        wanted_count("depth", self.depth)
+
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
         """Labels fall from the top; the rest stays in the order shown."""
         n = min(self.depth, shown.size)
@@ -146,6 +156,11 @@ class Better(NamedTuple):
     """
 
     exact: bool = False
+
+    def check(self) -> None:
+        """ValueError where `exact` is neither yes nor no."""
+        if not isinstance(self.exact, bool):
+            raise ValueError(f"exact: wanted True or False, got {self.exact!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         wanted = np.inf
@@ -165,6 +180,9 @@ class Better(NamedTuple):
 class Best(NamedTuple):
     """The best rated item ([J15] section 6.1.2): y itself if none is rated higher, else a random one of the top."""
 
+    def check(self) -> None:
+        """There is nothing to check."""
+
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         wanted = ratings.max()
         if ratings[y] == wanted:
@@ -174,6 +192,14 @@ class Best(NamedTuple):
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
         """How much better a is rated than b."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
+
+
+def wanted_user(user: Any, answer: str, meaning: str) -> None:
+    """ValueError unless user answers in this way (`rank`, `pick`, `rearrange`), with parameters that make sense."""
+    if isinstance(user, type) or not hasattr(user, answer):
+        raise ValueError(f"user: wanted one who {meaning}, got {user!r}")
+    if hasattr(user, "check"):
+        user.check()
 
 
 def rounded_ratings(utilities: Array) -> Array:
