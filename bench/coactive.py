@@ -15,7 +15,7 @@ if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # before numpy starts its thr
 import json
 import resource
 import subprocess
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from machine import bandwidth, best, record
@@ -28,39 +28,67 @@ from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron,
 from heedful.learners.dueling import DuelingBandit
 from heedful.learners.pairwise_logistic import PairwiseLogistic
 from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.worlds.queries import synthetic_queries
+from heedful.worlds.queries import StreamState, synthetic_queries
 from heedful.worlds.users import Noisy
 
 DOCS = 20
-out = Console()
+out = Console(width=130)
+
+
+class InOrder(NamedTuple):
+    """A query stream whose queries arrive as they lie in memory, rather than shuffled by the seed."""
+
+    stream: Any
+
+    def init(self, rng: Any) -> StreamState:
+        return StreamState(np.arange(self.stream.offsets.size - 1), 0)
+
+    def over(self, state: StreamState, t: int) -> bool:
+        return False
+
+    def context(self, state: StreamState, t: int, rng: Any) -> Any:
+        return self.stream.context(state, t, rng)
+
+    def respond(self, state: StreamState, x: Any, shown: Any, rng: Any) -> Any:
+        return self.stream.respond(state, x, shown, rng)
+
+    def regret(self, state: StreamState, x: Any, shown: Any) -> Any:
+        return self.stream.regret(state, x, shown)
+
+    def advance(self, state: StreamState, x: Any, shown: Any, feedback: Any) -> Any:
+        return self.stream.advance(state, x, shown, feedback)
 
 
 def streams(queries: int, memory: dict[str, float]) -> list[dict[str, Any]]:
     rows = []
     for n in (136, 700):
         for dtype in ("float64", "float32"):
-            world, _ = synthetic_queries(queries, DOCS, n, noise=1.0, user=Noisy(10), dtype=dtype)
+            shuffled, _ = synthetic_queries(queries, DOCS, n, noise=1.0, user=Noisy(10), dtype=dtype)
             learner = PreferencePerceptron(n, Ranking(5))
-            X = world.X.reshape(queries, DOCS, n)
-            U, labels = (a.reshape(queries, DOCS) for a in (world.utilities, world.labels))
-            order = np.random.default_rng(1).permutation(queries)
-            fold = best(lambda: trace(learner, world, queries, 0)) / queries * 1e6
-            plain = best(lambda: as_the_paper_writes_it(X, U, labels, order), 2) / queries * 1e6
-            leaner = best(lambda: lean(X, U, labels, order), 2) / queries * 1e6
-            bound = DOCS * n * X.itemsize / memory["in order"] / 1e3
-            rows.append(
-                {
-                    "features": n,
-                    "dtype": dtype,
-                    "trace us/round": round(fold, 2),
-                    "numpy loop us/round": round(plain, 1),
-                    "ratio": round(plain / fold, 1),
-                    "lean numpy loop us/round": round(leaner, 1),
-                    "lean ratio": round(leaner / fold, 1),
-                    "memory bound us/round": round(bound, 2),
-                    "share of the bound": round(bound / fold, 2),
-                }
-            )
+            X = shuffled.X.reshape(queries, DOCS, n)
+            U, labels = (a.reshape(queries, DOCS) for a in (shuffled.utilities, shuffled.labels))
+            for arrival, world, order in (
+                ("in order", InOrder(shuffled), np.arange(queries)),
+                ("shuffled", shuffled, np.random.default_rng(1).permutation(queries)),
+            ):
+                fold = best(lambda: trace(learner, world, queries, 0)) / queries * 1e6
+                plain = best(lambda: as_the_paper_writes_it(X, U, labels, order), 2) / queries * 1e6
+                leaner = best(lambda: lean(X, U, labels, order), 2) / queries * 1e6
+                bound = DOCS * n * X.itemsize / memory["in order"] / 1e3
+                rows.append(
+                    {
+                        "features": n,
+                        "dtype": dtype,
+                        "arrival": arrival,
+                        "trace us": round(fold, 2),
+                        "numpy us": round(plain, 1),
+                        "ratio": round(plain / fold, 1),
+                        "lean numpy us": round(leaner, 1),
+                        "lean ratio": round(leaner / fold, 1),
+                        "memory us": round(bound, 2),
+                        "memory / trace": round(bound / fold, 2),
+                    }
+                )
     return rows
 
 
