@@ -44,13 +44,12 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
     return mark
 
 
-def _lanes_loop(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    raise NotImplementedError("compiled as vector instructions: see heedful.lowering")
-
-
-@primitive(_lanes_loop)
+@kernel
 def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    """sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count a positive multiple of 8."""
+    """sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count a positive multiple of 8.
+
+    Compiled, it is an intrinsic of `heedful.lowering`: vector instructions in this order.
+    """
     lanes = np.add.reduce((X[j, lo : lo + count] * w[lo : lo + count]).reshape(-1, 8), axis=0).tolist()
     a, b, c, d, e, f, g, h = lanes
     return float(((a + b) + (c + d)) + ((e + f) + (g + h)))
