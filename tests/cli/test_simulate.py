@@ -110,10 +110,11 @@ def test_a_pool_that_runs_dry_ends_the_average_and_is_told(items_file: Path, tmp
     (row,) = got.json
     assert 15 <= row["rounds"] <= 30
     assert row["checkpoints"][-1] == row["rounds"]
-    told = f"perceptron: a pool ran dry: averaged over the {row['rounds']} rounds that everybody played"
-    assert got.err == f"heedful: {told}\n"
+    told = f"perceptron: items leave as they are found, and nothing was left after {row['rounds']} rounds: ended there"
+    columns = f"{items_file}: features are size, price, age; columns that are not numbers are left out"
+    assert got.err == f"heedful: {columns}\nheedful: {told}\n"
     table = heedful(line, items_file)
-    assert f"Ended where the first pool ran dry: perceptron after {row['rounds']} rounds." in table.out
+    assert f"Ended where the first person had nothing left: perceptron after {row['rounds']} rounds." in table.out
     with (tmp_path / "runs.csv").open(newline="") as file:
         assert max(int(line["round"]) for line in csv.DictReader(file)) > row["rounds"]  # all that was played
 
@@ -327,7 +328,10 @@ def test_damaged_data_is_bad_input(tmp_path: Path) -> None:
     assert got.code == 2
     assert "bad.csv: columns: wanted at least one of finite numbers" in got.err
     got = heedful("simulate letor {}", tmp_path)
-    assert (got.code, got.err) == (2, f"heedful: {tmp_path}: Is a directory\n")
+    assert (got.code, got.err) == (
+        2,
+        f"heedful: {tmp_path}: wanted a file, got a folder; name the files in it: {tmp_path}/*\n",
+    )
 
 
 def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:

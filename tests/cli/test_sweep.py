@@ -153,6 +153,8 @@ def test_a_catalogue_of_people(items_file: Path, tmp_path: Path) -> None:
         assert row["best"] is True
         table = heedful("sweep {} --out {} --interpreted", grid, tmp_path / "runs")
         assert f"± is the standard error over {over}." in table.out
+        short = f"nothing was left to ask after {row['rounds']} of {rounds} rounds" in table.err
+        assert short == (row["rounds"] < rounds)
 
 
 def test_a_cell_that_fails_does_not_stop_the_others(grid: Path, own_file: Path, tmp_path: Path) -> None:

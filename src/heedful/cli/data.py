@@ -42,7 +42,7 @@ def _list(json: bool) -> None:
     if json:
         return print_json([known._asdict() | {"files": dict(known.files)} for known in KNOWN])
     table = new_table("Data sets")
-    for name in ("data set", "what", "format", "licence", "sums"):
+    for name in ("data set", "what", "format", "licence", "check sums"):
         table.add_column(name, overflow="fold")
     for known in KNOWN:
         sums = f"{len(known.files)} files" if known.files else "none"

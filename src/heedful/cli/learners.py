@@ -50,6 +50,7 @@ def _list(json: bool) -> None:
         table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(told.source), told.interaction)
     screen = console()
     screen.print(table)
+    screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015.", markup=False)
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
 

@@ -134,6 +134,7 @@ def catalogue(
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         table, dtype = load_catalogue(items), "float32" if float32 else "float64"
+        note(f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out")
         setting = catalogue_setting(table, person, people=people, seeds=chosen, dtype=dtype)
     _simulate(wanted, setting, f"{len(table.names):,} items, {people:,} people")
 
@@ -158,7 +159,9 @@ def _simulate(wanted: Wanted, setting: Setting, data: str) -> None:
     curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
     for spec, one in curves.items():
         if one.mean.size < one.longest:
-            note(f"{spec}: a pool ran dry: averaged over the {one.mean.size} rounds that everybody played")
+            note(
+                f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
+            )
     if wanted.out:
         write_runs(wanted.out, runs, people=any(run.person for run in runs))
     if wanted.plot:
@@ -263,7 +266,7 @@ def _remarks(setting: Setting, curves: dict[str, Curve], with_bound: bool) -> st
         lines.append(f"Averaged over {people} people first." if one.over == "seeds" else f"{people} people.")
     cut = [f"{spec} after {c.mean.size}" for spec, c in curves.items() if c.mean.size < c.longest]
     if cut:
-        lines.append(f"Ended where the first pool ran dry: {', '.join(cut)} rounds.")
+        lines.append(f"Ended where the first person had nothing left: {', '.join(cut)} rounds.")
     if with_bound:
         lines.append("bound: what theory promises after the last round.")
     return " ".join(lines)

@@ -45,7 +45,7 @@ def sweep(
 
     A grid looks like this; paths are relative to its folder, and a list in a learner's table stands for each value:
 
-        data = {letor = ["letor4-mq2008/S*.txt.gz"]}   # or {catalogue = "items.csv", people = 20}
+        data = {letor = ["letor4-mq2008/S*.txt.gz"]}
         users = ["strict:alpha=0.5", "noisy:depth=10"]
         seeds = 5
         rounds = 784
@@ -54,8 +54,8 @@ def sweep(
         name = "second-order"
         gamma = [0.1, 1, 10]
 
-    It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
-    with every user.
+    A table of items: data = {catalogue = "items.csv", people = 20}. It can be stopped at any time: the next run
+    computes what is missing. RUNS/summary.csv has a row for every learner with every user of the latest grid.
     """
     with reading_input():
         cells = read_grid(grid)
@@ -73,6 +73,12 @@ def sweep(
     computed, failures = _compute_all(out, todo, min(jobs or cores(), max(len(todo), 1)), interpreted)
     note(f"{len(computed)} cells computed, {kept} there before{f', {len(failures)} failed' if failures else ''}")
     rows = _summary(results + computed)
+    asked = cells[0].spec["rounds"] if cells else None
+    for row in rows:
+        if asked and row["rounds"] < asked:
+            note(
+                f"{row['learner']} with {row['user']}: nothing was left to ask after {row['rounds']} of {asked} rounds"
+            )
     write_whole(out / "summary.csv", _as_csv(rows))
     if json:
         counts = {"computed": len(computed), "kept": kept, "failed": len(failures)}

@@ -26,6 +26,8 @@ def uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     except FileNotFoundError:
         wanted = "nothing is fetched: put it there, or name the path where it lies"
         raise FileNotFoundError(f"{path}: no such file; {wanted}") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path}: wanted a file, got a folder; name the files in it: {path}/*") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=file) as unzipped:
