@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -42,18 +43,20 @@ def clean(wheel: Path) -> Path:
     digest.update((ROOT / "requirements-core.lock").read_bytes())
     base = Path(tempfile.gettempdir()) / f"heedful-clean-{os.getuid()}-{digest.hexdigest()[:16]}"
     python = base / "bin" / "python"
-    if not (base / "ready").exists():
-        run(sys.executable, "-m", "venv", "--clear", base)
-        run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements-core.lock")
-        (base / "ready").touch()
-    contents = hashlib.sha256()
-    with zipfile.ZipFile(wheel) as archive:
-        for name in sorted(archive.namelist()):
-            contents.update(name.encode() + archive.read(name))
-    installed = base / "installed"
-    if not installed.exists() or installed.read_text() != contents.hexdigest():
-        run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel)
-        installed.write_text(contents.hexdigest())
+    with open(f"{base}.lock", "w") as lock:  # other workers and runs may be about to do the same
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / "ready").exists():
+            run(sys.executable, "-m", "venv", "--clear", base)
+            run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements-core.lock")
+            (base / "ready").touch()
+        contents = hashlib.sha256()
+        with zipfile.ZipFile(wheel) as archive:
+            for name in sorted(archive.namelist()):
+                contents.update(name.encode() + archive.read(name))
+        installed = base / "installed"
+        if not installed.exists() or installed.read_text() != contents.hexdigest():
+            run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel)
+            installed.write_text(contents.hexdigest())
     return python
 
 
