@@ -1,4 +1,4 @@
-"""Online preference learning: show something, take the reaction, do better next time, prove it, undo it.
+"""Online preference learning: show something, take the reaction, do better next time, and prove it.
 
 >>> from heedful import PreferencePerceptron, Ranking, Session
 >>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
