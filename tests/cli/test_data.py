@@ -34,7 +34,7 @@ def test_what_is_known() -> None:
         assert row == entry._asdict()
     table = " ".join(heedful("data").out.split())
     for entry in KNOWN:
-        for told in (entry.key, entry.format, entry.home):
+        for told in (entry.key, entry.format, entry.home, *entry.files.values()):
             assert told in table
     assert "5 files" in table
 
