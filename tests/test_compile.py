@@ -143,6 +143,24 @@ def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: py
     assert same(compiled, trace(learner, world, 5, 0, interpreted=True))
 
 
+def test_memory_does_not_grow_with_the_rounds() -> None:
+    """Two million rounds: a leak of one small array a round would be hundreds of MB beyond the array returned."""
+    program = (
+        "import resource\n"
+        "from heedful import DuelingBandit, Ranking, trace\n"
+        "from heedful.worlds.queries import synthetic_queries\n"
+        "from heedful.worlds.users import Noisy\n"
+        "world = synthetic_queries(20, 5, 3, noise=1.0, user=Noisy(5))[0]\n"
+        "learner = DuelingBandit(3, Ranking(3))\n"
+        "trace(learner, world, 10, 0)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "regrets = trace(learner, world, 2_000_000, 0)\n"
+        "print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) - regrets.nbytes)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert int(out) < 16e6
+
+
 @pytest.mark.parametrize("damage", ["*.nbc", "*.nbi", "*.py"])
 def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
     """What a full disk or a lost power supply leaves: empty files, or files cut short."""

@@ -288,8 +288,13 @@ def test_a_session_goes_on_from_a_state() -> None:
         first.learn(shown[::-1])
         second.learn(shown[::-1])
     assert same(first.state, second.state)
-    with pytest.raises(ValueError, match="state: wanted one of this learner, a DuelingState, got PerceptronState"):
-        Session(DuelingBandit(2, Ranking(3)), state=Session(PreferencePerceptron(2, Ranking(3))).state)
+    for other in (PreferencePerceptron(2, Ranking(3)), DuelingBandit(3, Ranking(3))):
+        with pytest.raises(
+            ValueError, match=r"state: wanted one of this learner, \('DuelingState', \(2,\), 'int'\), got"
+        ):
+            Session(DuelingBandit(2, Ranking(3)), state=Session(other).state)
+    with pytest.raises(ValueError, match="learned: wanted a whole number, 0 or more, got -1"):
+        Session(DuelingBandit(2, Ranking(3)), learned=-1)
 
 
 @pytest.mark.parametrize("wrong", [None, PreferencePerceptron, Ranking(3), "perceptron"])

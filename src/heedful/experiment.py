@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from heedful.data.catalogue import Catalogue
 from heedful.data.letor import Queries, least_squares
+from heedful.doors import wanted_count
 from heedful.fold import must_interpret, trace, traced
 from heedful.naming import about, learner_class, make_learner
-from heedful.spaces import Ranking, wanted_count
+from heedful.spaces import Ranking
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import feature_bounds, query_stream
 from heedful.worlds.users import StrictAlpha

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count
 from heedful.kernel import kernel, shown
 
 Array = npt.NDArray[np.float64]
@@ -99,8 +100,7 @@ def run(
 
 def generators(seed: int) -> Generators:
     """What is asked, what is answered, what the learner draws: one seed, the same arrivals for every learner."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed: wanted a whole number, 0 or more, got {seed!r}")
+    wanted_count("seed", seed, least=0, most=2**128)
     asked, answered, drawn = (np.random.default_rng(s) for s in np.random.SeedSequence(int(seed)).spawn(3))
     return asked, answered, drawn
 
@@ -113,6 +113,13 @@ def copied(value: T) -> T:
         parts: Any = [copied(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(tuple(parts))
     return value
+
+
+def _shapes(value: Any) -> Any:
+    """What a state is made of: the name of each type, the shape of each array."""
+    if isinstance(value, tuple):
+        return type(value).__name__, *[_shapes(part) for part in value]
+    return value.shape if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def coerced(value: T) -> T:
@@ -135,11 +142,6 @@ def _coerced(part: Any, declared: Any) -> Any:
     return coerced(part)
 
 
-def _wanted_rounds(rounds: Any) -> None:
-    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 0:
-        raise ValueError(f"rounds: wanted a whole number, 0 or more, got {rounds!r}")
-
-
 def _wanted_learner(learner: Any) -> None:
     lacks = [name for name in ("init", "propose", "update") if not hasattr(learner, name)]
     if isinstance(learner, type) or lacks:
@@ -155,7 +157,7 @@ def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Rou
     The state is live: the next round goes on with its arrays. `copied(state)` keeps it as it is.
     """
     _wanted_learner(learner)
-    _wanted_rounds(rounds)
+    wanted_count("rounds", rounds, least=0)
     return _played(coerced(learner), coerced(world), rounds, generators(seed))
 
 
@@ -186,7 +188,7 @@ def traced(
 ) -> Iterator[Array]:
     """`trace` in pieces of `chunk` rounds: the regrets so far, after each piece. What a progress bar iterates over."""
     _wanted_learner(learner)
-    _wanted_rounds(rounds)
+    wanted_count("rounds", rounds, least=0)
     learner, world = coerced(learner), coerced(world)
     asked, answered, drawn = generators(seed)
     state, truth = learner.init(drawn), world.init(asked)
@@ -261,8 +263,9 @@ class Session:
         self.learned = learned
         first = self.learner.init(generators(seed)[2])
         self._state = first if state is None else copied(state)
-        if type(self._state) is not type(first):
-            raise ValueError(f"state: wanted one of this learner, a {type(first).__name__}, got {type(state).__name__}")
+        if type(self._state) is not type(first) or _shapes(self._state) != _shapes(first):
+            raise ValueError(f"state: wanted one of this learner, {_shapes(first)}, got {_shapes(state)}")
+        wanted_count("learned", learned, least=0)
         self._key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
         self._door = getattr(self.learner, "space", self.learner)
         self._open: tuple[Any, Any] | None = None

@@ -241,11 +241,10 @@ def logistic(z: float) -> float:
     return e / (1.0 + e)
 
 
-def _first_loop(y: Any) -> Any:
-    return y
-
-
-@primitive(_first_loop)
+@kernel
 def shown(y: Any) -> Any:
-    """What the person sees of a proposal: its first field where it carries more, else all of it."""
+    """What the person sees of a proposal: its first field where it carries more, else all of it.
+
+    Compiled, the type of the proposal decides (`heedful.lowering`).
+    """
     return y[0] if isinstance(y, tuple) else y

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count, wanted_positive, wanted_space
 from heedful.kernel import primitive, squared_norm
-from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 

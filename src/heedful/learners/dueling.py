@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count, wanted_positive, wanted_space
 from heedful.kernel import Ints, kernel, squared_norm
-from heedful.spaces import Ranking, wanted_count, wanted_positive, wanted_space
+from heedful.spaces import Ranking
 
 Array = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count, wanted_positive, wanted_space
 from heedful.kernel import primitive
-from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
+from heedful.doors import wanted_count, wanted_positive, wanted_space
 from heedful.kernel import kernel, scores, squared_norm
-from heedful.spaces import wanted_count, wanted_positive, wanted_space
 
 Array = npt.NDArray[np.float64]
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count
 from heedful.kernel import Floats, Ints, scores
-from heedful.spaces import Assignment, wanted_count
+from heedful.spaces import Assignment
 from heedful.worlds.users import wanted_user
 
 Array = npt.NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import is_number, wanted_count
 from heedful.kernel import DISCOUNTS, Ints, kernel, top
-from heedful.spaces import is_number, wanted_count
 
 Array = npt.NDArray[np.float64]
 
