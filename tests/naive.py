@@ -186,6 +186,72 @@ class PairwiseLogistic(PreferencePerceptron):
         self.w[moved] = self.w[moved] + self.rate * g[moved] / np.sqrt(self.squares[moved])
 
 
+class PerturbedPreferencePerceptron(PreferencePerceptron):
+    """3PR (Raman, Joachims, Shivaswamy & Schnabel, ICML 2013), with the pairs of FairPairs (Radlinski & Joachims 2006).
+
+    From `start` (a coin: the first or the second position) neighbours are pairs; each is swapped with probability p.
+    Of a pair whose lower document was clicked, and the upper was not, ybar has the lower one first.
+    """
+
+    def __init__(self, N, space, p, depth):
+        super().__init__(N, space)
+        self.p, self.depth = p, depth  # only the first `depth` positions are perturbed
+
+    def propose(self, x, coin):
+        y = self.space.argmax(self.w, x)
+        start = 1 if coin() < 0.5 else 0
+        swapped = []
+        for i in range(start, min(self.depth, len(y)) - 1, 2):
+            swapped.append(coin() < self.p)
+            if swapped[-1]:
+                y[i], y[i + 1] = y[i + 1], y[i]
+        return y, start, swapped
+
+    def fair_pairs(self, y, start, clicks):
+        """(winner, loser, whether the winner stood below) of each pair of which one was clicked and the other not."""
+        pairs = []
+        for i in range(start, min(self.depth, len(y)) - 1, 2):
+            if (y[i] in clicks) != (y[i + 1] in clicks):
+                below = y[i + 1] in clicks
+                pairs.append((y[i + 1], y[i], True) if below else (y[i], y[i + 1], False))
+        return pairs
+
+    def y_bar(self, y, start, clicks):
+        y_bar = list(y)
+        for winner, loser, below in self.fair_pairs(y, start, clicks):
+            if below:
+                i, j = y_bar.index(loser), y_bar.index(winner)
+                y_bar[i], y_bar[j] = winner, loser
+        return y_bar
+
+
+class FairPairs(PerturbedPreferencePerceptron):
+    """Ours: AdaGrad up weighted log sigma(w.d): fair pairs by .5 / P(this way round), implied pairs by `implied`."""
+
+    def __init__(self, N, space, rate, p, implied):
+        super().__init__(N, space, p, 2 * space.k)
+        self.rate, self.implied, self.squares = rate, implied, np.zeros(N)
+
+    def direction(self, x, y, start, swapped, feedback):
+        clicks = list(feedback)[: self.space.k]
+        lessons = [(1.0 if start < 0 else self.implied, a, b) for a, b in self.space.pairs(y, clicks)]
+        if start >= 0:
+            for a, b, _ in self.fair_pairs(y, start, clicks):
+                turned = swapped[(y.index(a) - start) // 2]
+                lessons.append((0.5 / (self.p if turned else 1.0 - self.p), a, b))
+        g = np.zeros(self.w.size)
+        for weight, a, b in lessons:
+            d = np.asarray(x[a], float) - np.asarray(x[b], float)
+            g = g + weight * d / (1.0 + math.exp(float(self.w @ d)))
+        return g
+
+    def update(self, x, y, start, swapped, feedback):
+        g = self.direction(x, y, start, swapped, feedback)
+        self.squares = self.squares + g**2
+        moved = self.squares > 0
+        self.w[moved] = self.w[moved] + self.rate * g[moved] / np.sqrt(self.squares[moved])
+
+
 def team_draft(A, B, coin):
     """Team-draft interleaving (Radlinski, Kurup & Joachims, 2008): whoever has fewer drafts, a coin where level."""
     drafted, teams = [], []
@@ -251,6 +317,22 @@ def strict_alpha_ranking(k, u, shown, alpha):
 def noisy_ranking(k, labels, shown, depth):
     """The k of highest label among the first `depth` shown."""
     return on_top(sorted(shown[:depth], key=lambda j: -labels[j])[:k], shown)
+
+
+def position_biased_clicks(attraction, shown, eta, coin):
+    """Position i = 1, 2, ... is looked at with probability (1/i)^eta; what is seen is clicked by its attraction."""
+    return [j for i, j in enumerate(shown, 1) if coin() < (1.0 / i) ** eta * attraction[j]]
+
+
+def cascade_clicks(attraction, shown, stop, coin):
+    """Top to bottom; clicked by its attraction; after a click the end with probability stop."""
+    clicks = []
+    for j in shown:
+        if coin() < attraction[j]:
+            clicks.append(j)
+            if coin() < stop:
+                break
+    return clicks
 
 
 def strict_alpha_item(u, y, alpha):

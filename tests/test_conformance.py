@@ -11,8 +11,9 @@ import pytest
 from heedful.checks import promises, same
 from heedful.fold import copied, play
 from heedful.naming import find_learners
-from heedful.spaces import Assignment, Ranking
+from heedful.spaces import Assignment, Primed, Ranking
 from heedful.worlds.assignments import synthetic_assignments
+from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import query_stream, synthetic_queries
 from heedful.worlds.users import Better, Noisy, StrictAlpha
@@ -25,6 +26,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PreferencePerceptron": [{"batch": 3}],
     "ExponentiatedPerceptron": [{"horizon": 40}],
     "SecondOrderPerceptron": [{"radius": 0.5}],
+    "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
 }
 
 
@@ -51,6 +53,7 @@ WORLDS: dict[str, tuple[Any, Any]] = {
     "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
     "float32": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5), dtype="float32")[0], Ranking(5)),
     "ties": (ties(), Ranking(5)),
+    "clicks": (synthetic_queries(40, 8, N, noise=1.0, user=PositionBiased(0.5))[0], Primed(Ranking(3))),
     "items": (pool(False), Ranking(1)),
     "integer items": (pool(True), Ranking(1)),
     "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5)), Assignment(3)),
@@ -62,8 +65,8 @@ def cases() -> Iterator[Any]:
         required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
         for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
             for name, (world, space) in WORLDS.items():
-                if isinstance(space, Assignment) and cls.__name__ == "DuelingBandit":
-                    continue  # interleaves rankings; that it says so is tested beside it
+                if isinstance(space, Assignment) and cls.__name__ in ("DuelingBandit", "FairPairs"):
+                    continue  # they interleave or perturb rankings; that they say so is tested beside them
                 learner = cls(**{"n_features": N, "space": space, **required, **extra})
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
                 # The variants of a learner share its compiled loop, so they stay in one worker.

@@ -10,6 +10,7 @@ import pytest
 
 from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.dueling import DuelingBandit
+from heedful.learners.fair_pairs import FairPairs
 from heedful.learners.pairwise_logistic import PairwiseLogistic
 from heedful.learners.second_order import SecondOrderPerceptron
 from heedful.naming import (
@@ -24,6 +25,7 @@ from heedful.naming import (
     short_names,
 )
 from heedful.spaces import Ranking
+from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 SPACE = Ranking(3)
@@ -80,6 +82,7 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
     wanted = {
         "convex": ConvexPerceptron,
         "dueling-bandit": DuelingBandit,
+        "fair-pairs": FairPairs,
         "exponentiated": ExponentiatedPerceptron,
         "pairwise-logistic": PairwiseLogistic,
         "perceptron": PreferencePerceptron,
@@ -275,6 +278,9 @@ def test_a_file_that_cannot_be_imported_is_not_kept(tmp_path: Path, text: str, t
         ("better", Better()),
         ("better:exact=true", Better(True)),
         ("best", Best()),
+        ("position-biased:eta=2", PositionBiased(2.0)),
+        ("position-biased:clicks_only=true,noise=0.2", PositionBiased(1.0, 0.2, True)),
+        ("cascade:stop=1", Cascade(1.0)),
     ],
 )
 def test_make_user(spec: str, user: Any) -> None:
@@ -286,12 +292,17 @@ def test_make_user(spec: str, user: Any) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("strikt", r"user: wanted strict, noisy, better, best, got 'strikt'; did you mean strict\?"),
+        (
+            "strikt",
+            r"user: wanted strict, noisy, better, best, position-biased, cascade, got 'strikt'; did you mean strict\?",
+        ),
         ("strict:alpha=0", "strict: alpha: wanted a number above 0, at most 1, got 0.0"),
         ("strict:alpha=1.01", "strict: alpha: wanted a number above 0, at most 1, got 1.01"),
         ("strict:alpha=nan", "strict: alpha: wanted a number above 0, at most 1, got nan"),
         ("noisy:depth=0", "noisy: depth: wanted a whole number, 1 or more, got 0"),
         ("noisy:depht=1", r"noisy: wanted depth, got 'depht'; did you mean depth\?"),
+        ("position-biased:eta=-1", "position-biased: eta: wanted a number from 0 to 100, got -1.0"),
+        ("cascade:stop=2", "cascade: stop: wanted a number from 0 to 1, got 2.0"),
         ("best:of=3", "best: it has no parameters, got 'of'"),
     ],
 )

@@ -48,7 +48,7 @@ def test_the_manifest_is_json_for_anybody(file: Path) -> None:
     content = file.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     manifest = json.loads(header["__metadata__"]["heedful"])
-    assert manifest["schema"] == 1
+    assert manifest["schema"] == 2
     assert manifest["learner"] == "heedful.learners.coactive.PreferencePerceptron"
     assert manifest["fields"] == {"n_features": 2, "space.k": 3, "batch": 2}
     assert header["w"]["shape"] == [2]

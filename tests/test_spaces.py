@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 import naive
 from budget import examples
 from heedful.doors import describe, wanted_count, wanted_positive
-from heedful.spaces import Assignment, Ranking, assigned
+from heedful.spaces import Assignment, Primed, Ranking, assigned, wanted_ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
@@ -128,6 +128,82 @@ def test_assigned_by_hand() -> None:
     for order in permutations(range(3)):
         assert assigned(benefit[list(order)]).tolist() == [order.index(1), order.index(0)]
     assert assigned(np.array([[-3.0], [-2.0], [-2.5]])).tolist() == [1]
+
+
+# ---------------------------------------------------------------------------- given pairs, and the caller's own score
+
+
+@examples(100)
+@given(SEEDS, st.sampled_from([1, 3]), st.integers(2, 8))
+def test_the_gradient_of_given_pairs(seed: int, k: int, m: int) -> None:
+    """sum of weight sigma(-w.d) d over d = x_a - x_b, added to what is there; a pair may come twice, or none at all."""
+    rng = np.random.default_rng(seed)
+    x, w, out = candidates(rng, (m, N)), rng.standard_normal(N), rng.standard_normal(N)
+    pairs = np.array([rng.permutation(m)[:2] for _ in range(int(rng.integers(0, 5)))], np.int64).reshape(-1, 2)
+    weights = rng.uniform(0.1, 3.0, len(pairs))
+    wanted = out.copy()
+    for (a, b), weight in zip(pairs, weights):
+        d = x[a].astype(float) - x[b].astype(float)
+        wanted += weight / (1.0 + np.exp(w @ d)) * d
+    Ranking(k).add_pairs(out, w, x, pairs[:, 0].copy(), pairs[:, 1].copy(), weights)
+    assert out == pytest.approx(wanted, abs=1e-12)
+
+
+E_LAST = np.array([0.0, 0.0, 0.0, 1.0])
+INNER = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
+
+
+@examples(150)
+@given(SEEDS, st.sampled_from(INNER))
+def test_primed_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any) -> None:
+    """argmax and gradients are those of the inner space at w + e_N, differences its own; w is not touched."""
+    rng = np.random.default_rng(seed)
+    m, space = int(rng.integers(3, 8)), Primed(inner)
+    x = candidates(rng, (m, 3, N) if isinstance(inner, Assignment) else (m, N))
+    w = rng.integers(-1, 2, N).astype(float) if rng.random() < 0.5 else rng.standard_normal(N)
+    size = 3 if isinstance(inner, Assignment) else m
+    kept, (a, b) = w.copy(), (rng.permutation(m)[:size] for _ in range(2))
+    assert space.argmax(w, x).tolist() == inner.argmax(w + E_LAST, x).tolist()
+    assert space.phi(x, a).tobytes() == inner.phi(x, a).tobytes()
+    calls = [("add_pair_gradient", (w,), (a, b)), ("add_difference", (), (a, b, 0.3))]
+    if isinstance(inner, Ranking):
+        calls.append(("add_pairs", (w,), (a[:2], b[1:3], np.array([1.0, 2.0]))))
+        assert space.positions() == space.k == inner.positions() == inner.k
+    for name, at, rest in calls:
+        one, other = np.ones(N), np.ones(N)
+        getattr(space, name)(one, *at, x, *rest)
+        getattr(inner, name)(other, *(v + E_LAST for v in at), x, *rest)
+        assert one.tobytes() == other.tobytes(), name
+    assert w.tobytes() == kept.tobytes()
+
+
+def test_primed_by_hand() -> None:
+    """Nothing learned: the caller's order, scores 3, 1, 2. w_N = -1: the caller no longer counts; -2: the reverse."""
+    x = np.array([[0.0, 3.0], [0.0, 1.0], [5.0, 2.0]])
+    space = Primed(Ranking(3))
+    assert space.argmax(np.zeros(2), x).tolist() == [0, 2, 1]
+    assert space.argmax(np.array([0.0, -1.0]), x).tolist() == [0, 1, 2]
+    assert space.argmax(np.array([0.0, -2.0]), x).tolist() == [1, 2, 0]
+    assert space.argmax(np.array([0.3, 0.0]), x).tolist() == [2, 0, 1]
+
+
+def test_primed_opens_the_doors_of_the_space_within() -> None:
+    assert Primed(Ranking(3)).check_context([[1, 2, 3, 4]], N).dtype == np.float64
+    assert Primed(Ranking(3)).check_object("feedback", X, (4, 0, 2)).tolist() == [4, 0, 2]
+    Primed(Ranking(3)).check()
+    wanted_ranking(Primed(Ranking(3)), "or so")
+    for refused, message in [
+        (lambda: Primed(Ranking(3)).check_context(NAN, N), "x: wanted finite numbers, got nan at [3, 1]"),
+        (lambda: Primed(Ranking(3)).check_object("f", X, [0]), "f: wanted at least the first 3 of 5 candidates, got 1"),
+        (lambda: Primed(Ranking(0)).check(), "k: wanted a whole number, 1 to 1024, got 0"),
+        (lambda: Primed(3).check(), "space: wanted one of what can be shown, such as Ranking(5), got 3"),
+        (lambda: wanted_ranking(Primed(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got Primed"),
+        (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
+        (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),
+    ]:
+        with pytest.raises(ValueError) as error:
+            refused()
+        assert str(error.value).startswith(message)
 
 
 # ---------------------------------------------------------------------------- doors
@@ -268,3 +344,29 @@ def test_messages_stay_short() -> None:
     assert describe(list(range(100))) == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16..."
     assert len(describe("a" * 58)) == 60
     assert len(describe("a" * 59)) == 60
+
+
+@given(st.data())
+def test_a_prior_that_is_not_adjusted_counts_one_for_good(data: st.DataObject) -> None:
+    """Primed(space, adjusted=False): w_N is taken for 0 where it is shown by, and nothing moves along it."""
+    m, n = data.draw(st.integers(2, 6)), data.draw(st.integers(1, 4))
+    small = st.integers(-3, 3).map(float)
+    x = np.array(data.draw(st.lists(st.lists(small, min_size=n, max_size=n), min_size=m, max_size=m)))
+    w = np.array(data.draw(st.lists(small, min_size=n, max_size=n)))
+    y, ybar = np.array(data.draw(st.permutations(range(m)))), np.array(data.draw(st.permutations(range(m))))
+    inner, fixed = Ranking(3), Primed(Ranking(3), adjusted=False)
+    counted = np.append(w[:-1], 1.0)
+    np.testing.assert_array_equal(fixed.argmax(w, x), inner.argmax(counted, x))
+    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
+    fixed.add_difference(got, x, ybar, y, 2.0)
+    inner.add_difference(wanted, x, ybar, y, 2.0)
+    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
+    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
+    fixed.add_pair_gradient(got, w, x, ybar, y)
+    inner.add_pair_gradient(wanted, counted, x, ybar, y)
+    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
+    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
+    pairs = np.array([0]), np.array([1]), np.array([0.7])
+    fixed.add_pairs(got, w, x, *pairs)
+    inner.add_pairs(wanted, counted, x, *pairs)
+    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))

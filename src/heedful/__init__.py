@@ -19,9 +19,20 @@ __version__ = "0.1.0"
 
 __all__ = ["Assignment", "Ranking", "Round", "Session", "copied", "play", "replay", "trace"]
 
+_LATER = {
+    "Loop": "heedful.loop",
+    "Settings": "heedful.loop.settings",
+    "Encoding": "heedful.features",
+    "TEXTS": "heedful.features",
+    "infer": "heedful.features",
+    "vectors": "heedful.features",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """The learners, by class name, and `team_draft`: imported when first named."""
+    """The learners, by class name, `team_draft`, and what a loop needs: imported when first named."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     return getattr(import_module("heedful.learners"), name)

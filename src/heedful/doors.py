@@ -94,5 +94,8 @@ def describe(value: Any) -> str:
     """A short account of a value for an error message."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of too many digits; whatever the value's own repr raises
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -218,7 +218,7 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     """out += scale * (coef X), reading only the rows whose coefficient is not 0: out n, X m x n, coef m."""
     if coef.size != X.shape[0] or out.size != X.shape[1]:
         raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {out.size}")
-    rows = np.flatnonzero(coef)
+    [rows] = coef.nonzero()
     if rows.size:
         products = coef[rows, None] * X[rows]
         # numpy adds rows one after the other, but a single column pairwise, as it adds along a row

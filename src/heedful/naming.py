@@ -1,8 +1,9 @@
 """Learners and simulated people by name, as text says them.
 
 A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one's own: `FILE.py:Class`, `module:Class`,
-`FILE.py:Class:rate=0.1`. A person is `strict:alpha=0.5`, `noisy:depth=10`, `better` or `best`. Nothing is registered:
-the names are those of the classes in the folder heedful/learners.
+`FILE.py:Class:rate=0.1`. A person is `strict:alpha=0.5`, `noisy:depth=10`, `better`, `best`, `position-biased:eta=1`
+or `cascade:stop=0.7`. Nothing is registered: the names of learners are those of the classes in the folder
+heedful/learners.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
+from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
 """Names for a learner with a parameter set: name -> (learner, what is not given otherwise)."""
-USERS: dict[str, Any] = {"strict": StrictAlpha, "noisy": Noisy, "better": Better, "best": Best}
+USERS: dict[str, Any] = {
+    "strict": StrictAlpha,
+    "noisy": Noisy,
+    "better": Better,
+    "best": Best,
+    "position-biased": PositionBiased,
+    "cascade": Cascade,
+}
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
@@ -201,7 +210,8 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> 
 
 
 def make_user(spec: str) -> Any:
-    """The simulated person that `spec` names: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best.
+    """The simulated person that `spec` names: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
+    position-biased:eta=E, cascade:stop=P.
 
     ValueError for a person there is not, or a parameter that makes no sense.
     """

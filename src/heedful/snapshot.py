@@ -14,7 +14,7 @@ import numpy as np
 
 from heedful.fold import coerced, generators
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -40,32 +40,30 @@ def _like(template: Any, name: str, arrays: dict[str, Any]) -> Any:
     return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
 
 
-def _manifest(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """What a state belongs to, and the digest of its arrays: a flipped bit is another state."""
+def _fields(learner: Any) -> dict[str, Any]:
+    """What a state belongs to: the learner and its hyperparameters."""
     kind = type(learner)
-    digest = hashlib.sha256()
-    for name, value in sorted(arrays.items()):
-        digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
     return {
-        "schema": SCHEMA,
         "learner": f"{kind.__module__}.{kind.__qualname__}",
         "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")},
-        "sha256": digest.hexdigest(),
     }
 
 
-def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
-    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing.
+def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Of the numbers and of what is said about them: a flipped bit is another state."""
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
+    for name, value in sorted(arrays.items()):
+        digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
+    return digest.hexdigest()
 
-    ValueError where the state is not one of the learner; OSError where the file cannot be written.
-    """
+
+def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: dict[str, Any]) -> None:
+    """Write arrays with a JSON manifest to `path`: all of it, or nothing. OSError where that cannot be written."""
     from safetensors.numpy import save
 
-    template = coerced(learner).init(generators(0)[2])
-    if type(state) is not type(template):
-        raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
-    arrays = {name: np.array(value, order="C") for name, value in _leaves(state, "")}
-    content = save(arrays, metadata={"heedful": json.dumps(_manifest(learner, arrays))})
+    arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
+    manifest = {"schema": SCHEMA, **about}
+    content = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target}: wanted a file to write, got a folder")
@@ -81,11 +79,10 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
         raise
 
 
-def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
-    """The state of `learner` in the file `path`.
+def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arrays, manifest) of the file `path`.
 
-    FileNotFoundError where there is none; ValueError where the file is not a snapshot, is damaged, or is another
-    learner's or other hyperparameters'.
+    FileNotFoundError where there is none; ValueError where it is not a snapshot, is damaged, or of another schema.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -96,19 +93,52 @@ def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
         with safe_open(file, framework="numpy") as opened:
             manifest = json.loads((opened.metadata() or {})["heedful"])
             arrays = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-        found = manifest.pop("sha256"), manifest
+        digest = manifest.pop("sha256")
+        schema = manifest["schema"]
     except (SafetensorError, KeyError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise ValueError(f"{file}: wanted a snapshot, got a file that is damaged or of another kind: {error}") from None
-    wanted = _manifest(learner, arrays)
-    if found[0] != wanted.pop("sha256"):
-        raise ValueError(f"{file}: wanted a whole snapshot, got one whose numbers were changed since: it is damaged")
-    if found[1] != wanted:
-        raise ValueError(f"{file}: wanted a state of {wanted}, got one of {manifest}")
-    template = coerced(learner).init(generators(0)[2])
-    other = {leaf for leaf, _ in _leaves(template, "")} ^ set(arrays)
+    if digest != _digest(arrays, manifest):
+        raise ValueError(f"{file}: wanted a whole snapshot, got one whose content was changed since: it is damaged")
+    if schema != SCHEMA:
+        raise ValueError(f"{file}: wanted a snapshot of schema {SCHEMA}, got {schema}")
+    return arrays, manifest
+
+
+def arrays_of(state: Any, name: str = "") -> dict[str, Any]:
+    """The arrays and scalars of a state, by their paths of field names, each below `name`."""
+    return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
+
+
+def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
+    """The state of the template's structure and types that `arrays_of` took apart. ValueError where it does not fit."""
+    other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
-        raise ValueError(f"{file}: wanted the fields of the learner's state, got a difference in {sorted(other)}")
+        raise ValueError(f"wanted the fields of the learner's state, got a difference in {sorted(other)}")
+    return _like(template, name, arrays)
+
+
+def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
+    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing.
+
+    ValueError where the state is not one of the learner; OSError where the file cannot be written.
+    """
+    template = coerced(learner).init(generators(0)[2])
+    if type(state) is not type(template):
+        raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
+    write_arrays(path, arrays_of(state), _fields(learner))
+
+
+def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
+    """The state of `learner` in the file `path`.
+
+    FileNotFoundError where there is none; ValueError where the file is not a snapshot, is damaged, or is another
+    learner's or other hyperparameters'.
+    """
+    arrays, manifest = read_arrays(path)
+    wanted = {"schema": SCHEMA, **_fields(learner)}
+    if manifest != wanted:
+        raise ValueError(f"{path}: wanted a state of {wanted}, got one of {manifest}")
     try:
-        return _like(template, "", arrays)
+        return state_like(coerced(learner).init(generators(0)[2]), arrays)
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{path}: {error}") from None

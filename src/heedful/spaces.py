@@ -4,6 +4,8 @@ A space is a NamedTuple with `phi`, `argmax` and `add_difference` (which adds ph
 building it), with `add_pair_gradient` for learners on all implied pairs, and with `check`, `check_context` and
 `check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3).
 
+`Primed` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
+
 An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
 the object decides. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
 parts to move the weights; a row is read once for either.
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import finite_array, indices, wanted_count
+from heedful.doors import finite_array, indices, wanted_count, wanted_space
 from heedful.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, scores, top
 
 Array = npt.NDArray[np.float64]
@@ -57,6 +59,20 @@ class Ranking(NamedTuple):
         coef = np.zeros(x.shape[0])
         implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
+
+    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), pairs given (p,)."""
+        coef = np.zeros(x.shape[0])
+        s = scores(x, w)
+        for p in range(better.size):
+            g = weights[p] * logistic(s[worse[p]] - s[better[p]])
+            coef[better[p]] += g
+            coef[worse[p]] -= g
+        add_rows(out, x, coef, 1.0)
+
+    def positions(self) -> int:
+        """k: how many positions count."""
+        return self.k
 
     def check(self) -> None:
         """ValueError where k makes no sense."""
@@ -139,6 +155,89 @@ class Assignment(NamedTuple):
         if people.size != self.slots:
             raise ValueError(f"{name}: wanted {self.slots} people, one a slot, got {people.size}")
         return people
+
+
+class Primed(NamedTuple):
+    """`space` with the caller's own score as the last feature: it counts 1 + w_N, what was learned counts w.
+
+    So w = 0 shows the caller's order, and learning adjusts it, also how much the caller's score counts, unless
+    `adjusted` is False: then it counts 1 for good. phi and the objects are those of `space`; U(x, y) =
+    (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
+    """
+
+    space: Any
+    adjusted: bool = True
+
+    @property
+    def k(self) -> int:
+        """The positions that count, where the inner space has some."""
+        k: int = self.space.k
+        return k
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y) of the inner space, N."""
+        phi: Array = self.space.phi(x, y)
+        return phi
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The object of greatest (w + e_N) . phi(x, y)."""
+        y: Ints = self.space.argmax(primed(w, self.adjusted), x)
+        return y
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)), which is what to move w along."""
+        last = out[-1]
+        self.space.add_difference(out, x, ybar, y, scale)
+        if not self.adjusted:
+            out[-1] = last
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient of the inner space at w + e_N, which is the gradient in w."""
+        last = out[-1]
+        self.space.add_pair_gradient(out, primed(w, self.adjusted), x, ybar, y)
+        if not self.adjusted:
+            out[-1] = last
+
+    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """out += the gradient of the inner space at w + e_N, for pairs given (p,)."""
+        last = out[-1]
+        self.space.add_pairs(out, primed(w, self.adjusted), x, better, worse, weights)
+        if not self.adjusted:
+            out[-1] = last
+
+    def positions(self) -> int:
+        """The positions that count, where the inner space ranks."""
+        positions: int = self.space.positions()
+        return positions
+
+    def check(self) -> None:
+        """ValueError where the inner space is none, or makes no sense."""
+        wanted_space(self.space)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as the inner space wants it; the caller's score is the last of the n_features."""
+        checked: Floats = self.space.check_context(x, n_features)
+        return checked
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as an object of the inner space."""
+        checked: Ints = self.space.check_object(name, x, y)
+        return checked
+
+
+@kernel
+def primed(w: Array, adjusted: bool) -> Array:
+    """w + e_N: the weights with the caller's own score, the last feature, counted once more, or just once; a copy."""
+    out = w.copy()
+    out[-1] = 1.0 + w[-1] if adjusted else 1.0
+    return out
+
+
+def wanted_ranking(space: Any, why: str) -> None:
+    """ValueError unless space is a Ranking that makes sense, or a Primed one."""
+    if not isinstance(space.space if isinstance(space, Primed) else space, Ranking):
+        raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
+    space.check()
 
 
 @kernel

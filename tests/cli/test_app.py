@@ -14,7 +14,8 @@ from command import heedful
 
 from heedful import __version__
 
-COMMANDS = ["demo", "simulate letor", "simulate catalogue", "sweep", "check", "learners", "data"]
+COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export"]
+COMMANDS += ["validate", "doctor", "simulate letor", "simulate catalogue", "sweep", "check", "learners", "data"]
 
 
 def process(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,20 @@ from typing import Annotated, Any
 import typer
 
 from heedful import __version__
-from heedful.cli import check, data, demo, learners, simulate, sweep
+from heedful.cli import (
+    check,
+    data,
+    demo,
+    doctor,
+    exchange,
+    exporting,
+    founding,
+    hindsight,
+    learners,
+    loops,
+    simulate,
+    sweep,
+)
 from heedful.cli.terminal import Commands
 
 
@@ -15,7 +28,8 @@ class Ordered(Commands):
     """Lists the commands in the order in which somebody new needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "simulate", "sweep", "check", "learners", "data"]
+        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export"]
+        order += ["validate", "doctor", "simulate", "sweep", "check", "learners", "data"]
         return sorted(super().list_commands(ctx), key=order.index)
 
 
@@ -52,6 +66,17 @@ def root(
 
 
 app.command("demo", epilog="Example: heedful demo")(demo.demo)
+app.command("init", epilog="Example: heedful init cars cars.csv --kind year=number")(founding.init)
+app.command("decide", epilog="Example: heedful decide cars --person ann --show 5")(loops.decide)
+app.command("feedback", epilog="Example: heedful feedback cars d1 --clicks beetle --clicks mini")(loops.feedback)
+app.command("undo", epilog="Example: heedful undo cars e1")(loops.undo)
+app.command("forget", epilog="Example: heedful forget cars ann")(loops.forget)
+app.command("explain", epilog="Example: heedful explain cars d1")(hindsight.explain)
+app.command("replay", epilog="Example: heedful replay cars --learner second-order:epsilon=0.1")(hindsight.replay)
+app.command("import", epilog="Example: heedful import cars events.jsonl")(exchange.import_)
+app.command("export", epilog="Example: heedful export cars cars.jsonl.gz")(exporting.export)
+app.command("validate", epilog="Example: heedful validate cars events.jsonl")(exchange.validate)
+app.command("doctor", epilog="Example: heedful doctor cars")(doctor.doctor)
 app.add_typer(simulate.app, name="simulate")
 app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
 app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)

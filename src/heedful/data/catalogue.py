@@ -1,9 +1,6 @@
 """A table of items (a CSV, or the columns of a data frame) as names and standardised features."""
 
-import csv
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import is_number, numbered_lines, shown
+from heedful.data.files import number_in, shown
+from heedful.data.table import csv_table
 
 Cell = float | str | None
-
-_MISSING = {"", "na", "nan", "null"}  # in lower case
-_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 class Catalogue(NamedTuple):
@@ -44,19 +39,7 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     than the header, a column named twice, an infinite number, and text that is not UTF-8 or not CSV.
     """
     path = Path(path)
-    (start, header), *rows = _records(path)
-    if all(_value(cell) is not None for cell in header):
-        raise ValueError(f"{path.name}:{start}: header: wanted names of columns, got {shown(header[0])}")
-    header = [name or f"column {j}" for j, name in enumerate(header, 1)]
-    name, times = Counter(header).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
-    if not rows:
-        raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
-    for line, cells in rows:
-        if len(cells) != len(header):
-            wanted = f"{len(header)} as in the header"
-            raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
+    header, rows = csv_table(path)
     columns = {name: [cells[j] for _, cells in rows] for j, name in enumerate(header)}
     return _catalogue(columns, f"{path.name}: ", lambda i: f"{path.name}:{rows[i][0]}: ")
 
@@ -73,27 +56,6 @@ def catalogue_from_columns(columns: Mapping[str, Sequence[Cell]]) -> Catalogue:
     if not any(sizes.values()):
         raise ValueError("rows: wanted at least one item, got none")
     return _catalogue(columns, "", lambda i: f"row {i + 1}: ")
-
-
-def _records(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
-    lines = [line for _, line in numbered_lines(path)]
-    records: list[tuple[int, list[str]]] = []
-    end = 0
-    try:
-        # The delimiter is the one that makes most of the header.
-        first = {mark: next(filter(None, csv.reader(lines, delimiter=mark)), []) for mark in ",;\t"}
-        reader = csv.reader(lines, delimiter=max(first, key=lambda mark: len(first[mark])), strict=True)
-        for record in reader:
-            cells = [cell.strip() for cell in record]
-            if cells not in ([], [""]):
-                records.append((end + 1, cells))
-            end = reader.line_num
-    except csv.Error as error:
-        raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
-    if not records:
-        raise ValueError(f"{path.name}: header: wanted names of columns, got an empty file")
-    return records
 
 
 def _catalogue(columns: Mapping[str, Sequence[Cell]], where: str, row: Callable[[int], str]) -> Catalogue:
@@ -136,10 +98,7 @@ def _value(cell: Cell) -> float | None:
         return math.nan
     if not isinstance(cell, str):
         return float(cell)
-    text = cell.strip()
-    if text.lower() in _MISSING:
-        return math.nan
-    return float(text) if is_number(text) or _INFINITE.fullmatch(text) else None
+    return number_in(cell.strip())
 
 
 def _example(cells: Sequence[Cell]) -> str:
@@ -152,7 +111,13 @@ def _standardised(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], flo
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
         return column, float(there[0]), 0.0
-    power = int(np.frexp(np.abs(there).max())[1])  # dividing by 2^power is exact, and then no square overflows
-    mean, scale = np.ldexp(there, -power).mean(), np.ldexp(there, -power).std()
+    power, mean, scale = scaled_moments(there)
     X = np.nan_to_num((np.ldexp(column, -power) - mean) / scale, nan=0.0)
     return X, float(np.ldexp(mean, power)), float(np.ldexp(scale, power))
+
+
+def scaled_moments(values: NDArray[np.float64]) -> tuple[int, float, float]:
+    """Return (p, mean, standard deviation) of finite values / 2^p: dividing is exact, and then no square overflows."""
+    power = int(np.frexp(np.abs(values).max())[1])
+    scaled = np.ldexp(values, -power)
+    return power, float(scaled.mean()), float(scaled.std())

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -10,6 +11,12 @@ from pathlib import Path
 
 # A decimal number and nothing else: `float` would also take nan, inf, 1_0 and the digits of other scripts.
 NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+_IS_NUMBER = re.compile(NUMBER)
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+
+# How a cell says that there is nothing in it, in lower case.
+MISSING = frozenset({"", "na", "nan", "null"})
 
 # What reading gzip raises when the stream ends early, is damaged, or goes on with something else.
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -55,7 +62,16 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def is_number(text: str) -> bool:
     """Tell whether a text is a decimal number and nothing else."""
-    return re.fullmatch(NUMBER, text) is not None
+    return _IS_NUMBER.fullmatch(text) is not None
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a stripped text is, NaN where it says that it is missing, None where it is text."""
+    if is_number(text):
+        return float(text)
+    if text.lower() in MISSING:
+        return math.nan
+    return float(text) if _INFINITE.fullmatch(text) else None
 
 
 def shown(came: object) -> str:

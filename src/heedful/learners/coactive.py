@@ -1,7 +1,8 @@
 """Coactive learners, [J15] Algorithms 1 to 5: show an object, get a better one, move towards it.
 
 Every round gives D = phi(x, ybar) - phi(x, y); y is the argmax of w . phi(x, .), so w . D <= 0. The space of
-objects and the update rule are independent choices (Algorithm 3).
+objects and the update rule are independent choices (Algorithm 3): `direction` gives D, `step` is the rule, a function
+of D alone, and `update` is the step along the direction, in place.
 """
 
 from __future__ import annotations
@@ -50,14 +51,27 @@ class PreferencePerceptron(NamedTuple):
         return self.space.argmax(state.w, x)
 
     def update(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> PerceptronState:
+        self.space.add_difference(state.w if self.batch == 1 else state.pending, x, feedback, y, 1.0)
+        return self.moved(state)
+
+    def direction(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> Array:
+        """D = phi(x, feedback) - phi(x, y), N."""
+        D = np.zeros(self.n_features)
+        self.space.add_difference(D, x, feedback, y, 1.0)
+        return D
+
+    def step(self, state: PerceptronState, D: Array) -> PerceptronState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        into = state.w if self.batch == 1 else state.pending
+        into += D
+        return self.moved(state)
+
+    def moved(self, state: PerceptronState) -> PerceptronState:
+        """The state with its D added: one round more, and the batch applied where it is complete."""
         t = state.t + 1
-        if self.batch == 1:
-            self.space.add_difference(state.w, x, feedback, y, 1.0)
-        else:
-            self.space.add_difference(state.pending, x, feedback, y, 1.0)
-            if t % self.batch == 0:
-                state.w[:] += state.pending
-                state.pending[:] = 0.0
+        if self.batch > 1 and t % self.batch == 0:
+            state.w[:] += state.pending
+            state.pending[:] = 0.0
         return PerceptronState(state.w, state.pending, t)
 
     def weights(self, state: PerceptronState) -> Array:
@@ -129,11 +143,28 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.space.argmax(state.w, x)
 
     def update(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> ExponentiatedState:
-        t = state.t + 1
-        eta = 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
-        self.space.add_difference(state.theta, x, feedback, y, eta)
+        self.space.add_difference(state.theta, x, feedback, y, self.rate(state.t + 1))
+        return self.moved(state)
+
+    def direction(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> Array:
+        """D = phi(x, feedback) - phi(x, y), N."""
+        D = np.zeros(self.n_features)
+        self.space.add_difference(D, x, feedback, y, 1.0)
+        return D
+
+    def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        state.theta[:] += self.rate(state.t + 1) * D
+        return self.moved(state)
+
+    def rate(self, t: int) -> float:
+        """eta_t."""
+        return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
+
+    def moved(self, state: ExponentiatedState) -> ExponentiatedState:
+        """The state with its eta D added: one round more, and the weights that theta makes."""
         signed_weights(state.theta, state.w)
-        return ExponentiatedState(state.theta, state.w, t)
+        return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
         return state.w
@@ -182,12 +213,26 @@ class ConvexPerceptron(NamedTuple):
         return self.space.argmax(state.w, x)
 
     def update(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> ConvexState:
-        t = state.t + 1
-        self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(t)))
+        self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(state.t + 1)))
+        return self.moved(state)
+
+    def direction(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> Array:
+        """D = phi(x, feedback) - phi(x, y), N."""
+        D = np.zeros(self.n_features)
+        self.space.add_difference(D, x, feedback, y, 1.0)
+        return D
+
+    def step(self, state: ConvexState, D: Array) -> ConvexState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
+        return self.moved(state)
+
+    def moved(self, state: ConvexState) -> ConvexState:
+        """The state with its D / sqrt t added: one round more, and back into the ball."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm
-        return ConvexState(state.w, t)
+        return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
         return state.w

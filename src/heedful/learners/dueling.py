@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import wanted_count, wanted_positive, wanted_space
+from heedful.doors import wanted_count, wanted_positive
 from heedful.kernel import Ints, kernel, squared_norm
-from heedful.spaces import Ranking
+from heedful.spaces import wanted_ranking
 
 Array = npt.NDArray[np.float64]
 
@@ -82,13 +82,16 @@ class DuelingBandit(NamedTuple):
     gamma: float = 1.0
     delta: float = 0.1
 
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
     def init(self, rng: np.random.Generator) -> DuelingState:
         wanted_count("n_features", self.n_features)
         wanted_positive("gamma", self.gamma)
         wanted_positive("delta", self.delta)
-        if not isinstance(self.space, Ranking):
-            raise ValueError(f"space: wanted a Ranking, whose objects can be interleaved, got {self.space!r}")
-        wanted_space(self.space)
+        wanted_ranking(self.space, "whose objects can be interleaved")
         return DuelingState(np.zeros(self.n_features), 0)
 
     def propose(self, state: DuelingState, x: Any, rng: np.random.Generator) -> Duel:
@@ -101,7 +104,9 @@ class DuelingBandit(NamedTuple):
 
     def update(self, state: DuelingState, x: Any, y: Duel, feedback: Ints) -> DuelingState:
         lead = 0
-        clicks = min(max(self.space.k, 2), feedback.size) if y.shown.size > 1 else 0  # one entry: both chose it
+        clicks = (
+            min(max(self.space.positions(), 2), feedback.size) if y.shown.size > 1 else 0
+        )  # one entry: both chose it
         for i in range(clicks):
             for j in range(y.shown.size):
                 if y.shown[j] == feedback[i]:

@@ -16,7 +16,8 @@ from heedful.kernel import primitive
 
 Array = npt.NDArray[np.float64]
 
-_TINY = 1e-300  # keeps 0 / 0 from a coordinate without a gradient
+# Where candidates do not differ, their gradient is rounding, some 1e-17, which must not make a whole step of `rate`.
+_TINY = 1e-20
 
 
 def _adagrad_loop(w: Array, total: Array, g: Array, rate: float) -> None:
@@ -52,6 +53,11 @@ class PairwiseLogistic(NamedTuple):
     space: Any
     rate: float = 0.1
 
+    @property
+    def partial(self) -> bool:
+        """Whether what was chosen is an answer: it need not be a whole order."""
+        return True
+
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
         wanted_count("n_features", self.n_features)
         wanted_positive("rate", self.rate)
@@ -65,7 +71,17 @@ class PairwiseLogistic(NamedTuple):
     def update(self, state: PairwiseLogisticState, x: Any, y: Any, feedback: Any) -> PairwiseLogisticState:
         state.g[:] = 0.0
         self.space.add_pair_gradient(state.g, state.w, x, feedback, y)
-        adagrad_step(state.w, state.total, state.g, self.rate)
+        return self.step(state, state.g)
+
+    def direction(self, state: PairwiseLogisticState, x: Any, y: Any, feedback: Any) -> Array:
+        """The gradient at the weights of `state`, N."""
+        D = np.zeros(self.n_features)
+        self.space.add_pair_gradient(D, state.w, x, feedback, y)
+        return D
+
+    def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
+        """The state after an AdaGrad step up D (N,); owns `state`, as update does."""
+        adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:

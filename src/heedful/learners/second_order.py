@@ -53,9 +53,19 @@ class SecondOrderPerceptron(NamedTuple):
         return self.space.argmax(state.w, x)
 
     def update(self, state: SecondOrderState, x: Any, y: Any, feedback: Any) -> SecondOrderState:
-        w, A_inv, D, v = state.w, state.A_inv, state.D, state.v
-        D[:] = 0.0
+        state.D[:] = 0.0
+        self.space.add_difference(state.D, x, feedback, y, 1.0)
+        return self.step(state, state.D)
+
+    def direction(self, state: SecondOrderState, x: Any, y: Any, feedback: Any) -> Array:
+        """D = phi(x, feedback) - phi(x, y), N."""
+        D = np.zeros(self.n_features)
         self.space.add_difference(D, x, feedback, y, 1.0)
+        return D
+
+    def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
         if along > 0.0:
@@ -65,7 +75,7 @@ class SecondOrderPerceptron(NamedTuple):
             w[:] += v
             if squared_norm(w) > self.radius**2:
                 w[:] = projected(A_inv, w, self.radius)
-        return SecondOrderState(w, A_inv, D, v, state.t + 1)
+        return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
         return state.w

@@ -1,0 +1,301 @@
+"""`heedful doctor`: is a loop well, and what to do where it is not?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, found
+from heedful.cli.terminal import BadInput, console, print_json
+
+if TYPE_CHECKING:
+    from heedful.loop import Loop
+    from heedful.loop.ledger import Known
+    from heedful.loop.log import Event
+
+Status = Literal["ok", "warning", "problem"]
+_MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
+ROOM = 2**30
+"""Bytes that should be free on the disk at least."""
+SECOND = 1_000_000
+
+
+class Finding(NamedTuple):
+    """What one look at a loop found."""
+
+    check: str
+    status: Status
+    told: str
+    next: str = ""
+    """what to do; empty where nothing is to be done"""
+
+
+def doctor(name: Name, own: Own = None, json: Json = False) -> None:
+    """Look a loop over: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
+
+    The whole log is folded again, which takes as long as it took to learn it without the waiting.
+
+    Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
+    """
+    folder, findings = found(name), []
+    for finding in _looked(folder, own):
+        findings.append(finding)
+        if not json:
+            _show(finding)
+    problems = sum(finding.status == "problem" for finding in findings)
+    warnings = sum(finding.status == "warning" for finding in findings)
+    if json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        told = f"{problems} problem{'s' * (problems != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        console().print(f"\n{told}." if problems or warnings else "\nAll is well.")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _show(finding: Finding) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    line = Table.grid(padding=(0, 1))
+    hint = f"\n[dim]{escape(finding.next)}[/]" if finding.next else ""
+    line.add_row(_MARKS[finding.status], f"{escape(finding.check)}: {escape(finding.told)}{hint}")
+    console().print(line)
+
+
+def _looked(folder: Path, own: str | None) -> Iterator[Finding]:
+    from heedful.loop import Loop
+
+    yield from _files(folder)
+    try:
+        loop = Loop.open(folder, learner=own)
+    except (KeyError, IndexError):
+        raise
+    except LookupError as error:
+        raise BadInput(f"{error} (here: --own SPEC)") from error
+    except (ValueError, OSError) as error:
+        if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
+            raise BadInput(str(error)) from error
+        yield Finding("log", "problem", str(error), _restore(folder))
+        return
+    with loop:
+        told = set[str]()
+        for look in (_log, _snapshots, _came_in, _settings):
+            try:
+                for finding in look(loop):
+                    told.add(finding.told)
+                    yield finding
+            except (ValueError, OSError) as error:  # of a damaged log, what can still be read is looked at
+                if str(error) not in told:
+                    yield Finding("log", "problem", str(error), _restore(folder))
+
+
+def _restore(folder: Path) -> str:
+    return (
+        f"Close what uses it, copy {folder} aside as it is, and put a back-up or an import of an export in its place."
+    )
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def _files(folder: Path) -> Iterator[Finding]:
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    if os.name == "posix":
+        open_to = [path for path in (folder, *files) if stat.S_IMODE(path.stat().st_mode) & 0o077]
+        if open_to:
+            names = ", ".join(str(path) for path in open_to)
+            yield Finding("permissions", "warning", f"others may read {names}", f"chmod -R go= {folder}")
+        else:
+            yield Finding("permissions", "ok", "nobody else can read it")
+    locked = [str(path) for path in (folder, *files) if not os.access(path, os.W_OK)]
+    if locked:
+        yield Finding("writing", "problem", f"cannot be written: {', '.join(locked)}", "Give this user the right to.")
+    size = sum(path.stat().st_size for path in files)
+    free = shutil.disk_usage(folder).free
+    told = f"{_bytes(free)} free, the loop takes {_bytes(size)}"
+    if free < 2 * size:  # forgetting somebody writes the log anew, beside the old one
+        yield Finding("disk", "problem", told, "Make room: to forget somebody takes as much again as the loop.")
+    elif free < ROOM:
+        yield Finding("disk", "warning", told, "Make room before it is full: then nothing can be decided.")
+    else:
+        yield Finding("disk", "ok", told)
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TB"
+
+
+# ---------------------------------------------------------------------------- log, model, snapshots
+
+
+def _log(loop: Loop) -> Iterator[Finding]:
+    problems = loop.ledger.log.problems()
+    for problem in problems:
+        yield Finding("log", "problem", problem, _restore(loop.path))
+    if not problems:
+        yield Finding("log", "ok", "whole, append-only, and refuses to be changed")
+    wrong = [problem for problem in loop.verify() if problem not in problems]
+    for problem in wrong:
+        yield Finding("model", "problem", problem, f"Remove {loop.path}/snapshot-*: the next start folds the log anew.")
+    if not wrong:
+        yield Finding("model", "ok", f"version {loop.version}, the fold of the log bit for bit")
+    for told in loop.notes:
+        if not told.endswith("the log is folded again"):  # those are about snapshots
+            yield Finding("note", "warning", told)
+
+
+def _snapshots(loop: Loop) -> Iterator[Finding]:
+    from heedful.loop import keeping
+    from heedful.snapshot import read_arrays
+
+    usable, wrong, stamp = [], [], loop.ledger.stamp()
+    for position, path in keeping.snapshots(loop.path):
+        try:
+            _, manifest = read_arrays(path)
+        except (OSError, ValueError) as error:
+            wrong.append(str(error))
+            continue
+        other = sorted(name for name, value in stamp.items() if manifest.get(name) != value)
+        if other:
+            wrong.append(f"{path.name}: made with another {', '.join(other)}")
+        elif not loop.ledger.log.is_undone_before(position):
+            usable.append(position)
+    for told in wrong:
+        yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")
+    head, _ = loop.ledger.log.last()
+    if usable:
+        told = f"{len(usable)} usable, the newest {head - max(usable):,} events behind the log"
+        yield Finding("snapshots", "ok", told)
+    elif not wrong:
+        yield Finding("snapshots", "ok", "none yet, or none that still holds: a start folds the log")
+
+
+# ---------------------------------------------------------------------------- what came in
+
+
+def _came_in(loop: Loop) -> Iterator[Finding]:
+    return _Counts(loop).findings()
+
+
+class _Counts:
+    """One way through the log."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.kinds = Counter[str]()
+        self.unknown = Counter[str]()
+        self.people = set[str]()
+        self.answered = set[int]()
+        self.late = self.early = self.backwards = self.again = 0
+        self.clock = 0
+        self._seen = set[tuple[int | None, str, bytes | None]]()
+        self._times: dict[int, int] = {}
+        for event in loop.ledger.log.events():
+            self._take(event)
+        self._items()
+
+    def _take(self, event: Event) -> None:
+        self.kinds[event.kind] += 1
+        if event.kind == "decision":
+            from heedful.loop.ledger import as_known
+
+            known = as_known(event)
+            self._times[event.seq] = event.time
+            self._encode(known)
+            if event.subject is not None:
+                self.people.add(event.subject)
+            if known.record.arm == "imported":
+                return  # by somebody else's clock, long ago
+        elif event.kind == "feedback":
+            decided = self._times.get(event.target or 0, event.time)
+            self.late += event.time - decided > self.loop.settings.late_after * SECOND
+            self.early += decided - event.time > SECOND
+            self.answered.add(event.target or 0)
+            content = event.target, event.payload, event.arrays
+            self.again += content in self._seen
+            self._seen.add(content)
+            return
+        elif event.kind in ("activate", "undo"):
+            return
+        self.backwards += self.clock - event.time > SECOND
+        self.clock = max(self.clock, event.time)
+
+    def _encode(self, known: Known) -> None:
+        founding, record = self.loop.founding, known.record
+        for encoding, rows in ((founding.encoding, record.attributes), (founding.context, [record.context or {}])):
+            for row in rows if encoding is not None else ():
+                try:
+                    encoding.encode(row, self.unknown)  # type: ignore[union-attr]
+                except ValueError:
+                    continue  # it came as features
+
+    def _items(self) -> None:
+        import msgspec
+
+        versions = list(self.loop.ledger.shelf.current.values())
+        for event in self.loop.ledger.log.many(versions):
+            self.loop.founding.encoding.encode(msgspec.json.decode(event.payload), self.unknown)
+
+    def findings(self) -> Iterator[Finding]:
+        kinds, n = self.kinds, self.kinds["feedback"]
+        shown = {
+            "items": len(self.loop.items),
+            "decisions": kinds["decision"],
+            "answered": len(self.answered),
+            "feedback": n,
+            "undone": kinds["undo"],
+            "people": len(self.people),
+            "forgotten": kinds["forget"],
+            "exports": kinds["export"],
+        }
+        told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
+        yield Finding("events", "ok", told)
+        yield Finding("features", "ok", f"{len(self.loop.founding.names):,}, the caller's score among them")
+        if self.unknown:
+            most = ", ".join(f"{name} ({count:,} times)" for name, count in self.unknown.most_common(5))
+            more = f", and {len(self.unknown) - 5:,} more" if len(self.unknown) > 5 else ""
+            hint = "They count as none of the known ones. A new loop over today's items knows them; import the export."
+            yield Finding("categories", "warning", f"unknown to the encoding: {most}{more}", hint)
+        else:
+            yield Finding("categories", "ok", "all are known to the encoding")
+        after = f"came more than {self.loop.settings.late_after:g} s after the decision"
+        told = f"{self.late:,} of {n:,} feedback {after}"
+        if 2 * self.late > n:
+            hint = "It is learned all the same. Is the clock of whoever sends it right, or does it wait in a queue?"
+            yield Finding("late", "warning", told, hint)
+        else:
+            yield Finding("late", "ok", told)
+        if self.again:
+            told = f"{self.again:,} of {n:,} feedback say again what was said of the same decision, under another id"
+            yield Finding("repeated", "warning", told, "Send an event again with the id it had: then it counts once.")
+        else:
+            yield Finding("repeated", "ok", "no feedback twice under different ids")
+        yield from self._clock()
+
+    def _clock(self) -> Iterator[Finding]:
+        if self.early:
+            told = f"{self.early:,} feedback are older than their decisions"
+            yield Finding("clock", "warning", told, "Set the clocks of those who send it; the model does not mind.")
+        if self.backwards:
+            told = f"time ran backwards {self.backwards:,} times"
+            hint = "The clock was set back, or an export was imported. The order of the log counts, not its times."
+            yield Finding("clock", "warning", told, hint)
+        if not self.early and not self.backwards:
+            yield Finding("clock", "ok", "time never ran backwards")
+
+
+def _settings(loop: Loop) -> Iterator[Finding]:
+    for caveat in loop.caveats:
+        yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")

@@ -1,0 +1,211 @@
+"""`heedful import` and `heedful validate`: events as JSON lines, and OpenSearch's click logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.tally import Tally, report_json, show_counts, show_report
+from heedful.cli.terminal import BadInput, Failure, console, notes, print_json, reading_input
+
+if TYPE_CHECKING:
+    from heedful.data.lines import Line
+    from heedful.data.ubi import Report
+    from heedful.exchange import Outcome
+    from heedful.loop import Loop
+
+NO_ACTIONS = ("click", "impression", "")  # what becomes of an action in a UBI log that is not one of the loop's
+
+
+# ---------------------------------------------------------------------------- import
+
+
+def import_(
+    name: Name,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON lines, plain or gzip.")],
+    ubi: Annotated[
+        Path | None,
+        typer.Option(metavar="QUERIES", help="FILE holds the events of an OpenSearch UBI log; these its queries."),
+    ] = None,
+    chains: Annotated[
+        bool, typer.Option("--chains", help="With --ubi: searches within 30 minutes of each other are one need.")
+    ] = False,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="First put these items on offer: CSV, JSON lines or Parquet.")
+    ] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.
+
+    Importing twice changes nothing. A line that does not fit is rejected with the reason, and the others go on. It can
+    be stopped at any time, and started again.
+
+    Exit codes: 0 everything is in; 1 some lines were rejected, or the loop cannot be written; 2 bad input.
+    """
+    if ubi is not None and len(files) > 1:
+        raise BadInput(f"FILE: wanted one with --ubi, the events, got {len(files)}")
+    if chains and ubi is None:
+        raise BadInput("--chains: wanted --ubi too, got none")
+    for file in [*files, *([ubi] if ubi else [])]:
+        if not file.is_file() and not file.is_fifo():
+            raise BadInput(f"{file}: {'wanted a file, got a folder' if file.is_dir() else 'no such file'}")
+    tally = Tally()
+    with opened(name, own) as loop, asking():
+        put = _put_items(loop, items) if items is not None else None
+        report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
+        for file in files if ubi is None else ():
+            _import_file(loop, file, tally)
+        told = tally.as_json() | {"version": loop.version}
+        told |= {} if put is None else {"items_put": put}
+        told |= {} if report is None else {"ubi": report_json(report)}
+        if json:
+            print_json(told)
+        else:
+            _show(loop, tally, put, report)
+    if tally.rejected:
+        raise typer.Exit(1)
+
+
+def _put_items(loop: Loop, file: Path) -> int:
+    from heedful.data.table import read_table
+
+    with reading_input():
+        try:
+            rows = read_table(file)
+        except ModuleNotFoundError as error:
+            raise Failure(str(error)) from error
+    return loop.put_items(rows)
+
+
+def _import_file(loop: Loop, file: Path, tally: Tally) -> None:
+    from heedful.data.lines import read_lines
+    from heedful.exchange import import_lines
+
+    total = _count_lines(file) if notes().is_terminal and file.is_file() else None
+    with _progress(file.name, total) as advance:
+        for outcome in import_lines(loop, advance(read_lines(file))):
+            tally.add(outcome, f"{file.name}:{outcome.line}")
+
+
+def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
+    from heedful.data.lines import Line
+    from heedful.data.ubi import ACTIONS, Report, read_ubi
+    from heedful.exchange import import_lines
+
+    # A loop that calls an action what the log does keeps its name.
+    own = {name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions}
+    report = Report()
+    records = read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own})
+    with _progress(queries.name, None) as advance:
+        for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
+            tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    return report
+
+
+def _count_lines(file: Path) -> int:
+    from heedful.data.files import uncompressed
+
+    with uncompressed(file) as lines:
+        return sum(1 for _ in lines)
+
+
+@contextmanager
+def _progress(what: str, total: int | None) -> Iterator[Any]:
+    """What counts the lines that go through it, in a bar on stderr."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=notes(), transient=True, disable=not notes().is_terminal) as progress:
+        bar = progress.add_task(what, total=total)
+
+        def advance(lines: Iterable[Line]) -> Iterator[Line]:
+            for line in lines:
+                yield line
+                progress.advance(bar)
+
+        yield advance
+
+
+def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None) -> None:
+    screen = console()
+    if put is not None:
+        screen.print(f"{put:,} items were new or changed")
+    if report is not None:
+        show_report(report)
+    show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
+    screen.print(f"{loop.path}: model version {loop.version}", markup=False, soft_wrap=True)
+
+
+# ---------------------------------------------------------------------------- validate
+
+
+def validate(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="The loop to check against; without, the form alone is.")
+    ],
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="JSON lines, plain or gzip.")] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Check JSON lines one by one, and write nothing: would `heedful import` take them?
+
+    Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.
+    """
+    path = Path(name) if file is None else file
+    if not path.is_file() and not path.is_fifo():
+        raise BadInput(f"{path}: {'wanted a file, got a folder' if path.is_dir() else 'no such file'}")
+    if file is None and own is not None:
+        raise BadInput("--own: wanted a NAME too, got a FILE alone")
+    tally, problems = Tally(), list[Mapping[str, Any]]()
+
+    def take(outcome: Outcome) -> None:
+        tally.add(outcome, f"{path.name}:{outcome.line}")
+        if outcome.status == "rejected":
+            problems.append({"line": outcome.line, "kind": outcome.kind, "id": outcome.id, "problem": outcome.reason})
+
+    from heedful.data.lines import read_lines
+    from heedful.exchange import import_lines
+
+    with reading_input(), _progress(path.name, None) as advance:
+        if file is None:
+            for outcome in _forms(advance(read_lines(path))):
+                take(outcome)
+        else:
+            with opened(name, own, rehearsed=True) as loop:
+                for outcome in import_lines(loop, advance(read_lines(path))):
+                    take(outcome)
+    problems.sort(key=lambda problem: problem["line"])
+    if json:
+        print_json({"lines": tally.lines, "counts": tally.as_json()["counts"], "problems": problems})
+    else:
+        for problem in problems:
+            screen_line = f"{path.name}:{problem['line']}: {problem['problem']}"
+            console().print(screen_line, markup=False, soft_wrap=True)
+        _summary(tally, path, against=file is not None)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _forms(lines: Iterable[Line]) -> Iterator[Outcome]:
+    """What can be said of lines without a loop."""
+    from heedful.exchange import Outcome, checked
+
+    for line in lines:
+        told = checked(line)
+        yield told if isinstance(told, Outcome) else Outcome(line.number, told[0], told[1], "applied")
+
+
+def _summary(tally: Tally, path: Path, *, against: bool) -> None:
+    told = [f"{count.total():,} {kind}" for kind, count in tally.counts.items()]
+    total = f"{path.name}: {tally.lines:,} lines{': ' if told else ''}{', '.join(told)}"
+    ends = [f"{tally.rejected:,} wrong" if tally.rejected else "all are right"]
+    known = sum(count["duplicate"] for count in tally.counts.values())
+    ends += [f"{known:,} known to the loop already"] if known else []
+    ends += [] if against else ["only their form was checked, as no loop was named"]
+    console().print(f"{total}; {'; '.join(ends)}", markup=False, soft_wrap=True)

@@ -1,0 +1,99 @@
+"""`heedful export`: a loop's events as JSON lines."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.terminal import BadInput, Failure, console, note, print_json
+
+if TYPE_CHECKING:
+    from heedful.loop import Loop
+
+
+def export(
+    name: Name,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="To write, with .gz compressed; - for stdout.")],
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Write every item, decision and feedback as JSON lines, people included.
+
+    Imported into a new loop with the same learner and encoding they give the same model, bit for bit. That it was
+    written, and where, is kept in the log: `heedful forget` names the files that it cannot reach.
+
+    Exit codes: 0 written; 1 it could not be; 2 bad input.
+    """
+    if file == "-" and json:
+        raise BadInput("--json: wanted a FILE, as with - the lines themselves go to stdout")
+    path = Path(os.path.abspath(file))
+    if file != "-" and not path.parent.is_dir():
+        raise BadInput(f"{file}: wanted a file in a folder that is there, got none at {path.parent}")
+    if file != "-" and path.is_dir():
+        raise BadInput(f"{file}: wanted a file, got a folder")
+    with opened(name, own) as loop, asking():
+        counts = Counter[str]()
+        with _whole(path) if file != "-" else _stdout() as out:
+            loop.exported(file)  # before: nothing goes out that nobody knows of
+            for kind, line in _encoded(loop):
+                out.write(line)
+                counts[kind] += 1
+        told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
+        if json:
+            print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts)})
+        elif file == "-":
+            note(f"{counts.total():,} lines: {told}")
+        else:
+            console().print(f"{file}: {counts.total():,} lines: {told}", markup=False, soft_wrap=True)
+
+
+def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
+    import msgspec
+
+    from heedful.exchange import export_lines
+
+    for line in export_lines(loop):
+        yield line["kind"], msgspec.json.encode(line) + b"\n"
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, which is there whole or as it was before; for its owner only, as it is about people."""
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if path.suffix.lower() == ".gz":
+                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as zipped:
+                    yield zipped  # type: ignore[misc]
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _stdout() -> Iterator[IO[bytes]]:
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at its end
+        raise Failure("stdout was closed before everything was written") from None
+    except OSError as error:
+        if error.filename is not None:
+            raise  # the loop's own files
+        raise Failure(f"stdout: {error.strerror}") from None

@@ -1,0 +1,212 @@
+"""`heedful init`: a loop out of a table of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted
+from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
+
+if TYPE_CHECKING:
+    from heedful.features import Encoding
+    from heedful.loop import Loop
+
+
+def init(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Of the new loop: cars makes ./cars.heedful; with a / or .heedful, that folder."
+        ),
+    ],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The items: CSV, JSON lines or Parquet, plain or gzip.")
+    ] = None,
+    learner: Annotated[
+        str, typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="`heedful learners` lists them.")
+    ] = "fair-pairs",
+    identifier: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="number, category, text, prose, vector or ignored; may be repeated."),
+    ] = None,
+    context: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table of requests as they come, for features of the context.")
+    ] = None,
+    cross: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONTEXT:ITEM", help="Columns whose products are features, or all; may be repeated."),
+    ] = None,
+    k: Annotated[
+        int, typer.Option(min=1, help="Positions that count when an order is corrected; 1 shows one item.")
+    ] = 10,
+    control: Annotated[float, typer.Option(help="The share of decisions that keep your order, for comparison.")] = 0.05,
+    exploration: Annotated[
+        float | None,
+        typer.Option(help="How often two neighbours are swapped, 0 to 0.5.", show_default="the learner's own"),
+    ] = None,
+    people: Annotated[
+        float, typer.Option(metavar="SHRINK", help="Above 0: an offset for each person, half after so many lessons.")
+    ] = 0.0,
+    action: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=WEIGHT",
+            help="What an action says of its item; may be repeated.",
+            show_default="view=0.1, cart=0.5, buy=1, hide=-1",
+        ),
+    ] = None,
+    no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make a loop: something to show, and how it is taken apart into features.
+
+    Every column becomes features of a kind that its values suggest; the table says which and why. This is frozen with
+    the loop: look at it before anything is learned, and say otherwise with --kind and --identifier.
+
+    Exit codes: 0 made; 1 it could not be written; 2 bad input.
+    """
+    if texts == (file is not None):
+        raise BadInput(
+            "FILE: wanted none with --texts, got one"
+            if texts
+            else "FILE: wanted a table of items, or --texts, got neither"
+        )
+    if texts and (identifier is not None or kind):
+        raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
+    kinds, weights = pairs("--kind", "COLUMN=KIND", kind or ()), numbers("--action", "NAME=WEIGHT", action or ())
+    loop, n_items = _made(
+        name,
+        file,
+        learner,
+        {"identifier": identifier, "kinds": kinds},
+        context,
+        cross or [],
+        {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
+        | ({"actions": weights} if weights else {}),
+    )
+    with loop:
+        if json:
+            print_json(_as_json(loop, name, n_items))
+        else:
+            _show(loop, name, n_items)
+
+
+def _made(
+    name: str,
+    file: Path | None,
+    learner: str,
+    columns: Mapping[str, Any],
+    context: Path | None,
+    cross: Sequence[str],
+    settings: Mapping[str, Any],
+) -> tuple[Loop, int]:
+    folder = place(name)
+    with reading_input():
+        from heedful.data.table import read_table
+        from heedful.features import TEXTS, infer
+        from heedful.loop import Loop
+        from heedful.loop.settings import Settings
+
+        told = Settings(**settings)
+        try:
+            rows = read_table(file) if file is not None else []
+            requests = read_table(context) if context is not None else None
+        except ModuleNotFoundError as error:
+            raise Failure(str(error)) from error
+        encoding = infer(rows, **columns) if file is not None else TEXTS
+        around = infer(requests, identifier="") if requests is not None else None
+        crosses = _crosses(cross, around, encoding)
+    try:
+        with asking():
+            loop = Loop.create(
+                folder, encoding=encoding, items=rows, learner=learner, settings=told, context=around, crosses=crosses
+            )
+    except (FileExistsError, FileNotFoundError) as error:
+        raise BadInput(f"{error.filename}: {error.strerror}") from error
+    return loop, len(rows)
+
+
+def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding) -> Any:
+    if not given:
+        return ()
+    if context is None:
+        raise BadInput("--cross: wanted --context too, whose columns are crossed, got none")
+    if list(given) == ["all"]:
+        return "all"
+    return [_cross(each, context, items) for each in given]
+
+
+def _cross(given: str, context: Encoding, items: Encoding) -> tuple[str, str]:
+    """CONTEXT:ITEM; where names have colons themselves, at the one that leaves names of columns on both sides."""
+    cuts = [i for i, mark in enumerate(given) if mark == ":"]
+    if not cuts:
+        raise BadInput(f"--cross: wanted CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
+    known = [i for i in cuts if context.places.get(given[:i]) and items.places.get(given[i + 1 :])]
+    at = (known or cuts)[0]
+    return given[:at], given[at + 1 :]
+
+
+# ---------------------------------------------------------------------------- what it became
+
+
+def _next(loop: Loop, name: str) -> str:
+    if loop.items:
+        return quoted(["heedful", "decide", name])
+    return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
+
+
+def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
+    founding = loop.founding
+    return {
+        "loop": str(loop.path),
+        "learner": founding.learner,
+        "items": len(loop.items),
+        "rows": n_items,
+        "identifier": founding.encoding.identifier,
+        "columns": [each._asdict() for each in founding.encoding.describe()],
+        "context": [each._asdict() for each in founding.context.describe()] if founding.context else None,
+        "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
+        "features": len(founding.names),
+        "caveats": loop.caveats,
+        "next": _next(loop, name),
+    }
+
+
+def _show(loop: Loop, name: str, n_items: int) -> None:
+    founding, screen = loop.founding, console()
+    screen.print(_table(f"{loop.path}: {n_items:,} items by {founding.encoding.identifier}", founding.encoding))
+    if founding.context is not None:
+        screen.print(_table("The context", founding.context))
+    n = len(founding.names)
+    screen.print(
+        f"{n:,} features, with the products asked for and your own score as the last. All of this is frozen: an item "
+        "has the same features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
+        markup=False,
+        soft_wrap=True,
+    )
+    for caveat in loop.caveats:
+        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
+    screen.print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
+
+
+def _table(title: str, encoding: Encoding) -> Any:
+    from rich.markup import escape
+
+    table = new_table(escape(title))
+    for column in ("column", "kind", "features", "example", "missing", "why"):
+        table.add_column(column, overflow="fold", justify="right" if column in ("features", "missing") else "left")
+    for each in encoding.describe():
+        style = "dim" if each.kind == "ignored" else ""
+        cells = [each.column, each.kind, f"{each.features:,}", each.example, f"{each.missing:,}", each.why]
+        table.add_row(*map(escape, cells), style=style)
+    return table

@@ -1,0 +1,126 @@
+"""`heedful explain` and `heedful replay`: looking back over a log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.terminal import BadInput, console, new_table, number, print_json, short
+
+if TYPE_CHECKING:
+    from heedful.loop.hindsight import Explanation, Replayed
+
+ROWS = 10
+WEIGHTS = 5
+
+
+def explain(
+    name: Name,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say why the first stood first: which features put it there, and which feedback moved it.
+
+    Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
+    """
+    with opened(name, own) as loop, asking():
+        told = loop.explain(decision)
+        if json:
+            parts = {
+                "features": [each._asdict() for each in told.features],
+                "lessons": [each._asdict() for each in told.lessons],
+            }
+            print_json(told._asdict() | parts)
+        else:
+            _explain(told)
+
+
+def _explain(told: Explanation) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    other = "an item of average features" if told.second is None else told.second
+    screen.print(f"{told.first} before {other}, by {_signed(told.margin)}", markup=False, soft_wrap=True)
+    if told.arm != "learned":
+        why = "your order, for comparison" if told.arm == "control" else "somebody else's order"
+        screen.print(f"This decision showed {why}: the model had no part in it.")
+    features = new_table("What put it there")
+    for column in ("feature", "weight", "first", "second", "counts"):
+        features.add_column(column, overflow="fold", justify="left" if column == "feature" else "right")
+    for part in told.features[:ROWS]:
+        cells = (short(part.weight), short(part.first), short(part.second), _signed(part.counts))
+        features.add_row(escape(part.name), *cells)
+    lessons = new_table("What moved it")
+    for column in ("feedback", "form", "event", "by"):
+        lessons.add_column(column, overflow="fold", justify="right" if column in ("event", "by") else "left")
+    for moved in told.lessons[:ROWS]:
+        lessons.add_row(escape(moved.event), moved.form, f"{moved.seq:,}", _signed(moved.by))
+    for table, all_of_them in ((features, told.features), (lessons, told.lessons)):
+        if all_of_them:
+            screen.print(table)
+        if len(all_of_them) > ROWS:
+            screen.print(f"and {len(all_of_them) - ROWS:,} more, which count less: --json has all\n")
+    if not told.lessons:
+        screen.print("Nothing was learned before it that tells the two apart.")
+
+
+def replay(
+    name: Name,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."
+        ),
+    ] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say what other learners would have made of the same log; nothing is changed.
+
+    Agreement is the share of comparisons that a learner ranked as the person did, before it learned from them. The
+    loop's own learner comes first.
+
+    Exit codes: 0 replayed; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
+    """
+    for spec in learner or ():
+        if (learner or []).count(spec) > 1:
+            raise BadInput(f"--learner: wanted each once, got {spec} {(learner or []).count(spec)} times")
+    with opened(name, own) as loop:
+        with asking():
+            mine = loop.founding.learner
+            folds = [loop.replay(spec) for spec in [mine, *(spec for spec in learner or () if spec != mine)]]
+        if json:
+            print_json([_as_json(fold) for fold in folds])
+        else:
+            _replay(folds)
+
+
+def _as_json(fold: Replayed) -> dict[str, Any]:
+    return fold._asdict() | {"weights": {name: number(weight) for name, weight in fold.weights.items()}}
+
+
+def _replay(folds: list[Replayed]) -> None:
+    from rich.markup import escape
+
+    table = new_table("The same log, by other learners")
+    for column in ("learner", "lessons", "agreement", "greatest weights"):
+        table.add_column(column, overflow="fold", justify="right" if column in ("lessons", "agreement") else "left")
+    for fold in folds:
+        greatest = sorted(fold.weights.items(), key=lambda each: -abs(each[1]))[:WEIGHTS]
+        told = ", ".join(f"{name} {_signed(weight)}" for name, weight in greatest if weight)
+        agreement = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
+        table.add_row(escape(fold.learner), f"{fold.lessons:,}", agreement, escape(told))
+    screen = console()
+    screen.print(table)
+    if folds[0].agreement is None:
+        told = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
+        screen.print(f"Agreement is unknown: {told}.", soft_wrap=True)
+    else:
+        screen.print(f"Agreement is over {folds[0].comparisons:,.0f} comparisons; the first learner is the loop's own.")
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0.0 else '-'}{short(abs(value))}"

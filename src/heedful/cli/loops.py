@@ -1,0 +1,287 @@
+"""`heedful decide`, `feedback`, `undo`, `forget`: what a loop is asked, and what it is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, numbers, opened, quoted, read_json, read_text, shortened
+from heedful.cli.terminal import BadInput, console, new_table, note, print_json, short
+
+if TYPE_CHECKING:
+    from heedful.loop import Loop
+    from heedful.loop.wire import Answer, Decision
+
+REJECTED = 3
+ROWS = 50  # of a table; --json has all
+ATTRIBUTES = 4
+
+
+def decide(
+    name: Name,
+    items: Annotated[
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Among these.", show_default="all")
+    ] = None,
+    person: Annotated[str | None, typer.Option(help="Whom it is for.")] = None,
+    context: Annotated[
+        str | None, typer.Option(metavar="JSON", help="An object: what is known of the request.")
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Your own scores: {item: number}, or a list in the order of the items."),
+    ] = None,
+    show: Annotated[int | None, typer.Option(min=1, help="How many will be seen.", show_default="all")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="Of the decision; the same again gives the same.", show_default="new")
+    ] = None,
+    deferred: Annotated[bool, typer.Option("--deferred", help="It counts as shown only once it is activated.")] = False,
+    candidates: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A JSON list of objects to decide among instead; - for stdin.")
+    ] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Decide what to show, best first, and keep that it was decided.
+
+    Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
+    """
+    if candidates is not None and items:
+        raise BadInput("--candidates: wanted no ITEM beside it, got one")
+    among: Any = items or None
+    if candidates is not None:
+        among = read_json("--candidates", read_text("--candidates", candidates))
+        if not isinstance(among, list) or not all(isinstance(each, dict) for each in among) or not among:
+            raise BadInput(f"--candidates: wanted a list of objects, got {shortened(repr(among))}")
+    around, scores = read_json("--context", context), read_json("--prior", prior)
+    with opened(name, own) as loop:
+        with asking():
+            decision = loop.decide(
+                among, person=person, context=around, prior=scores, show=show, id=id, deferred=deferred
+            )
+        if json:
+            print_json(decision._asdict() | {"shown": list(decision.shown)})
+        else:
+            _show(loop, name, decision)
+
+
+def _show(loop: Loop, name: str, decision: Decision) -> None:
+    from rich.markup import escape
+
+    shown = decision.shown[:ROWS]
+    rows = _attributes(loop, decision, len(shown))
+    columns = [column.name for column in loop.founding.encoding.columns if column.kind != "ignored"]
+    columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
+    table = new_table(escape(f"{loop.path}: what to show"))
+    table.add_column("", justify="right")
+    for title in ("item", *columns):
+        table.add_column(escape(title), overflow="fold")
+    for number, (item, row) in enumerate(zip(shown, rows), 1):
+        cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
+        table.add_row(str(number), escape(item), *map(escape, cells))
+    screen = console()
+    screen.print(table)
+    if len(decision.shown) > ROWS:
+        screen.print(f"and {len(decision.shown) - ROWS:,} more: --show N for fewer, --json for all")
+    chance = "unknown" if decision.probability is None else short(decision.probability)
+    screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
+    screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
+    clicked = quoted(["heedful", "feedback", name, decision.id, "--clicks", decision.shown[0]])
+    screen.print(f"\nNext, where somebody clicks: {clicked}", markup=False, soft_wrap=True)
+
+
+def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
+    """What is stored of the first n that a decision shows."""
+    import msgspec
+
+    known = loop.ledger.known(decision.id)
+    if known is None:
+        return [{}] * n
+    record = known.record
+    if record.attributes:
+        return [record.attributes[j] for j in record.shown[:n]]
+    if not record.items:
+        return [{}] * n
+    versions = [record.items[j] for j in record.shown[:n]]
+    kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(versions)}
+    return [kept.get(version, {}) for version in versions]
+
+
+# ---------------------------------------------------------------------------- feedback
+
+Many = list[str] | None
+_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "cannot_judge")
+
+
+def feedback(
+    name: Name,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    clicks: Annotated[
+        Many, typer.Option(metavar="ITEM", help="Clicked; repeat it, in the order of the clicks.")
+    ] = None,
+    better: Annotated[
+        Many, typer.Option(metavar="ITEM", help="Better than what was shown; repeat it, best first.")
+    ] = None,
+    edit: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The corrected text, or the changed attributes as a JSON object.")
+    ] = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest", help="With --edit: take the candidate that is nearest to it.")
+    ] = False,
+    thumb: Annotated[str | None, typer.Option(metavar="up|down", help="On what was shown, or on an --item.")] = None,
+    action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
+    item: Annotated[str | None, typer.Option(help="That --thumb, --action or --edit is about.")] = None,
+    rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
+    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant; repeat it.")] = None,
+    choice: Annotated[
+        str | None, typer.Option(metavar="first|second|equal|cannot_judge", help="Between the first two shown.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
+    chain: Annotated[
+        Many, typer.Option(metavar="DECISION", help="With --clicks: a later search for the same need; repeat it.")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(help="Of this event; sent again with it, it counts once.", show_default="new")
+    ] = None,
+    activate: Annotated[
+        bool, typer.Option("--activate", help="Say first that the deferred decision was shown.")
+    ] = False,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Tell what a person answered to a decision, in one form, and learn from it.
+
+    Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
+    taken for changed attributes, anything else for the text.
+
+    Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
+    3 rejected, with the reason.
+    """
+    given: dict[str, Any] = {
+        "clicks": clicks or None,
+        "better": better or None,
+        "edit": None if edit is None else _edited(edit),
+        "nearest": nearest or None,
+        "thumb": _one_of("--thumb", _THUMBS, thumb),
+        "action": action,
+        "item": item,
+        "rating": numbers("--rating", "ITEM=NUMBER", rating) if rating else None,
+        "grade": numbers("--grade", "ITEM=NUMBER", grade) if grade else None,
+        "choice": _one_of("--choice", _CHOICES, choice),
+        "none": none or None,
+        "chain": chain or None,
+    }
+    form = {field: value for field, value in given.items() if value is not None}
+    if not form and not activate:
+        wanted = "--clicks, --better, --edit, --thumb, --action, --rating, --grade, --choice or --none"
+        raise BadInput(f"feedback: wanted {wanted}, got none of them")
+    if form:
+        from heedful.loop.wire import parse_feedback
+
+        with asking():
+            parse_feedback(form)  # before --activate writes anything
+    with opened(name, own) as loop, asking():
+        answers = [loop.activate(decision)] if activate else []
+        if form and not (answers and answers[0].status == "rejected"):
+            answers.append(loop.feedback(decision, id=id, **form))
+        _end(answers, json, [*(clicks or ()), *(better or ())])
+
+
+def _one_of(option: str, wanted: Sequence[str], given: str | None) -> str | None:
+    if given is not None and given not in wanted:
+        raise BadInput(f"{option}: wanted {', '.join(wanted[:-1])} or {wanted[-1]}, got {given!r}")
+    return given
+
+
+def _edited(given: str) -> Any:
+    """A JSON object is the attributes that were changed; anything else is a text."""
+    if given.lstrip().startswith("{"):
+        try:
+            return read_json("--edit", given)
+        except BadInput:
+            return given
+    return given
+
+
+def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = ()) -> None:
+    """Print what became of events; the last counts."""
+    last = answers[-1]
+    if json:
+        activated = {"activated": answers[0].status} if len(answers) > 1 else {}
+        print_json(last._asdict() | activated)
+    else:
+        for answer in answers:
+            console().print(_in_words(answer), markup=False, soft_wrap=True)
+    if last.status == "rejected":
+        if commas := [each for each in named if "," in each]:
+            note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
+        raise typer.Exit(REJECTED)
+
+
+def _in_words(answer: Answer) -> str:
+    if answer.status == "rejected":
+        return f"rejected {answer.event}: {answer.reason}"
+    if answer.status == "duplicate":
+        return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
+    told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
+    told += ["learned from it" if answer.learned else "nothing in it to learn"]
+    return f"applied {answer.event}: {', '.join(told)}" + (f" ({answer.reason})" if answer.reason else "")
+
+
+# ---------------------------------------------------------------------------- taking back
+
+
+def undo(
+    name: Name,
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="The id of the feedback.")],
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
+
+    Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
+    such feedback.
+    """
+    with opened(name, own) as loop, asking():
+        answer = loop.undo(event)
+        if json or answer.status != "applied":
+            _end([answer], json)
+        else:
+            console().print(f"undone {event}: model version {answer.version}", markup=False, soft_wrap=True)
+
+
+def forget(
+    name: Name,
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name that decisions were made for.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Erase a person: every decision made for her and every answer to it. This cannot be undone.
+
+    The model becomes the one that never saw her, bit for bit. Files that `heedful export` wrote are out of reach; they
+    are named.
+
+    Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
+    """
+    with opened(name, own) as loop, asking():
+        if not yes:
+            if not sys.stdin.isatty():
+                raise BadInput("--yes: wanted, as there is nobody to ask")
+            typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
+        gone = loop.forget(person)
+        if json:
+            print_json({"person": person} | gone._asdict() | {"exports": list(gone.exports)})
+            return
+        screen = console()
+        if not gone.events:
+            screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)
+            return
+        told = f"{person}: {gone.events:,} events erased, from the log, the model and the snapshots"
+        screen.print(f"{told}; model version {gone.version}", markup=False, soft_wrap=True)
+        for path in gone.exports:
+            where = "what was printed by an export to stdout" if path == "-" else path
+            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
+        screen.print("So are back-ups of the folder.")

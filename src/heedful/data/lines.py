@@ -1,0 +1,133 @@
+"""JSON lines, one object a line, plain or gzip: a bad line is told, never raised, so that the rest is still read."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+
+MAX_BYTES = 16 * 2**20  # of a line with its end: what is held in memory at once
+MAX_DEPTH = 64  # the object of the line is the first level
+
+_DECODER = msgspec.json.Decoder()
+_AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
+
+
+class Line(NamedTuple):
+    """One line of a file: either its object or what is wrong with it."""
+
+    number: int  # from 1
+    record: dict[str, Any] | None
+    error: str | None  # NAME:LINE: field: wanted ..., got ...
+
+
+def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
+    """Yield the lines of a JSON-lines file (RFC 8259 texts, one a line), in constant memory; blank ones are skipped.
+
+    A line has an `error` instead of a `record` when it is not UTF-8, not JSON, not an object, names a key twice
+    in one object, holds NaN, an infinity or a number too large for a double, is nested deeper than MAX_DEPTH, or
+    is longer than MAX_BYTES. A byte order mark at the beginning is left out.
+
+    Raises as `files.uncompressed` does for a file that is not there, and ValueError for gzip that is cut off or
+    damaged: after that there are no more lines.
+    """
+    path = Path(path)
+    with uncompressed(path) as file:
+        try:
+            for number in count(1):
+                text = file.readline(MAX_BYTES + 1)
+                if not text:
+                    return
+                error: str | None
+                record: dict[str, Any] | None
+                if len(text) > MAX_BYTES:
+                    while text and not text.endswith(b"\n"):
+                        text = file.readline(2**16)
+                    record, error = None, f"line: wanted at most {MAX_BYTES} bytes, got more"
+                else:
+                    if number == 1:
+                        text = text.removeprefix(b"\xef\xbb\xbf")
+                    text = text.rstrip(b" \t\r\n")
+                    if not text:
+                        continue
+                    record, error = _object(text)
+                yield Line(number, record, error and f"{path.name}:{number}: {error}")
+        except GZIP_ERRORS as problem:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {problem}") from None
+
+
+def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
+    """Return the object a line holds, or what is wrong with it."""
+    too_deep = f"json: wanted at most {MAX_DEPTH} levels, got more"
+    try:
+        record = _DECODER.decode(text)
+    except RecursionError:
+        return None, too_deep
+    except ValueError as problem:
+        return None, _malformed(text, problem)
+    if not isinstance(record, dict):
+        return None, f"line: wanted one JSON object, got {shown(record)}"
+    # What opens in strings only counts too much; then the levels are counted one by one.
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _levels(record) > MAX_DEPTH:
+        return None, too_deep
+    # The decoder keeps the last of equal keys in silence. Without white space every key ends in `":`, so when
+    # no more of those are there than keys were kept, none was lost; strings that look like it only count too much.
+    if text.translate(None, b" \t\r\n").count(b'":') != _keys(record):
+        try:
+            json.loads(text, object_pairs_hook=_once)
+        except KeyError as problem:
+            return None, f"key: wanted each once, got {shown(problem.args[0])} twice"
+    return record, None
+
+
+def _levels(record: dict[str, Any]) -> int:
+    """Return how deep the objects and lists are nested; 1 when none holds another."""
+    level: list[Any] = [record]
+    levels = 0
+    while level:
+        levels += 1
+        inside = (value.values() if type(value) is dict else value for value in level)
+        level = [inner for values in inside for inner in values if type(inner) is dict or type(inner) is list]
+    return levels
+
+
+def _keys(record: dict[str, Any]) -> int:
+    """Return the number of keys in an object and in those within, but not in lists that do not begin with one."""
+    keys = len(record)
+    for value in record.values():
+        if type(value) is dict:
+            keys += _keys(value)
+        elif type(value) is list and value and type(value[0]) is dict:
+            keys += sum(_keys(inner) for inner in value if type(inner) is dict)
+    return keys
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Raise KeyError for the first key that comes twice."""
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise KeyError(key)
+        seen.add(key)
+
+
+def _malformed(text: bytes, problem: ValueError) -> str:
+    """Say in the words of the house why a line is not JSON."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return f"text: wanted UTF-8, got byte 0x{text[error.start]:02x} at byte {error.start + 1} of the line"
+    if "out of range" in str(problem):
+        return "number: wanted one that a double can hold, got a larger one"
+    if place := _AT_BYTE.match(str(problem)):
+        at = int(place[2])
+        return (
+            f"json: wanted JSON, got {place[1]} at byte {at + 1}: {shown(text[at:].decode(errors='replace').rstrip())}"
+        )
+    return "json: wanted a whole line of JSON, got one that ends early or has half a surrogate pair"

@@ -1,0 +1,118 @@
+"""A table of any kind as rows: CSV, JSON lines or Parquet, told apart by what is in the file."""
+
+import csv
+import math
+from collections import Counter
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
+from heedful.data.lines import read_lines
+
+
+def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
+    """Read the rows of a table: CSV, JSON lines or Parquet, plain or gzip; the content tells which, not the name.
+
+    CSV: as `load_catalogue` reads it; cells stay text, and a missing one (empty, NA, NaN, null in any case) is None.
+    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow.
+
+    FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it, where
+    pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
+    of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in JSON.
+    """
+    path = Path(path)
+    with uncompressed(path) as file:
+        try:
+            start = file.peek(4096)[:4096]
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+    if start.startswith(b"PAR1"):
+        return _parquet(path)
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if first == b"[":
+        raise ValueError(f"{path.name}: text: wanted CSV, Parquet or one JSON object a line, got a JSON array")
+    if first == b"{":
+        return _json_lines(path)
+    header, rows = csv_table(path)
+    return [{name: None if cell.lower() in MISSING else cell for name, cell in zip(header, cells)} for _, cells in rows]
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    rows = []
+    for line in read_lines(path):
+        if line.record is None:
+            raise ValueError(line.error)
+        rows.append(line.record)
+    return rows
+
+
+def _parquet(path: Path) -> list[dict[str, Any]]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
+        raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
+    with uncompressed(path) as file:
+        try:
+            table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
+        except (pyarrow.ArrowException, OSError, *GZIP_ERRORS) as error:
+            told = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ValueError(f"{path.name}: content: wanted a whole Parquet file, got {told}") from None
+    name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
+    if times > 1:
+        raise ValueError(f"{path.name}: columns: wanted each name once, got {shown(name)} {times} times")
+    if table.num_rows == 0:
+        raise ValueError(f"{path.name}: rows: wanted at least one, got none")
+    return [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+
+
+def _cell(value: Any) -> Any:
+    """Return a value of a Parquet cell as JSON would hold it, where it could: decimals as numbers, NaN as missing."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
+
+    A column without a name is "column 2" by its place. ValueError as in `read_table`.
+    """
+    (start, header), *rows = _csv_records(path)
+    if all(number_in(cell) is not None for cell in header):
+        raise ValueError(f"{path.name}:{start}: header: wanted names of columns, got {shown(header[0])}")
+    header = [name or f"column {j}" for j, name in enumerate(header, 1)]
+    name, times = Counter(header).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
+    if not rows:
+        raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            wanted = f"{len(header)} as in the header"
+            raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
+    return header, rows
+
+
+def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
+    """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
+    lines = [line for _, line in numbered_lines(path)]
+    records: list[tuple[int, list[str]]] = []
+    end = 0
+    try:
+        # The delimiter is the one that makes most of the header.
+        first = {mark: next(filter(None, csv.reader(lines, delimiter=mark)), []) for mark in ",;\t"}
+        reader = csv.reader(lines, delimiter=max(first, key=lambda mark: len(first[mark])), strict=True)
+        for record in reader:
+            cells = [cell.strip() for cell in record]
+            if cells not in ([], [""]):
+                records.append((end + 1, cells))
+            end = reader.line_num
+    except csv.Error as error:
+        raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
+    if not records:
+        raise ValueError(f"{path.name}: header: wanted names of columns, got an empty file")
+    return records

@@ -1,0 +1,340 @@
+"""OpenSearch User Behavior Insights logs (UBI 1.0 to 1.3), as lines of the exchange format: decisions and feedback.
+
+The schemas are those of https://github.com/o19s/ubi (schema/1.2.0 and schema/1.3.0, event.schema.json and
+query.request.schema.json); the names of the indices' fields are those of the plugin
+(https://github.com/opensearch-project/user-behavior-insights, src/main/resources). docs/ubi.md has the table of
+what becomes what, and every reason for which a row is dropped.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from heedful.data.files import shown
+from heedful.data.ubi_rows import (
+    as_context,
+    as_hits,
+    as_name,
+    as_object,
+    as_position,
+    as_time,
+    first,
+    is_bulk,
+    read_rows,
+)
+
+# What becomes of an action: gathered "click"s, an "impression" that tells what was shown, "" for no choice at
+# all, or the name of the action in the feedback, as the settings of a loop have it. What is named here are the
+# standard's own actions and the hovers of its collectors.
+ACTIONS: Mapping[str, str] = {
+    "click": "click",
+    "click_through": "click",
+    "add_to_cart": "cart",
+    "purchase": "buy",
+    "watch": "view",
+    "impression": "impression",
+    "view": "",
+    "hover": "",
+    "product_hover": "",
+}
+
+HITS = ("query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids")  # newest first
+CHAIN_MINUTES = 30  # between two queries of one need
+
+
+@dataclass
+class Report:
+    """What became of the rows: `rows` of "queries" and "events" are those `used` and those `dropped`, by reason.
+
+    `examples` has the first row dropped for each reason, as NAME:LINE: field: wanted ..., got ...; `left_out` counts
+    what rows that were used had too much. Complete once the lines have been read to their end.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    used: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def drop(self, reason: str, example: str) -> None:
+        """Count one more row that is not used."""
+        self.dropped[reason] += 1
+        self.examples.setdefault(reason, example)
+
+
+class _Event(NamedTuple):
+    time: datetime
+    item: str
+    what: str  # "click", "impression" or the name of an action
+    position: float  # where the item was shown; infinity if nobody says
+    session: str
+    line: int
+
+
+@dataclass(slots=True)
+class _Query:
+    id: str
+    time: datetime
+    hits: list[str]
+    person: str | None
+    context: dict[str, Any]
+    session: str
+    line: int
+    extra: int  # attributes that are not in the context
+    events: list[_Event] = field(default_factory=list)
+
+    def content(self) -> tuple[Any, ...]:
+        """What two rows of one query differ in; the smallest is kept, whichever comes first."""
+        context = msgspec.json.encode(self.context, order="sorted")
+        return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)
+
+
+def read_ubi(
+    queries: str | PathLike[str],
+    events: str | PathLike[str],
+    report: Report,
+    *,
+    chains: bool = False,
+    actions: Mapping[str, str] = ACTIONS,
+) -> Iterator[dict[str, Any]]:
+    """Yield the decisions and the feedback of UBI logs, in an order in which they can be imported.
+
+    Queries come in the order of their time (then of their ids), each a decision that showed the hits in their
+    order, with probability None; after it one feedback with its clicks, in the order of the first click on each
+    item, and then one for each other action. With `chains`, queries of one client (and, where it is known, one
+    session) that follow each other within 30 minutes are one need: after the decisions of all of them the clicks on
+    any of them are one feedback to the first, and `chain` names the others. A query without hits showed what its
+    impressions say, by position.
+
+    Files are JSON lines, plain documents or with `_source` around them, or CSV if so named (.csv, .csv.gz); plain or
+    gzip. Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines;
+    the rows may stand in any order. All queries and the usable events are held in memory.
+
+    `report` tells what became of every row. Raises as `files.uncompressed` does for a file that is not there, and
+    ValueError for gzip that is cut off; a bad row is counted, never raised.
+    """
+    found, lost = _queries(Path(queries), report)
+    _events(Path(events), found, lost, actions, report)
+    names = Path(queries).name, Path(events).name
+    shown_queries = [query for query in found.values() if _settled(query, names, report)]
+    shown_queries.sort(key=lambda query: (query.time, query.id))
+    for need in _needs(shown_queries, chains):
+        for query in need:
+            report.used["queries"] += 1
+            yield _decision(query)
+        yield from _feedback(need, names[1], report)
+
+
+def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
+    """Return the queries by id, and the ids of rows that could not be used."""
+    found: dict[str, _Query] = {}
+    lost: set[str] = set()
+    for number, row, error in read_rows(path):
+        report.rows["queries"] += 1
+        at = f"{path.name}:{number}"
+        query_id = row and as_name(row.get("query_id"))
+        if row is None:
+            report.drop("unreadable line", error or at)
+        elif not query_id:
+            if is_bulk(row):
+                report.drop("bulk action line", f"{at}: wanted a document, got {shown(row)}")
+            elif "action_name" in row:
+                report.drop("event among the queries", f"{at}: action_name: wanted none in a query, got one")
+            else:
+                report.drop("query without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
+        elif "action_name" in row:
+            report.drop("event among the queries", f"{at}: action_name: wanted none in a query, got one")
+        elif (time := as_time(row.get("timestamp"))) is None:
+            lost.add(query_id)
+            report.drop("query without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+        else:
+            attributes = as_object(row.get("query_attributes"))
+            session = as_name(row.get("session_id")) or as_name(attributes.get("session_id"))
+            hits = as_hits(next((row[name] for name in HITS if row.get(name)), None))
+            context = as_context(row.get("user_query"), attributes)
+            extra = sum(key not in context or context[key] is not attributes[key] for key in attributes)
+            person = as_name(row.get("client_id")) or None
+            query = _Query(query_id, time, hits, person, context, session, number, extra)
+            kept = found.setdefault(query_id, query)
+            if kept is not query:
+                new, old = query.content(), kept.content()
+                if new < old:
+                    found[query_id], query = query, kept
+                _drop_second(query, f"{path.name}:{query.line}", new == old, report)
+    return found, lost
+
+
+def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
+    """Count the row of a query of which another is kept."""
+    if same:
+        report.drop("repeated row", f"{at}: query_id: wanted each query once, got {shown(query.id)} again")
+    elif not any(query.hits):
+        report.drop("query without hits", f"{at}: {HITS[0]}: wanted the ids of what was shown, got none")
+    else:
+        report.drop("query_id of another query", f"{at}: query_id: wanted one query an id, got {shown(query.id)} again")
+
+
+def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mapping[str, str], report: Report) -> None:
+    """Give the queries their events."""
+    for number, row, error in read_rows(path):
+        report.rows["events"] += 1
+        at = f"{path.name}:{number}"
+        if row is None:
+            report.drop("unreadable line", error or at)
+            continue
+        action = row.get("action_name")
+        attributes = as_object(row.get("event_attributes"))
+        thing, place = as_object(attributes.get("object")), as_object(attributes.get("position"))
+        # In a table the fields stand flat, with or without what is around them.
+        item = as_name(
+            first(thing.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id"))
+        )
+        query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
+        if action is None and is_bulk(row):
+            report.drop("bulk action line", f"{at}: wanted a document, got {shown(row)}")
+        elif action is None and ("user_query" in row or any(name in row for name in HITS)):
+            report.drop("query among the events", f"{at}: action_name: wanted one, got none")
+        elif not query_id:
+            report.drop("event without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
+        elif query_id not in found:
+            reason = "event of a dropped query" if query_id in lost else "event of an unknown query"
+            report.drop(reason, f"{at}: query_id: wanted one of the queries, got {shown(query_id)}")
+        elif not isinstance(action, str) or action not in actions:
+            report.drop("unknown action", _wanted(at, "action_name", "one that is known", action))
+        elif not (what := actions[action]):
+            report.drop("not a choice", f"{at}: action_name: wanted a choice, got {shown(action)}")
+        elif time is None:
+            report.drop("event without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+        elif not item:
+            report.drop("event without object_id", _wanted(at, "object_id", "an id", thing.get("object_id")))
+        else:
+            ordinal = first(place.get("ordinal"), row.get("event_attributes.position.ordinal"), row.get("ordinal"))
+            if isinstance(ordinal, dict):  # as in 1.2; from 1.3 on the number itself
+                ordinal = ordinal.get("index")
+            position = as_position(first(ordinal, attributes.get("rank"), row.get("rank")))
+            session = as_name(row.get("session_id"))
+            found[query_id].events.append(_Event(time, item, what, position, session, number))
+
+
+def _settled(query: _Query, names: tuple[str, str], report: Report) -> bool:
+    """Sort a query's events and drop those of other items; tell whether it is known what was shown."""
+    query.events.sort()
+    impressions = [event for event in query.events if event.what == "impression"]
+    rebuilt = not any(query.hits)
+    if rebuilt:
+        query.hits = [event.item for event in sorted(impressions, key=lambda event: event.position)]
+    named = [hit for hit in query.hits if hit]
+    once = list(dict.fromkeys(named))
+    if not once:
+        wanted = f"{names[0]}:{query.line}: {HITS[0]}: wanted the ids of what was shown"
+        report.drop("query without hits", f"{wanted}, got none, and no impressions")
+    elif not rebuilt:
+        _leave_out("hit without an id", len(query.hits) - len(named), report)
+        _leave_out("hit named twice", len(named) - len(once), report)
+    query.hits = once
+    query.session = query.session or next((event.session for event in query.events if event.session), "")
+    kept: list[_Event] = []
+    known, seen, before = set(query.hits), set(), set()
+    for event in query.events:
+        at = f"{names[1]}:{event.line}"
+        same = (event.time, event.item, event.what)
+        if not query.hits:
+            report.drop("event of a dropped query", f"{at}: query_id: wanted a query with hits, got {shown(query.id)}")
+        elif event.what == "impression" and not rebuilt:
+            report.drop("not a choice", f"{at}: action_name: wanted a choice, got 'impression'")
+        elif event.item not in known:
+            report.drop("item not in the response", f"{at}: object_id: wanted one of the hits, got {shown(event.item)}")
+        elif same in seen:
+            report.drop("repeated row", f"{at}: event: wanted each once, got one again")
+        elif (event.what, event.item) in before and event.what in ("click", "impression"):
+            report.drop("same item again", f"{at}: object_id: wanted the first {event.what} on it, got another")
+        else:
+            kept.append(event)
+        seen.add(same)
+        before.add((event.what, event.item))
+    if query.hits:
+        _leave_out("attribute that is no text or number", query.extra, report)
+        report.used["events"] += sum(event.what == "impression" for event in kept)
+    query.events = [event for event in kept if event.what != "impression"]
+    return bool(query.hits)
+
+
+def _leave_out(what: str, many: int, report: Report) -> None:
+    if many:
+        report.left_out[what] += many
+
+
+def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
+    """Group the queries, in order of time, by need: each for itself, or by client, session and time."""
+    needs: list[list[_Query]] = []
+    latest: dict[str, tuple[list[_Query], str]] = {}  # of each client, with the session as far as it is known
+    for query in queries:
+        need, session = latest.get(query.person or "", ([], ""))
+        near = bool(need) and query.time - need[-1].time <= timedelta(minutes=CHAIN_MINUTES)
+        if not (near and (not session or not query.session or session == query.session)):
+            need, session = [], ""
+            needs.append(need)
+        need.append(query)
+        if chains and query.person:
+            latest[query.person] = need, session or query.session
+    return needs
+
+
+def _decision(query: _Query) -> dict[str, Any]:
+    return {
+        "kind": "decision",
+        "id": query.id,
+        "person": query.person,
+        "time": _iso(query.time),
+        "candidates": query.hits,
+        "shown": list(query.hits),
+        "context": query.context,
+        "probability": None,
+    }
+
+
+def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[str, Any]]:
+    """Yield the clicks of a need as one feedback, then each other action."""
+    clicks: dict[str, _Event] = {}
+    for event in sorted(event for query in need for event in query.events if event.what == "click"):
+        if event.item in clicks:
+            report.drop("same item again", f"{name}:{event.line}: object_id: wanted the first click on it, got another")
+        else:
+            clicks[event.item] = event
+    if clicks:
+        report.used["events"] += len(clicks)
+        decision = need[0].id
+        last = max(event.time for event in clicks.values())
+        # One such event a decision: an export with more clicks is refused as changed, instead of taught again.
+        chain = {"chain": [query.id for query in need[1:]]} if len(need) > 1 else {}
+        yield _event(_id("clicks", decision), decision, last) | {"clicks": list(clicks)} | chain
+    for query in need:
+        for event in query.events:
+            if event.what != "click":
+                report.used["events"] += 1
+                event_id = _id("action", query.id, event.what, event.item, _iso(event.time))
+                yield _event(event_id, query.id, event.time) | {"action": event.what, "item": event.item}
+
+
+def _event(event_id: str, decision: str, time: datetime) -> dict[str, Any]:
+    return {"kind": "feedback", "id": event_id, "decision": decision, "time": _iso(time)}
+
+
+def _id(*what: str) -> str:
+    """Name an event by what identifies it: 128 bits, so that two never meet."""
+    return "ubi-" + hashlib.blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def _wanted(at: str, name: str, wanted: str, got: object) -> str:
+    return f"{at}: {name}: wanted {wanted}, got {'none' if got is None else shown(got)}"

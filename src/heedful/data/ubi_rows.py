@@ -1,0 +1,148 @@
+"""The rows of OpenSearch UBI exports, whatever they came in, and what stands in their fields."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+from heedful.data.lines import Line, read_lines
+
+MAX_NAME = 200  # characters of an id, as at the door of the loop; the indices ignore those longer than 100
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # before it, seconds were taken for milliseconds
+
+
+def read_rows(path: Path) -> Iterator[Line]:
+    """Yield the documents of a file: JSON lines, bare or with `_source` around them, or CSV if so named."""
+    reader = _read_csv if path.name.lower().removesuffix(".gz").endswith(".csv") else read_lines
+    for line in reader(path):
+        source = line.record and line.record.get("_source")
+        yield line._replace(record=source) if isinstance(source, dict) else line
+
+
+def _read_csv(path: Path) -> Iterator[Line]:
+    """Yield the rows of a CSV file by the names in its first; empty cells are left out, and so are empty rows.
+
+    ValueError where the names cannot be read, or where one comes twice: then no row can be.
+    """
+    with uncompressed(path) as file:
+        # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.
+        table = csv.reader(io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
+        names: list[str] | None = None
+        while True:
+            record, error = None, None
+            try:
+                cells = next(table)
+                "".join(cells).encode()
+            except StopIteration:
+                return
+            except UnicodeEncodeError:
+                error = "text: wanted UTF-8, got other bytes"
+            except csv.Error as problem:
+                error = f"row: wanted CSV, got {problem}"
+            except GZIP_ERRORS as problem:
+                raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {problem}") from None
+            else:
+                if not cells:
+                    continue
+                if names is None:
+                    if len(set(cells)) == len(cells):
+                        names = cells
+                        continue
+                    error = f"first row: wanted each name once, got {shown(cells)}"
+                elif len(cells) == len(names):
+                    record = {name: cell for name, cell in zip(names, cells) if cell}
+                else:
+                    error = f"row: wanted {len(names)} cells as in the first row, got {len(cells)}"
+            at = f"{path.name}:{table.line_num}"
+            if names is None:
+                raise ValueError(f"{at}: {error}")
+            yield Line(table.line_num, record, error and f"{at}: {error}")
+
+
+def as_time(value: object) -> datetime | None:
+    """Read ISO 8601 (UTC unless it says otherwise) or milliseconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str) and not value.isdecimal():
+            time = datetime.fromisoformat(value)
+            time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        elif isinstance(value, int | str):
+            time = _EPOCH + timedelta(milliseconds=int(value))
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return time if time >= _EARLIEST else None
+
+
+def as_name(value: object) -> str:
+    """Return an id as text, "" if it is none: 1 to MAX_NAME characters, none of control; a whole number's digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    fits = isinstance(value, str) and len(value) <= MAX_NAME and not _CONTROL.search(value)
+    return value if isinstance(value, str) and fits else ""
+
+
+def as_position(value: object) -> float:
+    """Return a position, infinity if it is none."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return math.inf
+        return number if math.isfinite(number) else math.inf
+    return math.inf
+
+
+def first(*values: object) -> object:
+    """Return the first that is there."""
+    return next((value for value in values if value is not None), None)
+
+
+def _json(value: object) -> Any:
+    """Read what a cell of a table holds as JSON; anything else is what it is."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(value)
+        except (ValueError, RecursionError):
+            return None
+    return value
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """Return an object, empty if it is none."""
+    value = _json(value)
+    return value if isinstance(value, dict) else {}
+
+
+def as_hits(value: object) -> list[str]:
+    """Return the ids in order, "" for a hit without one; one id alone is a list to OpenSearch, commas are CSV's."""
+    value = _json(value)
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    if not isinstance(value, list):
+        value = [value] if as_name(value) else []
+    return [as_name(hit) for hit in value]
+
+
+def as_context(user_query: object, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the words of the query, as "query", and its attributes that are text, numbers or yes and no."""
+    context = {key: attributes[key] for key in sorted(attributes) if _is_scalar(attributes[key])}
+    return context | ({"query": user_query} if isinstance(user_query, str) and user_query else {})
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | float) or (isinstance(value, int) and abs(value) < 2**53)
+
+
+def is_bulk(row: dict[str, Any]) -> bool:
+    """Tell the lines before the documents of a file for the bulk interface."""
+    return len(row) == 1 and not row.keys().isdisjoint({"index", "create"})

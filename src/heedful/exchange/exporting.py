@@ -1,0 +1,196 @@
+"""A loop's events as the JSON lines of `heedful.exchange`, with all that the fold depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from heedful.exchange.lineform import EPOCH
+from heedful.loop import Loop, wire
+from heedful.loop.ledger import Known, as_known
+from heedful.loop.log import Event
+from heedful.loop.wire import FeedbackRecord
+
+KEPT = 10_000
+"""Decisions kept in memory while the answers to them are written."""
+
+
+def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
+    """The items, decisions, activations, feedback and undoings of a loop up to now, in the order of its log.
+
+    Texts where the loop stores them; where it does not, the features that were made of them, and these are also what
+    is left of a candidate whose item had changed before it was decided.
+    """
+    loop.ledger.catch_up()
+    return _Exporter(loop).lines()
+
+
+def as_time(micros: int) -> str:
+    """Microseconds since 1970 as ISO 8601."""
+    return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
+
+
+class _Exporter:
+    """What is kept in mind on the way through a log."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._ledger = loop.ledger
+        self._founding = loop.founding
+        self._current: dict[str, int] = {}  # the version of each item at this point of the log
+        self._decisions: dict[int, tuple[str, Known]] = {}
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        log = self._ledger.log
+        head, _ = log.last()
+        for event in log.events():
+            if event.seq > head:
+                return
+            if event.kind == "item":
+                yield self._item(event)
+            elif event.kind == "decision":
+                yield self._decision(event, self._keep(event))
+            elif event.kind == "activate" and self._decided(event.target):
+                yield {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
+            elif event.kind == "feedback" and (found := self._decided(event.target)):
+                yield self._feedback(event, *found)
+            elif event.kind == "undo" and (target := log.at(event.target or 0)):
+                yield {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
+
+    # ------------------------------------------------------------------------ items
+
+    def _item(self, event: Event) -> dict[str, Any]:
+        name = event.subject or ""
+        if event.arrays is None:
+            self._current.pop(name, None)
+            return {"kind": "withdraw", "id": name}
+        self._current[name] = event.seq
+        if not self._founding.settings.store_text:
+            return {"kind": "item", "id": name, "features": np.frombuffer(event.arrays, "<f4").tolist()}
+        row: dict[str, Any] = msgspec.json.decode(event.payload)
+        head = {"kind": "item"} if self._founding.encoding.identifier == "id" else {"kind": "item", "id": name}
+        # An attribute of the same name as a field of the line: the attributes go into an object of their own.
+        return head | row if row.keys().isdisjoint(head) else {"kind": "item", "id": name, "attributes": row}
+
+    # ------------------------------------------------------------------------ decisions
+
+    def _keep(self, event: Event) -> Known:
+        known = as_known(event)
+        if not known.names:
+            known = known._replace(names=known.record.names or self._ledger.shelf.names(known.record.items))
+        while len(self._decisions) >= KEPT:
+            self._decisions.pop(next(iter(self._decisions)))
+        self._decisions[event.seq] = event.id, known
+        return known
+
+    def _decided(self, seq: int | None) -> tuple[str, Known] | None:
+        """(id, decision) of that place in the log; None where it was forgotten on the way."""
+        if seq not in self._decisions:
+            event = self._ledger.log.at(seq or 0)
+            if event is None:
+                return None
+            self._keep(event)
+        return self._decisions[seq or 0]
+
+    def _decision(self, event: Event, known: Known) -> dict[str, Any]:
+        record, names = known.record, known.names
+        line = {
+            "kind": "decision",
+            "id": event.id,
+            "person": known.person,
+            "time": as_time(event.time),
+            "candidates": self._candidates(known),
+            "shown": [names[j] for j in record.shown],
+            "context": self._context(known),
+            "prior": record.prior or None,
+            "standardised": True if record.prior else None,
+            "probability": record.probability,
+            "arm": record.arm,
+            "learner": record.learner or None,
+            "seed": record.seed or None,
+            "proposal": record.proposal or None,
+            "deferred": record.deferred or None,
+        }
+        return {name: value for name, value in line.items() if value is not None or name == "probability"}
+
+    def _candidates(self, known: Known) -> Sequence[Any]:
+        if known.record.attributes:
+            return known.record.attributes
+        versions = dict(zip(known.names, known.record.items))
+        if versions and all(self._current.get(name) == version for name, version in versions.items()):
+            return known.names
+        identifier = self._founding.encoding.identifier or "id"
+        X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
+        return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
+
+    def _context(self, known: Known) -> dict[str, Any] | None:
+        encoding = self._founding.context
+        if encoding is None or self._founding.settings.store_text:
+            return known.record.context
+        split = len(known.arrays) - 4 * encoding.size
+        return {"features": np.frombuffer(known.arrays[split:], "<f4").tolist()}
+
+    # ------------------------------------------------------------------------ feedback
+
+    def _feedback(self, event: Event, decision: str, known: Known) -> dict[str, Any]:
+        record = wire.decode_feedback(event.payload)
+        line = {"kind": "feedback", "id": event.id, "decision": decision, "time": as_time(event.time)}
+        return line | self._form(event, known, record)
+
+    def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
+        """The form of feedback as it was given, but for the names of what is not stored."""
+        form, names = record.form, known.names
+        if form == "clicks":
+            return self._clicks(names, record)
+        if form == "edit":
+            return self._edit(event, known, record)
+        if form == "none":
+            return {"none": True}
+        if form == "choice":
+            return {"choice": record.text}
+        if form in ("rating", "grade"):
+            return {form: {names[j]: value for j, value in zip(record.chosen, record.values)}}
+        item = {"item": names[record.chosen[0]]} if record.chosen else {}
+        if form == "thumb":
+            return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
+        if form == "action":
+            return {"action": record.text} | item
+        return {form: [names[j] for j in record.chosen]}
+
+    def _clicks(self, names: Sequence[str], record: FeedbackRecord) -> dict[str, Any]:
+        later: dict[int, tuple[str, list[str]]] = {}
+        for seq, _ in record.chain:
+            if found := self._decided(seq):
+                later[seq] = found[0], found[1].names
+        clicks = [(0, names[j]) if j >= 0 else self._later(record.chain[-1 - j], later) for j in record.chosen]
+        chain = [later[seq][0] for seq in _in_turn(clicks, later)]
+        return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
+
+    @staticmethod
+    def _later(place: tuple[int, int], later: dict[int, tuple[str, list[str]]]) -> tuple[int, str]:
+        return place[0], later[place[0]][1][place[1]]
+
+    def _edit(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
+        line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
+        if line["edit"] is None:
+            X = self._ledger.requests.items(known.record, known.arrays)
+            features = np.frombuffer(event.arrays, "<f4") if event.arrays else np.asarray(X[record.chosen[0]])
+            line["edit"] = {"features": features.tolist()}
+        if record.chosen[0] >= 0:
+            line["nearest"] = True
+        if record.base != known.record.shown[0]:
+            line["item"] = known.names[record.base]
+        return line
+
+
+def _in_turn(clicks: Sequence[tuple[int, str]], later: dict[int, tuple[str, list[str]]]) -> list[int]:
+    """The later decisions in an order in which each click is found where it was: the first that has it counts."""
+    left, order = sorted(later), list[int]()
+    while left:
+        free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]
+        order.append((free or left)[0])
+        left.remove(order[-1])
+    return order

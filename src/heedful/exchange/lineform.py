@@ -1,0 +1,113 @@
+"""The form of a line of JSON in which events travel: what can be said of it without a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from heedful.doors import describe, wanted_count
+from heedful.loop import wire
+from heedful.loop.log import now
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ARMS = ("learned", "control", "imported")
+_FIELDS = {
+    "withdraw": ("id",),
+    "decision": (
+        *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
+        *("arm", "learner", "seed", "proposal", "deferred"),
+    ),
+    "activate": ("decision", "time"),
+    "undo": ("id", "event", "time"),
+}
+KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo")
+
+
+def check_line(record: Mapping[str, Any]) -> tuple[str, str]:
+    """(kind, id) of a line. ValueError, by name, where its form alone says that no loop can take it."""
+    kind = record.get("kind")
+    if kind not in KINDS:
+        raise ValueError(f"kind: wanted {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
+    wanted = _FIELDS.get(str(kind))
+    if wanted and (extra := record.keys() - {"kind", *wanted}):
+        raise ValueError(f"{kind}: wanted {', '.join(wanted)}, got another field: {describe(min(extra))}")
+    if kind != "item" and record.get("time") is not None:
+        wanted_time("time", record["time"])
+    if kind == "activate":
+        return kind, wire.wanted_id("decision", record.get("decision"))
+    if kind == "undo":
+        return kind, undo_id(record)
+    id = wire.wanted_id("id", record.get("id"))
+    if kind == "decision":
+        _check_decision(record)
+    elif kind == "feedback":
+        wire.wanted_id("decision", record.get("decision"))
+        wire.parse_feedback(_form(record))
+    return str(kind), id
+
+
+def undo_id(record: Mapping[str, Any]) -> str:
+    event = wire.wanted_id("event", record.get("event"))
+    return f"undo-{event}"[: wire.LONGEST_ID] if record.get("id") is None else wire.wanted_id("id", record["id"])
+
+
+def _form(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in ("kind", "id", "decision", "time")}
+
+
+def _check_decision(record: Mapping[str, Any]) -> None:
+    if record.get("person") is not None:
+        wire.wanted_id("person", record["person"])
+    candidates, shown = record.get("candidates"), wire.distinct("shown", record.get("shown"))
+    if not isinstance(candidates, list) or not candidates:
+        raise ValueError(f"candidates: wanted a list of names or of objects, got {describe(candidates)}")
+    if not isinstance(candidates[0], Mapping):
+        within(shown, wire.distinct("candidates", candidates))
+    probability = record.get("probability")
+    if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
+        raise ValueError(f"probability: wanted a number above 0, up to 1, or null, got {describe(probability)}")
+    if record.get("arm") not in (None, *ARMS):
+        raise ValueError(f"arm: wanted {', '.join(ARMS)}, got {describe(record['arm'])}")
+    if record.get("learner") is not None:
+        wire.wanted_text("learner", record["learner"], 1000)
+    if record.get("seed") is not None:
+        wanted_count("seed", record["seed"], least=0, most=2**63 - 1)
+    for name in ("context", "proposal"):
+        if record.get(name) is not None and not isinstance(record[name], Mapping):
+            raise ValueError(f"{name}: wanted an object, got {describe(record[name])}")
+    for name in ("standardised", "deferred"):
+        if not isinstance(record.get(name) or False, bool):
+            raise ValueError(f"{name}: wanted true or false, got {describe(record[name])}")
+    if record.get("standardised"):
+        standardised(record, len(candidates))
+
+
+def within(shown: Sequence[str], names: Sequence[str]) -> None:
+    if strange := set(shown) - set(names):
+        raise ValueError(f"shown: wanted candidates, got {describe(min(strange))}")
+
+
+def standardised(record: Mapping[str, Any], m: int) -> list[float]:
+    """The scores that a loop has standardised before: to do that again would change their last bits."""
+    prior = record.get("prior")
+    if not isinstance(prior, list) or len(prior) != m:
+        raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
+    return [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+
+
+def wanted_time(name: str, value: Any) -> int:
+    """An ISO 8601 time, UTC where it does not say, as microseconds since 1970."""
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        moment = datetime.fromisoformat(value)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name}: wanted a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def time_of(record: Mapping[str, Any]) -> int:
+    """The time of a line, now where it has none."""
+    return now() if record.get("time") is None else wanted_time("time", record["time"])

@@ -1,0 +1,77 @@
+"""What a loop would say to events, without writing any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heedful.loop import Loop
+from heedful.loop.ledger import Draft, Known, Ledger, as_known
+from heedful.loop.log import Event, Log
+from heedful.loop.wire import Answer
+
+
+def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
+    """A loop that takes events as the one in the folder `path` would, and writes none of them: for `import_lines`.
+
+    What it would have written is held in memory. Nothing is learned. Raises as `Loop.open`.
+    """
+    loop = Loop.open(path, learner=learner)
+    loop.ledger = _Rehearsal(loop.ledger)
+    return loop
+
+
+class _Rehearsal(Ledger):
+    """A ledger with what would have been written beside what was."""
+
+    def __init__(self, real: Ledger) -> None:
+        self.__dict__.update(real.__dict__)
+        self._beside = _Beside(real.log)
+        self.log = self._beside
+
+    def known(self, id: str) -> Known | None:
+        event = self._beside.added.get(("decision", id))
+        if event is None:
+            return super().known(id)
+        known = as_known(event)
+        return known._replace(names=known.record.names or self.shelf.names(known.record.items))
+
+    def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+        return [self._rehearsed(draft.event) for draft in drafts]
+
+    def _rehearsed(self, event: Event) -> Answer:
+        before = self._beside.find(event.kind, event.id)
+        if before is not None:
+            return self._repeated(event, before)
+        if refusal := self._refusal(event):
+            return self.rejected(event.id, refusal)
+        event = self._beside.add(event)
+        if event.kind == "item":
+            self.shelf.put(event)
+        return Answer("applied", event.id, event.seq, self._version)
+
+    def close(self) -> None:
+        self.log.close()
+
+
+class _Beside(Log):
+    """A log with events that are not in it."""
+
+    def __init__(self, real: Log) -> None:
+        self.__dict__.update(real.__dict__)
+        self.added: dict[tuple[str, str], Event] = {}
+        self._by_seq: dict[int, Event] = {}
+        self._next = real.last()[0] + 1
+
+    def add(self, event: Event) -> Event:
+        """The event with a place of its own after the end of the log."""
+        event = event._replace(seq=self._next)
+        self._next += 1
+        self.added[event.kind, event.id] = self._by_seq[event.seq] = event
+        return event
+
+    def find(self, kind: str, id: str) -> Event | None:
+        return self.added.get((kind, id)) or super().find(kind, id)
+
+    def at(self, seq: int) -> Event | None:
+        return self._by_seq.get(seq) or super().at(seq)

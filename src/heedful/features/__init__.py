@@ -1,0 +1,89 @@
+"""Features without a feature team: rows of a catalogue in, an encoding out; and crosses of context and item.
+
+`infer` looks at rows once and decides what each column becomes; what it returns is frozen. See docs/features.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from heedful.doors import wanted_count
+from heedful.features.columns import Column, Vector, listed, shown
+from heedful.features.encoding import TEXTS, Description, Encoding, Features
+from heedful.features.inference import infer
+
+__all__ = ["TEXTS", "Column", "Crossed", "Description", "Encoding", "Features", "infer", "vectors"]
+
+
+def vectors(size: int) -> Encoding:
+    """The encoding of a caller's own vectors, {"id": ..., "vector": [...]} with `size` numbers each, as they are."""
+    wanted_count("size", size)
+    column = Vector(name="vector", size=size, scale=1.0, why="the caller's own")
+    return Encoding(columns=(column,), identifier="id")
+
+
+class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """Items in a context: the item's features, then the products of context features and item features.
+
+    The context alone would add the same to every candidate, which never changes an order; so only products are added,
+    for each pair (column of the context, column of the item), or with "all" for every feature of both.
+    """
+
+    context: Encoding
+    item: Encoding
+    pairs: tuple[tuple[str, str], ...] | Literal["all"] = "all"
+
+    def __post_init__(self) -> None:
+        if self.pairs == "all":
+            return
+        for pair in self.pairs:
+            for side, encoding, name in (("context", self.context, pair[0]), ("item", self.item, pair[1])):
+                known = [column.name for column in encoding.columns if column.features()]
+                if name not in known:
+                    raise ValueError(f"pairs: wanted a column of the {side} ({listed(known)}), got {shown(name)}")
+        pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
+        if times > 1:
+            raise ValueError(f"pairs: wanted each once, got {pair} {times} times")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the features, N'."""
+        crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
+        return [*self.item.names, *crossed]
+
+    @cached_property
+    def size(self) -> int:
+        """How many features there are, N'."""
+        return self.item.size + len(self._places[0])
+
+    @cached_property
+    def _places(self) -> tuple[Any, Any]:
+        """The places of the two factors of each product, in the context's and in the item's features."""
+        if self.pairs == "all":
+            grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
+        else:
+            of_context, of_item = self.context.places, self.item.places
+            grids = [
+                np.array([(c, i) for c in of_context[a] for i in of_item[b]], np.int64).reshape(-1, 2).T
+                for a, b in self.pairs
+            ]
+        both = np.concatenate([np.empty((2, 0), np.int64), *grids], axis=1)
+        return both[0], both[1]
+
+    def apply(self, context: Any, X: Any) -> Features:
+        """The features (m x N', float32) of items X (m x N) in an encoded context (C,)."""
+        context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
+        if context.shape != (self.context.size,):
+            raise ValueError(f"context: wanted shape ({self.context.size},), got {context.shape}")
+        if X.ndim != 2 or X.shape[1] != self.item.size:
+            raise ValueError(f"X: wanted shape (m, {self.item.size}), got {X.shape}")
+        c, i = self._places
+        out = np.empty((len(X), self.size), np.float32)
+        out[:, : self.item.size] = X
+        np.multiply(X[:, i], context[c], out=out[:, self.item.size :])
+        return out

@@ -1,0 +1,278 @@
+"""The kinds of columns: what each writes of a value, and what it refuses.
+
+A column is one of six kinds, each with what it needs to write its features and no more. What is missing is 0, and 1 in
+a feature of its own ("horsepower missing") where the column had missing values when it was inferred.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from heedful.data.files import number_in
+from heedful.doors import describe
+from heedful.features.texts import TRAITS, hashed, traits
+
+LIMIT = 1000.0
+"""The greatest size of a feature. m values lie within sqrt(m - 1) deviations: up to a million, none is cut."""
+
+MOST = sys.float_info.max
+LEAST = math.ulp(0.0)
+
+
+class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """A column: its name, and what `describe` tells of the rows it was inferred from."""
+
+    name: str
+    missing: int = 0  # in how many of those rows; above 0, the last feature says whether it is missing
+    example: str = ""
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if self.missing < 0:
+            raise ValueError(f"missing: wanted 0 or more, got {self.missing}")
+        self.check()
+
+    @property
+    def kind(self) -> str:
+        return str(self.__struct_config__.tag)
+
+    def check(self) -> None:
+        """ValueError where the fields make no sense."""
+
+    def own(self) -> list[str]:
+        """The names of the features, without the one for missing values."""
+        raise NotImplementedError
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        """Write the features of a value into zeros from `at` on; False where the value is missing."""
+        raise NotImplementedError
+
+    def features(self) -> list[str]:
+        return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
+
+
+class Number(_Column, frozen=True, tag="number"):
+    """(value - mean) / scale, cut at LIMIT. Booleans are 0 and 1; a text may hold a number."""
+
+    mean: float
+    scale: float
+
+    def check(self) -> None:
+        _wanted_finite("mean", self.mean, -MOST)
+        _wanted_finite("scale", self.scale, LEAST)
+
+    def own(self) -> list[str]:
+        return [self.name]
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        value = number(self.name, value)
+        if value is None:
+            return False
+        scaled = (value - self.mean) / self.scale
+        if not -LIMIT <= scaled <= LIMIT:  # a difference may have overflowed; that of halves does not
+            scaled = _cut((value / 2 - self.mean / 2) / self.scale * 2)
+        out[at] = scaled
+        return True
+
+
+class Category(_Column, frozen=True, tag="category", dict=True):
+    """1 at its level; all 0, and counted, where the value is none of the levels."""
+
+    levels: tuple[str, ...]
+
+    def check(self) -> None:
+        if len(set(self.levels)) < len(self.levels) or "" in self.levels:
+            raise ValueError(f"levels: wanted different texts, none empty, got {shown(self.levels)}")
+
+    def own(self) -> list[str]:
+        return [f"{self.name}={level}" for level in self.levels]
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        level = text(self.name, value)
+        if level is None:
+            return False
+        if level in self._places:
+            out[at + self._places[level]] = 1.0
+        elif unknown is not None:
+            unknown[f"{self.name}={level}"] += 1
+        return True
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {level: place for place, level in enumerate(self.levels)}
+
+
+class Text(_Column, frozen=True, tag="text"):
+    """Hashed words: the root of the share of the words in each bucket, together of length 1."""
+
+    words: tuple[str, ...]  # buckets; the most frequent word seen in each, "" where none was: only for its name
+
+    def check(self) -> None:
+        if not self.words:
+            raise ValueError("words: wanted one a bucket, got none")
+
+    def own(self) -> list[str]:
+        return [f"{self.name}~{word or f'bucket {j}'}" for j, word in enumerate(self.words)]
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        given = text(self.name, value)
+        if given is None:
+            return False
+        for place, share in hashed(given, len(self.words)):
+            out[at + place] = share
+        return True
+
+
+class Prose(_Column, frozen=True, tag="prose"):
+    """How a text is written: TRAITS, each (value - mean) / scale with constants of plain prose."""
+
+    def own(self) -> list[str]:
+        return [f"{self.name}: {trait.name}" for trait in TRAITS]
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        given = text(self.name, value)
+        if given is None:
+            return False
+        for place, (trait, seen) in enumerate(zip(TRAITS, traits(given)), at):
+            out[place] = _cut((seen - trait.mean) / trait.scale)
+        return True
+
+
+class Vector(_Column, frozen=True, tag="vector"):
+    """A list of `size` numbers over `scale`, the root mean square length of those it was inferred from."""
+
+    size: int
+    scale: float
+
+    def check(self) -> None:
+        if not 1 <= self.size <= 2**20:
+            raise ValueError(f"size: wanted 1 to {2**20}, got {self.size}")
+        _wanted_finite("scale", self.scale, LEAST)
+
+    def own(self) -> list[str]:
+        return [f"{self.name}[{j}]" for j in range(self.size)]
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        values = vector(self.name, value)
+        if values is None:
+            return False
+        if len(values) != self.size:
+            raise ValueError(f"{self.name}: wanted {self.size} numbers, got {len(values)}")
+        out[at : at + self.size] = [_cut(each / self.scale) for each in values]
+        return True
+
+
+class Ignored(_Column, frozen=True, tag="ignored"):
+    """No features; `why` says why."""
+
+    def own(self) -> list[str]:
+        return []
+
+    def features(self) -> list[str]:
+        return []
+
+    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        return True
+
+
+Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
+
+
+# ---------------------------------------------------------------------------- values of a row
+
+
+def number(name: str, value: Any) -> float | None:
+    """value as a finite number, None where it is missing (None, NaN, a text such as "" or "NA")."""
+    if value is None:
+        return None
+    if type(value) is float and -MOST <= value <= MOST:  # nearly always
+        return value
+    given = value.item() if isinstance(value, np.generic) else value
+    if isinstance(given, str):
+        found = number_in(given.strip())
+        given = given if found is None else found
+    elif isinstance(given, int):  # booleans too
+        try:
+            given = float(given)
+        except OverflowError:
+            given = math.inf
+    if isinstance(given, float):
+        if given != given:
+            return None
+        if abs(given) <= MOST:
+            return given
+    raise ValueError(f"{name}: wanted a finite number, got {shown(value)}")
+
+
+def text(name: str, value: Any) -> str | None:
+    """value as a text without space around it, None where it is missing (None, NaN, nothing but space)."""
+    if isinstance(value, str):
+        return value.strip() or None
+    given = value.item() if isinstance(value, np.generic) else value
+    if given is None or (isinstance(given, float) and given != given):
+        return None
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)  # 4.0 is 4: other writers of the same table may not make a difference
+    if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
+        raise ValueError(f"{name}: wanted a text, got {shown(value)}")
+    return str(given)
+
+
+def item_name(name: str, value: Any) -> str:
+    """value as the name of an item: a text without space around it, a whole number as its digits."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    found = text(name, value) if whole or isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{name}: wanted the item's name, text or a whole number, got {shown(value)}")
+    return found
+
+
+def vector(name: str, value: Any) -> list[float] | None:
+    """value as a list of finite numbers, None where it is missing (None, NaN, nothing but space)."""
+    if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):
+        raise ValueError(f"{name}: wanted a list of numbers, got {shown(value)}")
+    if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
+        return value  # nearly always
+    found = []
+    for j, each in enumerate(value):
+        component = None if isinstance(each, str) else number(f"{name}[{j}]", each)
+        if component is None:
+            raise ValueError(f"{name}[{j}]: wanted a finite number, got {shown(each)}")
+        found.append(component)
+    return found
+
+
+def shown(value: Any) -> str:
+    """A short account of a value for an error message."""
+    try:
+        return describe(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return f"a {type(value).__name__} too long to write"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for an error message, the first eight."""
+    each = list(names)
+    return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"
+
+
+def _cut(value: float) -> float:
+    return value if -LIMIT <= value <= LIMIT else math.copysign(LIMIT, value)
+
+
+def _wanted_finite(name: str, value: float, least: float) -> None:
+    if not least <= value <= MOST:
+        wanted = "a finite number" if least < 0 else "a finite number above 0"
+        raise ValueError(f"{name}: wanted {wanted}, got {value!r}")

@@ -1,0 +1,341 @@
+"""What the columns of some rows become: looked at once, decided, and frozen in an encoding."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.data.catalogue import scaled_moments
+from heedful.data.files import number_in
+from heedful.doors import wanted_count
+from heedful.features.columns import (
+    LEAST,
+    MOST,
+    Category,
+    Column,
+    Ignored,
+    Number,
+    Prose,
+    Text,
+    Vector,
+    item_name,
+    listed,
+    number,
+    shown,
+    text,
+    vector,
+)
+from heedful.features.encoding import Encoding
+from heedful.features.texts import bucket, words
+
+_SIMPLE = str | int | float | np.integer | np.floating | np.bool_
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}",
+    re.ASCII,
+)
+_NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|title|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
+_LONGEST_NAME = 100
+_LONGEST_LEVEL = 40  # on average: one long one does not make a text of a category
+
+
+class _Limits(NamedTuple):
+    buckets: int
+    max_levels: int
+
+
+class _Seen(NamedTuple):
+    """A column: a cell per row, None where it is missing; the values that are there; how many are not."""
+
+    name: str
+    cells: list[Any]
+    values: list[Any]
+    missing: int
+
+
+def infer(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    identifier: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    buckets: int = 64,
+    max_levels: int = 32,
+) -> Encoding:
+    """Decide what each column of some rows becomes; the same rows in any order give the same encoding.
+
+    `identifier` names the column with the items' names ("" where rows have none, such as contexts); otherwise it is
+    the first with another value in every row among id, name, title and the like, then among columns of short texts.
+    `kinds` sets what columns become: number, category, text, prose, vector, ignored. A text is hashed into `buckets`;
+    a category has its `max_levels` most frequent values as levels.
+
+    ValueError where there are no rows, none of the columns names the items or tells them apart, `kinds` names a
+    column or a kind that is not there, or a row holds what the kind of its column does not take.
+    """
+    rows = list(rows)
+    limits = _Limits(buckets, max_levels)
+    wanted_count("buckets", buckets, most=2**20)
+    wanted_count("max_levels", max_levels, most=2**20)
+    if not rows:
+        raise ValueError("rows: wanted at least one, got none")
+    seen = [_seen(name, rows) for name in _columns(rows)]
+    kinds = dict(kinds or {})
+    for name, kind in kinds.items():
+        if name not in {column.name for column in seen}:
+            raise ValueError(f"kinds: wanted names of columns ({listed(c.name for c in seen)}), got {shown(name)}")
+        if kind not in _MAKE:
+            raise ValueError(f"kinds: {name}: wanted {', '.join(_MAKE)}, got {shown(kind)}")
+    identifier = _identifier(seen, identifier)
+    columns: list[Column] = []
+    for column in seen:
+        if column.name in kinds:
+            columns.append(_made(column, kinds[column.name], "as asked", limits))
+        elif column.name == identifier:
+            columns.append(_made(column, "ignored", "names the item", limits))
+        else:
+            columns.append(_made(column, *_kind(column, limits), limits))
+    encoding = Encoding(columns=tuple(columns), identifier=identifier)
+    if encoding.size == 0:
+        got = listed(f"{column.name} ({column.why})" for column in columns)
+        raise ValueError(f"columns: wanted at least one that tells items apart, got {got}")
+    return encoding
+
+
+# ---------------------------------------------------------------------------- what a column becomes
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the columns by their average place in the rows that have them, so that no row's place counts."""
+    for i, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"row {i}: wanted values by column, got {shown(row)}")
+    places: dict[str, list[int]] = {}
+    for names, times in Counter(map(tuple, rows)).items():
+        for at, name in enumerate(names):
+            if not isinstance(name, str) or not _whole(name):
+                raise ValueError(f"rows: wanted text as names of columns, got {shown(name)}")
+            total = places.setdefault(name, [0, 0])
+            total[0] += at * times
+            total[1] += times
+    return sorted(places, key=lambda name: (Fraction(*places[name]), name))
+
+
+def _seen(name: str, rows: Sequence[Mapping[str, Any]]) -> _Seen:
+    """What a column holds. ValueError for text that UTF-8 cannot hold."""
+    cells = [row.get(name) for row in rows]
+    for i, value in enumerate(cells):
+        if isinstance(value, str):
+            if not _whole(value):
+                raise ValueError(f"row {i + 1}: {name}: wanted whole characters, got half of a pair: {shown(value)}")
+            if not value.strip():
+                cells[i] = None
+        elif isinstance(value, float) and value != value:
+            cells[i] = None
+    values = [value for value in cells if value is not None]
+    return _Seen(name, cells, values, len(cells) - len(values))
+
+
+def _whole(given: str) -> bool:
+    """Whether a text can be written: half of a surrogate pair cannot."""
+    return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
+
+
+def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
+    if given == "":
+        return ""
+    unique = {c.name: _unique(c) for c in seen}
+    if given is not None:
+        if given not in unique:
+            raise ValueError(f"identifier: wanted a column ({listed(unique)}), got {shown(given)}")
+        if unique[given]:
+            raise ValueError(f"identifier: {given}: wanted another name in every row, got {unique[given]}")
+        return given
+    named = [name for name, wrong in unique.items() if not wrong and _NAMED.fullmatch(name)]
+    if named:
+        ranks = ["id", "identifier", "key", "name", "item", "sku", "title"]
+        return min(named, key=lambda name: [*ranks, name.lower()].index(name.lower()))
+    short = [
+        c.name
+        for c in seen
+        if not unique[c.name] and all(isinstance(v, str) and len(v) <= _LONGEST_NAME for v in c.values)
+    ]
+    if short:
+        return short[0]
+    got = listed(
+        f"{name} ({wrong or 'long texts or numbers: name it, if it is this one'})" for name, wrong in unique.items()
+    )
+    told = 'wanted a column with another name in every row ("" where rows have none)'
+    raise ValueError(f"identifier: {told}, got {got}")
+
+
+def _unique(column: _Seen) -> str:
+    """What keeps a column from naming the rows; empty where nothing does."""
+    try:
+        names = [item_name(column.name, value) for value in column.values]
+    except ValueError:
+        return "neither texts nor whole numbers"
+    if column.missing:
+        return f"{column.missing} without"
+    name, times = Counter(names).most_common(1)[0]
+    return f"{shown(name)} {times} times" if times > 1 else ""
+
+
+def _kind(column: _Seen, limits: _Limits) -> tuple[str, str]:
+    """(what a column becomes, why)."""
+    values = column.values
+    if not values:
+        return "ignored", "nothing in it"
+    if all(isinstance(v, list | tuple | np.ndarray) for v in values):
+        return _kind_of_lists(values)
+    odd = {type(v).__name__ for v in values if not isinstance(v, _SIMPLE)}
+    if odd:
+        return "ignored", f"neither numbers nor texts: {', '.join(sorted(odd))}"
+    numbers = [v for v in values if not isinstance(v, str) or _is_number(v)]
+    if len(numbers) == len(values):
+        try:
+            different = {number(column.name, v) for v in values} | ({None} if column.missing else set())
+        except ValueError:
+            return "number", ""  # one is infinite: refused with its row when the column is made
+        if len(different) == 1:
+            return "ignored", "the same everywhere" if different != {None} else "nothing in it"
+        return "number", f"{len(different - {None})} different numbers"
+    try:
+        written = [text(column.name, v) or "" for v in values]
+    except ValueError:
+        return "ignored", "whole numbers too long to write"
+    return _kind_of_texts(column, written, len(numbers), limits)
+
+
+def _kind_of_texts(column: _Seen, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
+    n, different = len(written), len(set(written))
+    if different == 1 and not column.missing:
+        return "ignored", "the same everywhere"
+    if all(_DATE.fullmatch(t) for t in written):
+        return "ignored", "dates: make numbers of them, such as an age in days"
+    if all(t.startswith(("http://", "https://")) for t in written):
+        return "ignored", "addresses"
+    told = f"{different} different texts in {n} rows"
+    if 2 * different <= n and sum(map(len, written)) <= _LONGEST_LEVEL * n:
+        more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
+        return "category", told + more
+    average = sum(len(words(t)) for t in written) / n
+    if average >= 2:
+        return "text", f"{told} of {average:.3g} words"
+    return "ignored", f"{told}, {f'{numbers} of them numbers, ' if numbers else ''}and too few repeat"
+
+
+def _kind_of_lists(values: Sequence[Any]) -> tuple[str, str]:
+    try:
+        found = {tuple(vector("", v) or ()) for v in values}
+    except ValueError:
+        return "ignored", "lists of something else than numbers"
+    sizes = sorted({len(v) for v in found})
+    if len(sizes) > 1:
+        return "ignored", f"lists of {sizes[0]} to {sizes[-1]} numbers"
+    if len(found) == 1:
+        return "ignored", "the same everywhere"
+    return "vector", f"lists of {sizes[0]} numbers"
+
+
+def _is_number(written: str) -> bool:
+    """Whether a text is a finite number, or says that one is missing."""
+    value = number_in(written.strip())
+    return value is not None and not math.isinf(value)
+
+
+# ---------------------------------------------------------------------------- what it becomes
+
+
+def _made(column: _Seen, kind: str, why: str, limits: _Limits) -> Column:
+    """The column as that kind. ValueError, by row, for a value that the kind does not take."""
+    read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
+    values = []
+    for i, value in enumerate(column.cells):
+        try:
+            values.append(read(column.name, value))
+        except ValueError as error:
+            raise ValueError(f"row {i + 1}: {error}") from None
+    there = [value for value in values if value is not None]
+    about = {"name": column.name, "missing": len(values) - len(there), "why": why}
+    return _MAKE[kind](there, about, limits)
+
+
+def _anything(name: str, value: Any) -> str | None:
+    return None if value is None else shown(value)
+
+
+def _number(there: list[float], about: dict[str, Any], _: _Limits) -> Number:
+    if not there:
+        return Number(mean=0.0, scale=1.0, **about)
+    there = sorted(value + 0.0 for value in there)  # the last bits of a sum depend on the order; -0.0 is 0.0
+    low, high = there[0], there[-1]
+    if low == high:  # so that another value, if one comes, differs by its relative change
+        return Number(mean=low, scale=abs(low) or 1.0, example=f"{low:g}", **about)
+    power, mean, scale = scaled_moments(np.array(there))
+    mean = min(max(_times(mean, power), low), high)
+    return Number(mean=mean, scale=_times(scale, power) or LEAST, example=f"{low:g} to {high:g}", **about)
+
+
+def _vector(there: list[list[float]], about: dict[str, Any], _: _Limits) -> Vector:
+    size = len(there[0]) if there else 0
+    if any(len(each) != size for each in there) or not size:
+        got = " or ".join(str(n) for n in sorted({len(each) for each in there})[:2]) or "nothing in it"
+        raise ValueError(f"{about['name']}: wanted lists of one length, 1 or more, got {got}")
+    power = math.frexp(max(abs(x) for each in there for x in each))[1]  # no square overflows or vanishes
+    lengths = sorted(math.hypot(*(math.ldexp(x, -power) for x in each)) for each in there)
+    scale = math.hypot(*lengths) / math.sqrt(len(lengths))
+    return Vector(size=size, scale=_times(scale, power) or LEAST, example=f"{size} numbers", **about)
+
+
+def _category(there: list[str], about: dict[str, Any], limits: _Limits) -> Category:
+    counts = Counter(there)
+    most = sorted(counts, key=lambda level: (-counts[level], level))[: limits.max_levels]
+    return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **about)
+
+
+def _text(there: list[str], about: dict[str, Any], limits: _Limits) -> Text:
+    counts = Counter(word for each in there for word in words(each))
+    most = [""] * limits.buckets
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        at = bucket(word, limits.buckets)
+        most[at] = most[at] or word
+    return Text(words=tuple(most), example=_shortest(there), **about)
+
+
+def _prose(there: list[str], about: dict[str, Any], _: _Limits) -> Prose:
+    return Prose(example=_shortest(there), **about)
+
+
+def _ignored(there: list[str], about: dict[str, Any], _: _Limits) -> Ignored:
+    return Ignored(example=_shortest(there), **about)
+
+
+_MAKE: dict[str, Callable[..., Column]] = {
+    "number": _number,
+    "category": _category,
+    "text": _text,
+    "prose": _prose,
+    "vector": _vector,
+    "ignored": _ignored,
+}
+
+
+def _times(value: float, power: int) -> float:
+    """value 2^power, the greatest number where that is too much."""
+    try:
+        return math.ldexp(value, power)
+    except OverflowError:
+        return math.copysign(MOST, value)
+
+
+def _shortest(texts: Sequence[str]) -> str:
+    return _short(min(texts, key=lambda t: (len(t), t), default=""))
+
+
+def _short(given: str) -> str:
+    line = " ".join(given.split())
+    return line if len(line) <= 60 else line[:57] + "..."

@@ -1,0 +1,146 @@
+"""Numbers of a text: which words it has, by hashing, and how it is written, by readable features.
+
+Everything here is a pure function of the text that comes out the same on every machine: the hash is CRC-32, roots are
+exact to the last bit by IEEE 754, and the one logarithm is rounded to four decimals, where all libraries agree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from typing import NamedTuple
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+# A run of marks before a space or the end, a mark that needs no space after it, a blank line, or a line that begins an
+# item of a list. Runs are taken whole (++, and from their start), so that no text takes more than linear time.
+_SENTENCE = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"')\]”’*_]*+(?=\s|$)|[。！？]|\n[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+•‣◦–]|[0-9]{1,3}[.)])[^\S\n])"
+)
+_LIST = re.compile(r"^[^\S\n]*(?:[-*+•‣◦–]|[0-9]{1,3}[.)])[^\S\n]+\S", re.MULTILINE)
+_HEADING = re.compile(r"^(?:#{1,6}[^\S\n]+\S|\*\*[^*\n]+\*\*:?[^\S\n]*$)", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)", re.MULTILINE)
+_SPAN = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+_EMOJI = re.compile("[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\u2600-\u27bf]|(?<!\\w)[:;]-?[()DP](?!\\w)")
+_LINK = re.compile(r"https?://|(?<![\w/.])www\.", re.IGNORECASE)
+
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_POLITE = _set(
+    "please kindly thanks thank sorry apologies apologise apologize pardon appreciate appreciated grateful "
+    "welcome glad cheers"
+)
+_HEDGING = _set(
+    "maybe perhaps possibly probably might could seems seem seemingly apparently appears somewhat likely unlikely "
+    "roughly approximately guess suppose presumably arguably unsure usually generally often sometimes"
+)
+_CONFIDENT = _set(
+    "definitely certainly clearly obviously absolutely undoubtedly surely always never must exactly indeed "
+    "completely totally entirely guaranteed undeniably precisely"
+)
+_FIRST = _set("i me my mine myself we us our ours ourselves")
+_SECOND = _set("you your yours yourself yourselves")
+_CONTRACTED = ("n't", "'ll", "'re", "'ve", "'m", "'d")
+_IS = _set("it's that's there's here's what's who's where's how's he's she's let's")
+
+
+class Trait(NamedTuple):
+    """One readable feature of a text: (value - mean) / scale."""
+
+    name: str
+    what: str
+    mean: float
+    scale: float
+
+
+# Round numbers of plain English prose, a paragraph or two; not fitted to anything.
+TRAITS = (
+    Trait("length", "log2(1 + words)", 6, 2),
+    Trait("sentences", "log2(1 + sentences)", 2, 1),
+    Trait("words per sentence", "log2(1 + words / sentences)", 4, 1),
+    Trait("list items", "root of the lines that begin with a bullet or a number", 0, 1),
+    Trait("headings", "root of the lines that are `# headings` or **bold** alone", 0, 1),
+    Trait("code", "root of the fenced blocks and `spans` of code", 0, 1),
+    Trait("digits", "digits per 100 characters", 1, 2),
+    Trait("exclamation marks", "root of their number", 0, 1),
+    Trait("question marks", "root of their number", 0, 1),
+    Trait("polite words", "please, thanks, sorry, ... per 100 words", 0, 1),
+    Trait("hedging words", "maybe, perhaps, might, ... per 100 words", 0.5, 1),
+    Trait("confident words", "definitely, clearly, always, ... per 100 words", 0.5, 1),
+    Trait("contractions", "don't, it's, we'll, ... per 100 words", 1, 2),
+    Trait("first person", "I, me, my, we, our, ... per 100 words", 2, 2),
+    Trait("second person", "you, your, ... per 100 words", 1, 2),
+    Trait("emoji", "root of the emoji and :) of any kind", 0, 1),
+    Trait("links", "root of the addresses", 0, 1),
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case: letters and digits of any script, apostrophes inside ("don't")."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).replace("’", "'")
+    return _WORD.findall(text.lower())
+
+
+def bucket(word: str, buckets: int) -> int:
+    """The place of a word among buckets, from 0: its CRC-32 in UTF-8, modulo their number."""
+    return zlib.crc32(word.encode()) % buckets
+
+
+def hashed(text: str, buckets: int) -> list[tuple[int, float]]:
+    """(place, root of the share of the words that fall there) of each bucket that is not empty.
+
+    The root makes counts sublinear, and the vector of length 1 whatever the text's length.
+    """
+    each = words(text)
+    counts = Counter(bucket(word, buckets) for word in each)
+    return [(place, math.sqrt(count / len(each))) for place, count in counts.items()]
+
+
+def traits(text: str) -> list[float]:
+    """The readable features of a text as TRAITS lists them, before mean and scale."""
+    each = words(text)
+    counts = Counter(each)
+    heads = Counter[str]()
+    for word, count in counts.items():
+        heads[word.partition("'")[0]] += count
+    sentences = sum(_WORD.search(piece) is not None for piece in _SENTENCE.split(text))
+    n = len(each)
+
+    def rate(times: int, of: int, more: int) -> float:
+        """How many per hundred, as if there were some `more` without: one word alone is not 100 percent."""
+        return 100 * times / (of + more)
+
+    def words_in(known: frozenset[str], of: Counter[str]) -> float:
+        return rate(sum(of[word] for word in known), n, 50)
+
+    contracted = sum(count for word, count in counts.items() if word.endswith(_CONTRACTED) or word in _IS)
+    return [
+        _log2(1 + n),
+        _log2(1 + sentences),
+        _log2(1 + n / max(sentences, 1)),
+        math.sqrt(len(_LIST.findall(text))),
+        math.sqrt(len(_HEADING.findall(text))),
+        math.sqrt((len(_FENCE.findall(text)) + 1) // 2 + len(_SPAN.findall(text))),
+        rate(sum(map(text.count, "0123456789")), len(text), 100),
+        math.sqrt(text.count("!")),
+        math.sqrt(text.count("?")),
+        words_in(_POLITE, counts),
+        words_in(_HEDGING, counts),
+        words_in(_CONFIDENT, counts),
+        rate(contracted, n, 50),
+        words_in(_FIRST, heads),
+        words_in(_SECOND, heads),
+        math.sqrt(len(_EMOJI.findall(text))),
+        math.sqrt(len(_LINK.findall(text))),
+    ]
+
+
+def _log2(value: float) -> float:
+    return round(math.log2(value), 4)

@@ -1,0 +1,17 @@
+"""One thing being taught in production: a log, its fold, the doors. `heedful.Loop` is all that most people need.
+
+loop       Loop: create, decide, feedback, undo, forget, replay, explain
+wire       the JSON door: what feedback may look like, what the log keeps of it, what is answered
+request    from names and attributes to indices and arrays
+settings   what a loop is founded on
+log        the database: append-only, group commits, forgetting
+shelf      items and their versions
+model      what is folded: a learner, the caller's prior, people's offsets
+ledger     the fold as the log grows: one writer, immutable states for readers
+keeping    snapshots
+hindsight  explain and replay: fold again, look, change nothing
+"""
+
+from heedful.loop.loop import Loop
+
+__all__ = ["Loop"]

@@ -1,0 +1,107 @@
+"""Many callers, one commit: what is waiting is written together, and each is told when it is on the disk."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class _Waiting(Generic[T, R]):
+    """One caller's items on their way to the disk."""
+
+    __slots__ = ("after", "answers", "done", "error", "gone", "holds", "items", "turn", "writes")
+
+    def __init__(self, items: list[T]) -> None:
+        self.items = items
+        self.answers: Sequence[R] = ()
+        self.done = False
+        self.error: BaseException | None = None
+        self.writes = False
+        """whether it is its turn to write"""
+        self.holds = False
+        """whether it is for it to say who comes next"""
+        self.gone = False
+        """whether it waits no longer"""
+        self.after = deque[_Waiting[T, R]]()
+        """those of its group that wait to be woken"""
+        self.turn = threading.Lock()
+        self.turn.acquire()
+
+
+class GroupCommit(Generic[T, R]):
+    """Many callers, one writer: whoever comes while a commit is under way waits, and all of them go into the next.
+
+    `commit(items)` writes a group and returns an answer for each, once they are on the disk; what it raises, all of
+    the group get. There is no thread of its own: the first caller of a group does the work for all. Those that were
+    answered wake one another, one after the other: woken at once, they would only fight for the interpreter.
+    """
+
+    def __init__(self, commit: Callable[[list[T]], Sequence[R]], most: int = 1000) -> None:
+        self._commit = commit
+        self._most = most
+        self._mutex = threading.Lock()
+        self._queue: list[_Waiting[T, R]] = []
+        self._busy = False
+
+    def submit(self, items: list[T]) -> Sequence[R]:
+        """The answers to `items`, one each, after the commit."""
+        mine = _Waiting[T, R](items)
+        try:
+            with self._mutex:
+                self._queue.append(mine)
+                mine.writes = mine.holds = not self._busy
+                self._busy = True
+            if not mine.writes:
+                mine.turn.acquire()  # until answered, or until it is this caller's turn to write
+            if mine.writes:
+                self._write_group(mine)
+        finally:
+            self._leave(mine)  # also of a caller that was interrupted, wherever that was
+        if mine.error is not None:
+            raise mine.error
+        return mine.answers
+
+    def _write_group(self, mine: _Waiting[T, R]) -> None:
+        """Write what is waiting, this caller's own first."""
+        with self._mutex:
+            mine.after = deque(self._queue[1 : self._most])
+            self._queue = self._queue[self._most :]
+        group = [mine, *mine.after]
+        try:
+            answers = self._commit([item for waiting in group for item in waiting.items])
+        except Exception as error:
+            for waiting in group:
+                waiting.error = error
+        else:
+            done = 0
+            for waiting in group:
+                waiting.answers = answers[done : done + len(waiting.items)]
+                waiting.done = True
+                done += len(waiting.items)
+
+    def _leave(self, mine: _Waiting[T, R]) -> None:
+        """Let go of what waits for this caller: the next of its group or, after the last, the next that writes."""
+        with self._mutex:
+            if mine in self._queue:
+                self._queue.remove(mine)
+            for waiting in mine.after:
+                if not waiting.done and waiting.error is None:  # an interruption is its own thread's affair
+                    waiting.error = InterruptedError("the commit was interrupted: send the event again, with its id")
+            mine.gone = True
+            while mine.after and mine.after[0].gone:  # interrupted while it waited
+                mine.after.popleft()
+            if mine.holds and mine.after:
+                following = mine.after.popleft()
+                following.holds, following.after = True, mine.after
+                following.turn.release()
+            elif mine.holds:
+                self._busy = bool(self._queue)
+                if self._queue:
+                    self._queue[0].writes = self._queue[0].holds = True
+                    self._queue[0].turn.release()
+            mine.holds = False

@@ -1,0 +1,218 @@
+"""Looking back over a log: why was this first, what moved it, and what would another learner have made of it?
+
+Everything here folds the log again and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Floats, scores
+from heedful.learners.fair_pairs import fair_pairs
+from heedful.loop.ledger import Known, Ledger
+from heedful.loop.log import Event
+from heedful.loop.model import Model, Thumb
+from heedful.loop.settings import founded_on
+from heedful.loop.wire import FeedbackRecord
+
+Array = npt.NDArray[np.float64]
+
+
+class Part(NamedTuple):
+    """What one feature says about the two: weight times difference."""
+
+    name: str
+    weight: float
+    first: float
+    second: float
+    counts: float
+
+
+class Moved(NamedTuple):
+    """By how much one piece of feedback moved the first ahead of the second."""
+
+    event: str
+    seq: int
+    form: str
+    by: float
+
+
+class Explanation(NamedTuple):
+    """Why the first of a decision stands before the second, by the model as it was then."""
+
+    decision: str
+    arm: str
+    first: str
+    second: str | None
+    """None where there was no other candidate: then the first is compared with an item of average features"""
+    because: str
+    """the model, the caller's order, or chance: in words"""
+    margin: float
+    """score of the first less score of the second: the sum of what the features count"""
+    features: tuple[Part, ...]
+    """by how much they count, the most first; those that count nothing are left out"""
+    lessons: tuple[Moved, ...]
+    """by how much they moved it, the most first; with the caller's own score they sum to the margin"""
+
+
+class Replayed(NamedTuple):
+    """What another learner makes of the same log."""
+
+    learner: str
+    lessons: int
+    weights: dict[str, float]
+    """by feature, the caller's score last (1 more than what was learned of it)"""
+    agreement: float | None
+    """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
+    comparisons: float
+    """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours"""
+
+
+def explain(ledger: Ledger, id: str) -> Explanation:
+    """Why the first of decision `id` stood first. LookupError where there is no such decision."""
+    known = ledger.known(id)
+    if known is None:
+        raise LookupError(f"decision {id} is not in the log")
+    version = known.version
+    names = known.names
+    context = ledger.requests.context(known.record, known.arrays, known.person)
+    first = known.record.shown[0]
+    second = _second(ledger, known, context.x, version)
+    gap = context.x[first] - (context.x[second] if second is not None else 0.0)
+    model, moved = Model(ledger.learner, ledger.settings.shrink), []
+
+    def lead() -> float:
+        return float(scores(gap[None, :], _weights(model, known.person))[0])
+
+    before = lead()
+    for event, decision, feedback in _learned(ledger, version):
+        ledger.teach(model, event, decision, feedback)
+        after = lead()
+        if after != before:
+            moved.append(Moved(event.id, event.seq, feedback.form, after - before))
+        before = after
+    weights = _weights(model, known.person)
+    parts = [
+        Part(name, float(w), float(a), float(a - g), float(w * g))
+        for name, w, a, g in zip(ledger.founding.names, weights, context.x[first], gap)
+        if w * g != 0.0
+    ]
+    return Explanation(
+        id,
+        known.record.arm,
+        names[first],
+        None if second is None else names[second],
+        _because(known.record.arm, before),
+        before,
+        tuple(sorted(parts, key=lambda part: -abs(part.counts))),
+        tuple(sorted(moved, key=lambda each: -abs(each.by))),
+    )
+
+
+def _learned(ledger: Ledger, version: int) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+    """What the model was made of at a version: without the lessons that the learner failed on."""
+    for event, decision, feedback in ledger.lessons(up_to=version):
+        if event.seq not in ledger.failed:
+            yield event, decision, feedback
+
+
+def _because(arm: str, margin: float) -> str:
+    if arm == "control":
+        return "this was a control: the caller's order was shown, whatever the model says"
+    if arm == "imported":
+        return "somebody else made this order; the margin is what the model said of it at that time"
+    if margin < 0.0:
+        return (
+            "the model had them the other way round: neighbours were swapped at random, so that clicks can be compared"
+        )
+    return "the model had them in this order"
+
+
+def _second(ledger: Ledger, known: Known, x: Floats, version: int) -> int | None:
+    """What the first is compared with: what was shown after it, else the candidate that was not shown."""
+    if len(known.record.shown) > 1:
+        return known.record.shown[1]
+    others = [j for j in range(len(x)) if j != known.record.shown[0]]
+    if not others:
+        return None
+    model = Model(ledger.learner, ledger.settings.shrink)
+    for lesson in _learned(ledger, version):
+        ledger.teach(model, *lesson)
+    utilities = scores(x, _weights(model, known.person))
+    return max(others, key=lambda j: utilities[j])
+
+
+def _weights(model: Model, person: str | None) -> Array:
+    return model.effective(model.shared, model.people.get(person) if person is not None else None)
+
+
+def replay(ledger: Ledger, spec: str) -> Replayed:
+    """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
+    model = Model(founded_on(ledger.founding, spec), ledger.settings.shrink)
+    lessons, right, compared = 0, 0.0, 0.0
+    for event, decision, feedback in ledger.lessons():
+        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        weights = _weights(model, decision.person)
+        agreed, weight = _agreed(ledger, decision, feedback, context.x, weights, model, event.arrays)
+        right, compared = right + agreed, compared + weight
+        try:
+            lessons += ledger.teach(model, event, decision, feedback)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            raise ValueError(f"learner: {spec} failed on feedback {event.id}: {error}") from error
+    names = ledger.founding.names
+    shared = dict(zip(names, map(float, model.effective(model.shared, None))))
+    return Replayed(spec, lessons, shared, right / compared if compared else None, compared)
+
+
+def _agreed(
+    ledger: Ledger, decision: Known, feedback: FeedbackRecord, x: Floats, weights: Array, model: Model, arrays: Any
+) -> tuple[float, float]:
+    """(how much of it a model with these weights ranked as the person did, how much there was to rank).
+
+    Corrections of a learner's own order say where it was wrong, so they would speak against it whoever it is. What is
+    fair to all: what neither learner chose.
+    """
+    record = decision.record
+    if record.arm == "learned":
+        if feedback.form != "clicks" or record.proposal.get("start", -1) < 0:
+            return 0.0, 0.0
+        clicked = np.zeros(len(x), np.bool_)
+        clicked[[j for j in feedback.chosen if j >= 0]] = True
+        swapped = np.array(record.proposal["swapped"], np.bool_)
+        start, shown = int(record.proposal["start"]), np.array(record.shown, np.int64)
+        swapped = swapped[: max((shown.size - start) // 2, 0)]
+        better, worse, weight = fair_pairs(shown, start, swapped, clicked, ledger.learner.swap)
+        utilities = scores(x, weights)
+        gaps = utilities[better] - utilities[worse]
+        return float(((gaps > 0.0) + 0.5 * (gaps == 0.0)) @ weight), float(weight.sum())
+    context = ledger.requests.context(record, decision.arrays, decision.person)
+    extra = ledger.requests.extra(feedback, arrays, context, ledger.row_of, decision.arrays)
+    lesson = Model(_Order(model.learner.n_features, model.learner.space)).lesson(context, feedback, extra)
+    if lesson is None:
+        return 0.0, 0.0
+    if isinstance(lesson, Thumb):
+        D = lesson.sign * lesson.z
+    else:
+        D = np.zeros(weights.size)
+        model.learner.space.add_difference(D, lesson.x, lesson.feedback, lesson.y, 1.0)
+    if not D.any():
+        return 0.0, 0.0  # the person agreed with what was shown, or nothing tells the two apart
+    gap = float(scores(D[None, :], weights)[0])
+    return float(gap > 0.0) + 0.5 * float(gap == 0.0), 1.0
+
+
+class _Order(NamedTuple):
+    """No learner: feedback reads as a whole order that is better than the one shown."""
+
+    n_features: int
+    space: Any
+
+    def init(self, rng: Any) -> tuple[()]:
+        return ()
+
+    def propose(self, state: Any, x: Floats, rng: Any) -> Any:
+        return np.arange(len(x))

@@ -1,0 +1,170 @@
+"""What a loop keeps in its folder besides the log: snapshots of the model, each good for one position in the log.
+
+A snapshot saves time and nothing else: whatever is wrong with one, the log says it all again.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.fold import copied
+from heedful.loop.log import Log
+from heedful.loop.model import Model, Person
+from heedful.loop.settings import Founding
+from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
+
+LOG = "log.db"
+KEPT = 3
+"""Snapshots kept whatever their age: an older one serves where a recent lesson is undone."""
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of a new loop. FileExistsError where something is there."""
+    try:
+        folder.mkdir(mode=0o700, parents=False)
+    except FileExistsError:
+        told = "wanted a new folder for the loop, got one that is there already"
+        raise FileExistsError(errno.EEXIST, told, str(folder)) from None
+    except FileNotFoundError:
+        told = "wanted a folder that is there to put the loop in"
+        raise FileNotFoundError(errno.ENOENT, told, str(folder.parent)) from None
+
+
+def remove_folder(folder: Path) -> None:
+    """Take back a loop that could not be made."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def snapshot_path(folder: Path, position: int) -> Path:
+    """Where the snapshot of that position in the log is."""
+    return folder / f"snapshot-{position:012d}.safetensors"
+
+
+def snapshots(folder: Path) -> list[tuple[int, Path]]:
+    """(position, path) of the snapshots in the folder, the newest first."""
+    found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
+    return sorted(((int(match[1]), path) for match, path in found if match), reverse=True)
+
+
+def remove_snapshots(folder: Path) -> None:
+    """Remove all of them, and what an interrupted writing left."""
+    for path in folder.glob("snapshot-*"):
+        if not path.is_dir():
+            path.unlink(missing_ok=True)
+
+
+def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
+    """What a state depends on besides the log: learner and code, executor, builds."""
+    import scipy
+
+    return {
+        "learner": founding.learner,
+        "fields": {name: repr(value) for name, value in zip(learner._fields, learner)},
+        "learner_version": version,
+        "executor": "interpreted",
+        "shrink": founding.settings.shrink,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def save(path: Path, model: Model, position: int, log: Log, stamped: dict[str, Any]) -> None:
+    """Keep a model as it is after the event at `position`; OSError where that cannot be written."""
+    arrays = arrays_of(model.shared, "shared")
+    people = sorted(model.people.items())
+    stacked = [arrays_of(person.state, "people") for _, person in people]
+    for name in stacked[0] if stacked else ():
+        arrays[name] = np.stack([each[name] for each in stacked])
+    arrays["lessons"] = np.array([person.lessons for _, person in people], np.int64)
+    arrays["since"] = np.array([person.since for _, person in people], np.int64)
+    write_arrays(path, arrays, stamped | _place(log, position) | {"people": [name for name, _ in people]})
+    for old in spare([position for position, _ in snapshots(path.parent)]):
+        snapshot_path(path.parent, old).unlink(missing_ok=True)
+
+
+def spare(positions: Sequence[int]) -> list[int]:
+    """Which snapshots (positions, the newest first) are one too many: of the older ones, one for every doubling of
+    their distance from the newest is kept, so that undoing an old lesson folds at most twice what it has to."""
+    kept: set[int] = set()
+    found = []
+    for position in positions[KEPT:]:
+        octave = (positions[0] - position).bit_length()
+        if octave in kept:
+            found.append(position)
+        kept.add(octave)
+    return found
+
+
+def _place(log: Log, position: int) -> dict[str, Any]:
+    """Which place in which log: a position alone would fit another log too, or this one restored from a back-up."""
+    event = log.at(position)
+    return {"position": position, "event": log.digest("event", repr(event)) if event is not None else ""}
+
+
+def restore(
+    folder: Path, model: Model, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
+) -> int:
+    """Put the newest snapshot up to `head` that still holds into a fresh `model`; its position, 0 without one.
+
+    One no longer holds once a lesson in it was undone, and is not used where it was made by other code or builds;
+    `note` is told why.
+    """
+    for position, path in snapshots(folder):
+        if position > head or log.is_undone_before(position):
+            continue
+        try:
+            arrays, manifest = read_arrays(path)
+            other = sorted(name for name, value in stamped.items() if manifest.get(name) != value)
+            if other:
+                note(f"{path.name}: made with another {', '.join(other)}: the log is folded again")
+                continue
+            place = _place(log, position)
+            if any(manifest.get(name) != value for name, value in place.items()):
+                note(f"{path.name}: made of another log, or of what was in this one before: the log is folded again")
+                continue
+            _fill(model, arrays, manifest["people"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            note(f"{path.name}: {error}: the log is folded again")
+            continue
+        return position
+    return 0
+
+
+def _fill(model: Model, arrays: dict[str, Any], names: list[str]) -> None:
+    """Put the arrays of a snapshot into a model; nothing is changed where they do not fit."""
+    lessons, since = arrays.pop("lessons"), arrays.pop("since")
+    own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
+    shared = state_like(model.shared, arrays, "shared")
+    people = {
+        name: Person(
+            state_like(model.shared, {leaf: array[i] for leaf, array in own.items()}, "people"),
+            int(lessons[i]),
+            int(since[i]),
+        )
+        for i, name in enumerate(names)
+    }
+    model.shared, model.people = shared, people
+
+
+def same(a: Model, b: Model) -> bool:
+    """Whether two models are the same, bit for bit."""
+
+    def bits(state: Any) -> dict[str, tuple[str, bytes]]:
+        return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copied(state)).items()}
+
+    return (
+        bits(a.shared) == bits(b.shared)
+        and {name: person.lessons for name, person in a.people.items()}
+        == {name: person.lessons for name, person in b.people.items()}
+        and all(bits(a.people[name].state) == bits(b.people[name].state) for name in a.people)
+    )

@@ -1,0 +1,457 @@
+"""The fold of a log as it grows: what is committed is learned, in order, without what was undone.
+
+The writer's side of a loop. Groups of events go into the log in one transaction each, and then into the model; what
+readers decide from is published after that, and never written to again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.fold import copied
+from heedful.kernel import Floats, Ints
+from heedful.loop import keeping, wire
+from heedful.loop.group import GroupCommit
+from heedful.loop.log import Event, Log
+from heedful.loop.model import Model, Person, learner_version
+from heedful.loop.request import Requests
+from heedful.loop.settings import Founding, built_learner
+from heedful.loop.shelf import Shelf
+from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
+
+MARKS, BETWEEN = 4, 250
+"""How many marks are kept in memory, and how many lessons at least lie between two."""
+AGAIN = "another process has changed the model meanwhile"
+CACHED = 50_000
+"""Decisions kept in memory; older ones are read from the log when their feedback comes."""
+
+
+class Known(NamedTuple):
+    """A decision as the log has it."""
+
+    id: str
+    seq: int
+    since: int
+    """when it was shown, in microseconds since 1970; of a deferred one, when it was made"""
+    person: str | None
+    record: DecisionRecord
+    arrays: bytes
+    names: list[str]
+    """of the candidates; empty where they were not looked up"""
+    version: int
+    """of the model it was made from"""
+    rows: Ints | None = None
+    """where its items stand on the shelf, where that was looked up"""
+
+
+class Draft(NamedTuple):
+    """An event on its way into the log, with what the fold wants to know of it."""
+
+    event: Event
+    decision: Known | None = None
+    feedback: FeedbackRecord | None = None
+    again: bool = False
+    """to be made again where another process has changed the model meanwhile"""
+
+
+class Mark(NamedTuple):
+    """The model as it was after the event at `position`: where to fold on from when a recent lesson is undone."""
+
+    position: int
+    shared: Any
+    people: dict[str, Person]
+
+
+class Published(NamedTuple):
+    """What readers decide from: a state that nobody writes to."""
+
+    version: int
+    shared: Any
+    people: dict[str, Person]
+
+
+class Ledger:
+    """A log with the model that is its fold."""
+
+    def __init__(self, path: Path, named: str | None) -> None:
+        """Of the loop in the folder `path`; `named` names a learner of the caller's own again."""
+        self.path = path
+        self.notes: list[str] = []
+        """what a person should know, each said once"""
+        self.log = Log(path / keeping.LOG)
+        try:
+            self._open(named)
+        except BaseException:
+            self.log.close()
+            raise
+
+    def _open(self, named: str | None) -> None:
+        founded = self.log.at(1)
+        if founded is None or founded.kind != "loop":
+            raise ValueError(f"{self.path}: wanted a loop, got a log that does not begin with one")
+        self.founding = Founding.from_json(founded.payload)
+        self.settings = self.founding.settings
+        self.learner = built_learner(self.founding, named)
+        self.learner_version = learner_version(self.learner)
+        if self.learner_version != self.founding.learner_version:
+            told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
+            self.note(told)
+        self.shelf = Shelf(self.log, self.founding.encoding.size)
+        self.requests = Requests(self.founding, self.shelf)
+        self.turn = threading.RLock()
+        """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
+        self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)
+        self._decisions: dict[str, Known] = {}
+        self._remembering = threading.Lock()
+        self._model = Model(self.learner, self.settings.shrink)
+        self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
+        self._since_snapshot = self._since_mark = 0
+        self._marks: list[Mark] = []
+        self._undone: set[int] = set()
+        self._head = self._version = 0
+        self.failed: dict[int, str] = {}
+        """lessons that the learner raised on, and what it said: they are left out of the fold"""
+        if self.log.unfinished():
+            self.forget_derived()
+            self.log.finish_erasing()
+        self.rebuild()
+
+    def note(self, told: str) -> None:
+        """Say what a person should know."""
+        if told not in self.notes:
+            self.notes.append(told)
+
+    def close(self) -> None:
+        """Keep a snapshot where lessons were learned since the last, and close the log."""
+        with self.turn:
+            try:
+                if self._since_snapshot > 0:
+                    self.keep()
+            finally:
+                self.log.close()
+
+    # ------------------------------------------------------------------------ reading
+
+    @property
+    def published(self) -> Published:
+        """What to decide from."""
+        return self._published
+
+    def reading(self, person: str | None) -> tuple[Published, Person | None]:
+        """The published state, with the person's offset as it was then."""
+        while True:
+            state = self._published
+            own = state.people.get(person) if person is not None else None
+            if own is None or own.since <= state.version:
+                return state, own  # otherwise a newer state is published in a moment
+
+    def known(self, id: str) -> Known | None:
+        """The decision of that id."""
+        known = self._decisions.get(id)
+        if known is None:
+            event = self.log.find("decision", id)
+            known = self._remember(event) if event is not None else None
+        return known
+
+    def _remember(self, event: Event) -> Known:
+        known = as_known(event)
+        if not known.names:
+            items = known.record.items
+            known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
+        with self._remembering:
+            while len(self._decisions) >= CACHED:
+                del self._decisions[next(iter(self._decisions))]
+            self._decisions[event.id] = known
+        return known
+
+    # ------------------------------------------------------------------------ writing
+
+    def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+        """What became of each, once it is on the disk and learned."""
+        return self._group.submit(drafts) if drafts else ()
+
+    def rejected(self, event: str, reason: str) -> Answer:
+        """The answer that refuses an event."""
+        return Answer("rejected", event, None, self._version, reason=reason)
+
+    def _commit(self, drafts: Sequence[Draft]) -> list[Answer]:
+        """Write a group of events, then learn from them: the only way into the log, but for forgetting."""
+        with self.turn:
+            answers: list[Any] = [None] * len(drafts)
+            fresh: list[int] = []
+            group: dict[tuple[str, str], Event] = {}
+            with self.log.writing():
+                version = self._version
+                head = self._catch_up()
+                there = self._there(drafts)
+                for i, draft in enumerate(drafts):
+                    event = draft.event
+                    key = event.kind, event.id
+                    before = group.get(key) or there.get(key)
+                    if before is not None:
+                        answers[i] = self._repeated(event, before)
+                    elif refusal := self._refusal(event):
+                        answers[i] = self.rejected(event.id, refusal)
+                    elif draft.again and self._version != version:
+                        answers[i] = self.rejected(event.id, AGAIN)
+                    else:
+                        head += 1
+                        group[key] = event._replace(seq=head)
+                        fresh.append(i)
+                self.log.append(group.values())
+            self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
+            self._learn([(i, event, drafts[i]) for i, event in zip(fresh, group.values())], answers)
+            self._head = head
+            self._stale = False
+            self._publish()
+            if self._since_mark >= max(BETWEEN, len(self._model.people)):
+                self._mark()
+            if self._since_snapshot >= self.settings.snapshot_every:
+                self.keep()
+            return answers
+
+    def _there(self, drafts: Sequence[Draft]) -> dict[tuple[str, str], Event]:
+        """The events in the log that have the kind and id of one of these."""
+        ids: dict[str, list[str]] = {}
+        for draft in drafts:
+            ids.setdefault(draft.event.kind, []).append(draft.event.id)
+        return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
+
+    def _refusal(self, event: Event) -> str | None:
+        """Why an event cannot be appended, seen from inside the transaction."""
+        if self.log.is_forgotten(event.kind, event.id):
+            return f"{event.kind} {event.id} was forgotten"
+        if event.target is not None and self.log.is_gone(event.target):
+            return "what it is about was forgotten"
+        return None
+
+    def _repeated(self, event: Event, before: Event) -> Answer:
+        """An id that is in the log: the same event again, or another one under its id."""
+        if event.kind == "decision":
+            return Answer("duplicate", event.id, before.seq, before.version)
+        if (event.target, event.payload, event.arrays) == (before.target, before.payload, before.arrays):
+            return Answer("duplicate", event.id, before.seq, self._version)
+        return self.rejected(event.id, f"{event.kind} {event.id} is in the log already, with other content")
+
+    def _learn(self, fresh: Sequence[tuple[int, Event, Draft]], answers: list[Any]) -> None:
+        """Learn from events that were just committed, in order, and say what became of each."""
+        undone = set(self._undone)
+        anew = any(event.kind == "undo" and event.target not in undone for _, event, _ in fresh)
+        if anew:
+            self.rebuild()
+        for i, event, (_, decision, feedback, _) in fresh:
+            late = learned = False
+            if event.kind == "feedback" and decision is not None and feedback is not None:
+                late = event.time - decision.since > 1e6 * self.settings.late_after
+                if anew:  # the fold has it already
+                    learned = event.seq not in self.failed and self._says(event, decision, feedback)
+                elif not (learned := self._teach(self._model, event, decision, feedback)) and event.seq in self.failed:
+                    self.rebuild()  # the lesson may have stopped half-way
+                    anew = True
+                self._version = event.seq
+            elif event.kind == "undo":
+                learned = event.target not in undone
+                undone.add(event.target or 0)
+                self._version = event.seq
+            elif event.kind == "item":
+                self.shelf.put(event)
+            elif event.kind == "decision":
+                self._remember(event)
+            version = event.version if event.kind == "decision" else self._version
+            reason = self.failed.get(event.seq)
+            answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
+
+    def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+        """Whether there is a lesson in feedback."""
+        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
+        return self._model.lesson(context, feedback, extra) is not None
+
+    def _catch_up(self) -> int:
+        """Take in what another process appended since, inside a transaction; the head of the log."""
+        if self._stale:  # an interruption, a failure to read: what is in memory may lack something
+            self.forget_cached()
+            self.rebuild()
+        head = self.log.head()
+        if head != self._head:
+            self._stale = True
+            others = list(self.log.events(self._head))
+            if any(event.kind in ("undo", "forget") for event in others):
+                self.log.look_for_forgotten()
+                self.forget_cached()
+                self.rebuild()
+            else:
+                for event in others:
+                    self._take_in(event)
+                    if event.seq in self.failed:
+                        self.rebuild()  # it may have stopped half-way
+                        break
+                self._head = head
+                self._stale = False
+            self._publish()
+        return head
+
+    def _take_in(self, event: Event) -> None:
+        """One event of another process."""
+        if event.kind == "item":
+            self.shelf.put(event)
+        elif event.kind == "feedback":
+            decided = self.log.at(event.target or 0)
+            if decided is not None:
+                self._teach(self._model, event, as_known(decided), wire.decode_feedback(event.payload))
+            self._version = event.seq
+
+    def catch_up(self) -> None:
+        """Take in what another process appended since."""
+        with self.turn, self.log.writing():
+            self._catch_up()
+
+    # ------------------------------------------------------------------------ the fold
+
+    def teach(self, model: Model, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+        """One step of a fold, of any model; whether there was a lesson in it."""
+        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
+        return model.teach(context, feedback, extra, event.seq)
+
+    def _teach(self, model: Model, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+        """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
+        if event.seq in self.failed:
+            return False
+        try:
+            learned = self.teach(model, event, decision, feedback)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            told = f"{type(self.learner).__name__} failed on it and learned nothing: {type(error).__name__}: {error}"
+            self.failed[event.seq] = told
+            self.note(f"feedback {event.id}: {told}; mend the learner and open the loop again, or undo it")
+            self._drop_marks(event.seq)
+            return False
+        self._since_snapshot += learned
+        self._since_mark += learned
+        return learned
+
+    def row_of(self, seq: int, candidate: int) -> Floats:
+        """The features of one candidate of the decision at `seq`, 1 x N."""
+        event = self.log.at(seq)
+        if event is None:
+            return np.zeros((0, self.learner.n_features))
+        known = as_known(event)
+        return self.requests.context(known.record, known.arrays, known.person).x[candidate : candidate + 1]
+
+    def folded(self, head: int, *, from_scratch: bool = False) -> Model:
+        """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
+
+        What another process appends meanwhile is left for later."""
+        while True:
+            model = Model(self.learner, self.settings.shrink)
+            position = 0 if from_scratch else self._start(model, head)
+            failed = len(self.failed)
+            for event, decision, feedback in self.lessons(position, head):
+                self._teach(model, event, decision, feedback)
+                if len(self.failed) > failed:
+                    break  # it may have stopped half-way: once more, without that lesson
+            else:
+                return model
+
+    def _start(self, model: Model, head: int) -> int:
+        """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
+        if self._marks:
+            mark = self._marks[-1]
+            model.shared, model.people = copied(mark.shared), dict(mark.people)
+            return mark.position
+        self._since_snapshot = 0
+        return keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+
+    def _mark(self) -> None:
+        """Remember the model as it is."""
+        self._marks = [*self._marks, Mark(self._head, copied(self._model.shared), dict(self._model.people))][-MARKS:]
+        self._since_mark = 0
+
+    def _drop_marks(self, position: int) -> None:
+        """A lesson at `position` no longer counts: what was made with it is of no use."""
+        self._marks = [mark for mark in self._marks if mark.position < position]
+
+    def lessons(self, after: int = 0, up_to: int | None = None) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+        """The feedback that the model is made of, in order, with the decisions it answers; `up_to` a version, what it
+        was made of then."""
+        undone = set(self.log.targets("undo", up_to))
+        for event, decided in self.log.lessons(after):
+            if up_to is not None and event.seq > up_to:
+                return
+            if event.seq not in undone:
+                yield event, as_known(decided), wire.decode_feedback(event.payload)
+
+    def rebuild(self) -> None:
+        """Fold anew, and publish."""
+        self._stale = True
+        undone = set(self.log.targets("undo"))
+        for target in undone - self._undone:
+            self._drop_marks(target)
+        head, version = self.log.last()
+        model = self.folded(head)
+        self._undone, self._head, self._version, self._model = undone, head, version, model
+        self._stale = False
+        self._publish()
+
+    def _publish(self) -> None:
+        self._published = Published(self._version, copied(self._model.shared), self._model.people)
+
+    @property
+    def model(self) -> Model:
+        """The model that is written to; hold `turn` while reading its state."""
+        return self._model
+
+    # ------------------------------------------------------------------------ what is derived
+
+    def stamp(self) -> dict[str, Any]:
+        """What a snapshot's state depends on besides the log."""
+        return keeping.stamp(self.founding, self.learner, self.learner_version)
+
+    def keep(self) -> Path | None:
+        """Keep a snapshot; its path, or None where that failed, which is noted and loses nothing.
+
+        No other process writes meanwhile: somebody whom it forgets is not kept, or the snapshot goes with her."""
+        try:
+            with self.turn, self.log.writing():
+                head = self._catch_up()
+                path = keeping.snapshot_path(self.path, head)
+                keeping.save(path, self._model, head, self.log, self.stamp())
+        except OSError as error:
+            self.note(f"no snapshot was kept ({error}): the next start folds more of the log")
+            return None
+        self._since_snapshot = 0
+        return path
+
+    def forget_cached(self) -> None:
+        """Drop what is in memory of people, decisions and items."""
+        self._decisions, self._marks = {}, []
+        self.shelf.look_again()
+
+    def forget_derived(self) -> None:
+        """Remove what was derived from events that are gone."""
+        keeping.remove_snapshots(self.path)
+        self.forget_cached()
+
+    def verify(self) -> list[str]:
+        """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
+        with self.turn:
+            self.catch_up()
+            problems = self.log.problems()
+            since = self._since_snapshot, self._since_mark
+            if not keeping.same(self._model, self.folded(self._head, from_scratch=True)):
+                problems.append("the model is not the fold of the log, bit for bit")
+            self._since_snapshot, self._since_mark = since
+            return problems
+
+
+def as_known(event: Event) -> Known:
+    """A decision out of its event."""
+    record = wire.decode_decision(event.payload)
+    return Known(
+        event.id, event.seq, event.time, event.subject, record, event.arrays or b"", record.names, event.version
+    )

@@ -1,0 +1,545 @@
+"""A loop: one thing being taught in production. A learner, its log, and the fold between them.
+
+    decide -> show -> feedback -> decide better; undo, forget, replay, explain
+
+The log is the truth (`heedful.loop.log`); the model is the fold of its feedback (`heedful.loop.model`), in the order of
+the log, without what was undone. Everything that changes is written first: a group of events is committed, then
+folded, then answered. Readers decide from the state published after the last group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe
+from heedful.features.encoding import Encoding
+from heedful.loop import keeping, wire
+from heedful.loop.hindsight import Explanation, Replayed, explain, replay
+from heedful.loop.ledger import AGAIN, Draft, Known, Ledger, Published
+from heedful.loop.log import Event, Log, now
+from heedful.loop.model import Person, learner_version, order_shown
+from heedful.loop.request import Request, encode_rows, wanted_rows
+from heedful.loop.settings import Founding, Settings, built_learner
+from heedful.loop.wire import Answer, Decision, DecisionRecord
+
+Array = npt.NDArray[np.float64]
+
+
+class Forgotten(NamedTuple):
+    """What forgetting a person did."""
+
+    events: int
+    """how many decisions, answers and corrections of answers went"""
+    exports: tuple[str, ...]
+    """files written by export, which the loop cannot reach: they may still hold the person's events"""
+    version: int
+
+
+class Loop:
+    """A learner taught in production, with a log that keeps every acknowledged event.
+
+    >>> loop = Loop.create("cars.heedful", encoding=infer(rows), items=rows)
+    >>> d = loop.decide(["a", "b", "c"], person="p1")
+    >>> loop.feedback(d.id, clicks=["b"])
+
+    Any number of threads may use it; several processes may have the same loop open. Close it, or use it in `with`.
+    """
+
+    # ------------------------------------------------------------------------ making and opening
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        encoding: Encoding,
+        items: Iterable[Mapping[str, Any]] = (),
+        learner: str = "fair-pairs",
+        settings: Settings | None = None,
+        context: Encoding | None = None,
+        crosses: Sequence[tuple[str, str]] = (),
+    ) -> Loop:
+        """Make a loop in the new folder `path`, with `items` on offer.
+
+        `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
+        `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
+        with parameters: "second-order:epsilon=0.1". All of this is frozen in the log. FileExistsError where the
+        folder is there; ValueError, by name, where something makes no sense, and then nothing is made.
+        """
+        folder = Path(path)
+        founding = Founding.of(learner, encoding, context, crosses, Settings() if settings is None else settings)
+        rows = wanted_rows("items", items)
+        encoded = encode_rows(encoding, rows, Counter())  # before anything is written
+        made = built_learner(founding, learner)
+        keeping.make_folder(folder)
+        try:
+            log = Log(folder / keeping.LOG, create=True)
+            founded = Event(1, "loop", "loop", now(), None, None, 0, founding.to_json(learner_version(made)))
+            with log.writing():
+                log.append([founded])
+            log.close()
+            loop = cls.open(folder, learner=learner)
+            loop._put(rows, encoded)
+        except BaseException:
+            keeping.remove_folder(folder)
+            raise
+        return loop
+
+    @classmethod
+    def open(cls, path: str | Path, *, learner: str | None = None) -> Loop:
+        """Open the loop in the folder `path`.
+
+        A learner of one's own (FILE.py:Class) has to be named again: a log does not say what code to run. LookupError
+        where it is not; FileNotFoundError where there is no loop; ValueError where the log is damaged.
+        """
+        return cls(path, learner)
+
+    def __init__(self, path: str | Path, learner: str | None = None) -> None:
+        self.path = Path(path)
+        self.ledger = Ledger(self.path, learner)
+        self.settings = self.ledger.settings
+        self.learner = self.ledger.learner
+
+    def close(self) -> None:
+        """Keep a snapshot, where lessons were learned since the last one, and close the log."""
+        self.ledger.close()
+
+    def __enter__(self) -> Loop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def version(self) -> int:
+        """The model's version: the sequence number of the last event that it is made of."""
+        return self.ledger.published.version
+
+    @property
+    def founding(self) -> Founding:
+        """What the loop was made with."""
+        return self.ledger.founding
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know: a snapshot that could not be used, code that changed, a lesson that failed."""
+        return self.ledger.notes
+
+    @property
+    def unknown(self) -> Counter[str]:
+        """Categories that the encoding does not know, "column=value", counted since the loop was opened."""
+        return self.ledger.requests.unknown
+
+    @property
+    def caveats(self) -> list[str]:
+        """What these settings make impossible to prove, in words; empty where nothing is."""
+        return self.founding.caveats(self.learner)
+
+    # ------------------------------------------------------------------------ items
+
+    def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
+        """Put items on offer, new or changed; how many were. The same attributes again change nothing.
+
+        ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
+        """
+        rows = wanted_rows("items", items)
+        self.ledger.catch_up()  # what another process put is what these change
+        return self._put(rows, encode_rows(self.founding.encoding, rows, self.unknown))
+
+    def _put(self, rows: Sequence[Mapping[str, Any]], encoded: Any) -> int:
+        drafts, latest, before = [], dict[str, str](), dict[str, int]()
+        for i, row in enumerate(rows):
+            name = wire.wanted_id(
+                f"items[{i}]: {self.founding.encoding.identifier}", self.founding.encoding.name_of(row)
+            )
+            payload, arrays = self.founding.item_payload(row), encoded[i].astype("<f4").tobytes()
+            # The digest makes the id: the same version of an item is the same event, whoever sends it again.
+            digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
+            if self._is_current(name, latest.get(name), digest):
+                continue
+            latest[name] = digest
+            # What it follows is in the id as well: an item may change, and change back.
+            before[name] = (before[name] if name in before else self.ledger.log.newest("item", name)) + 1
+            event_id = f"{digest}-{before[name]}"
+            drafts.append(Draft(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
+        for start in range(0, len(drafts), 5000):
+            self.ledger.submit(drafts[start : start + 5000])
+        return len(drafts)
+
+    def _is_current(self, name: str, pending: str | None, digest: str) -> bool:
+        if pending is not None:
+            return pending == digest
+        version = self.ledger.shelf.current.get(name)
+        event = self.ledger.log.at(version) if version is not None else None
+        return event is not None and event.id.startswith(f"{digest}-")
+
+    def withdraw(self, name: str | int) -> bool:
+        """Take an item off offer; whether it was on. What was learned from it stays, and so do its old versions."""
+        self.ledger.catch_up()
+        version = self.ledger.shelf.current.get(wire.wanted_id("name", name))
+        if version is None:
+            return False
+        self.ledger.submit([Draft(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
+        return True
+
+    @property
+    def items(self) -> list[str]:
+        """The names of the items on offer."""
+        return [name for name, _ in self.ledger.shelf.on_offer()]
+
+    # ------------------------------------------------------------------------ deciding
+
+    def decide(
+        self,
+        candidates: Sequence[str | Mapping[str, Any]] | None = None,
+        *,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Mapping[str, float] | Sequence[float] | None = None,
+        show: int | None = None,
+        id: str | None = None,
+        deferred: bool = False,
+    ) -> Decision:
+        """What to show, best first; logged, with the probability of showing just that, before it is returned.
+
+        `candidates` are names of items on offer (all of them where None) or objects with attributes of their own,
+        in the caller's order, which is what is shown before anything was learned. `prior` is the caller's own score,
+        by name or in the order of the candidates; `show` how many will be seen. The same `id` again gives the same
+        decision. A `deferred` decision counts as shown only once it is activated. ValueError, by name, on bad input;
+        LookupError for an item that is not on offer, or a decision that was forgotten.
+        """
+        person = None if person is None else wire.wanted_id("person", person)
+        if not isinstance(deferred, bool):
+            raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
+        if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
+            return self._repeated(id, known, candidates, person)
+        request = self._parsed(candidates, context, prior, show)
+        id = uuid.uuid4().hex if id is None else id
+        while True:
+            event = self._proposed(id, request, person, deferred)
+            [answer] = self.ledger.submit([Draft(event, again=True)])
+            if answer.reason != AGAIN:
+                return self._decided(event, answer, self.ledger.requests.names(request))
+
+    def _parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+        if show is not None and self.settings.k == 1 and show != 1:
+            raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+        try:
+            return self.ledger.requests.parsed(candidates, context, prior, show)
+        except LookupError:
+            self.ledger.catch_up()  # another process may have put the item there
+            return self.ledger.requests.parsed(candidates, context, prior, show)
+
+    def _proposed(self, id: str, request: Request, person: str | None, deferred: bool) -> Event:
+        """The event of a decision, from the state published at this moment."""
+        seed = self.settings.seed
+        state, own = self.ledger.reading(person)
+        rng = _keyed(seed, id)
+        control = rng.random() < self.settings.control
+        size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
+        order = np.argsort(-request.x[:, -1], kind="stable")[:size]
+        model = self.ledger.model
+        y = model.propose(state.shared, own, request.x, rng)
+        shown = order if control else order_shown(y)[:size]
+        record = DecisionRecord(
+            shown=shown.tolist(),
+            items=request.items,
+            names=request.names,
+            prior=request.prior,
+            arm="control" if control else "learned",
+            learner=f"{self.founding.learner}@{self.ledger.learner_version}",
+            seed=seed,
+            probability=self._probability(y, request, shown, order, state, own),
+            proposal={} if control else model.described(y),
+            context=request.context,
+            attributes=request.attributes,
+            deferred=deferred,
+        )
+        return Event(0, "decision", id, now(), person, None, state.version, wire.encode(record), request.arrays)
+
+    def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
+        """The decision that was made under this id before; whatever became of the model and the items since."""
+        names = self.ledger.requests.asked(candidates)
+        if (names is not None and names != known.names) or person != known.person:
+            other = "was shown to somebody else" if person != known.person else "has other candidates"
+            raise ValueError(f"id: wanted a new one, got {describe(id)}, which {other}")
+        return self._as_decision(id, known)
+
+    def record(
+        self,
+        candidates: Sequence[str | Mapping[str, Any]],
+        shown: Sequence[str],
+        *,
+        id: str,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Mapping[str, float] | Sequence[float] | None = None,
+        probability: float | None = None,
+        time: int | str | None = None,
+    ) -> Decision:
+        """Log what somebody else decided, so that feedback on it teaches.
+
+        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z.
+        """
+        request = self._parsed(candidates, context, prior, None)
+        names = wire.distinct("shown", shown)
+        places = {name: j for j, name in enumerate(self.ledger.requests.names(request))}
+        for name in names:
+            if name not in places:
+                raise ValueError(f"shown: wanted candidates, got {describe(name)}")
+        if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
+            raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
+        record = DecisionRecord(
+            shown=[places[name] for name in names],
+            items=request.items,
+            names=request.names,
+            prior=request.prior,
+            arm="imported",
+            probability=None if probability is None else float(probability),
+            context=request.context,
+            attributes=request.attributes,
+        )
+        person = None if person is None else wire.wanted_id("person", person)
+        when = now() if time is None else wire.wanted_time("time", time)
+        payload, version = wire.encode(record), self.version
+        event = Event(0, "decision", wire.wanted_id("id", id), when, person, None, version, payload, request.arrays)
+        [answer] = self.ledger.submit([Draft(event)])
+        return self._decided(event, answer, self.ledger.requests.names(request))
+
+    def _decided(self, event: Event, answer: Answer, names: list[str]) -> Decision:
+        if answer.status == "rejected":
+            raise LookupError(f"decision {event.id}: {answer.reason}")
+        known = self.ledger.known(event.id)
+        if known is None:
+            raise LookupError(f"decision {event.id} was forgotten")
+        if answer.status == "duplicate":
+            before = self.ledger.log.at(known.seq)
+            imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
+            if names != known.names or known.person != event.subject or imported:
+                raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
+        return self._as_decision(event.id, known)
+
+    def _as_decision(self, id: str, known: Known) -> Decision:
+        record = known.record
+        shown = tuple(known.names[j] for j in record.shown)
+        return Decision(id, shown, record.probability, known.version, record.arm, known.seq)
+
+    def _probability(
+        self, y: Any, request: Request, shown: Any, order: Any, state: Published, own: Person | None
+    ) -> float | None:
+        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
+        control = self.settings.control
+        if not isinstance(y, tuple):
+            chance = float(np.array_equal(shown, y[: shown.size]))
+        elif hasattr(self.learner, "chance"):
+            chance = float(self.learner.chance(self.ledger.model.order(state.shared, own, request.x), shown))
+        else:
+            return None
+        return control * float(np.array_equal(shown, order)) + (1.0 - control) * chance
+
+    def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
+        """Say that a deferred decision was shown after all."""
+        id = wire.wanted_id("decision", decision)
+        known = self.ledger.known(id)
+        if known is None:
+            return self._unknown(id, "decision", id)
+        when = now() if time is None else wire.wanted_time("time", time)
+        [answer] = self.ledger.submit([Draft(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))])
+        return answer
+
+    # ------------------------------------------------------------------------ feedback
+
+    def feedback(
+        self, decision: str | Mapping[str, Any], *, id: str | None = None, time: int | str | None = None, **form: Any
+    ) -> Answer:
+        """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
+
+        `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
+        `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`. `id` is the caller's event id: sent again
+        it counts once. Returns when it is on the disk and learned. ValueError, by name, where it is no feedback;
+        what fits no longer what happened is answered with `rejected` and the reason. Nothing is changed by either.
+        """
+        if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
+            form = {**decision, **form}
+            decision, id, time = form.pop("decision", None), form.pop("id", id), form.pop("time", time)
+        [outcome] = self._submit([self._draft(decision, id, time, form)])
+        return outcome
+
+    def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
+        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit.
+
+        One that is no feedback is answered with `rejected` and the reason, and the others go on.
+        """
+        drafts: list[Draft | Answer] = []
+        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+            raise ValueError(f"events: wanted a list of objects, got {describe(events)}")
+        for event in events:
+            given = event.get("id") if isinstance(event, Mapping) else None
+            try:
+                if not isinstance(event, Mapping):
+                    raise ValueError(f"event: wanted an object, got {describe(event)}")
+                form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
+                drafts.append(self._draft(event.get("decision"), given, event.get("time"), form))
+            except ValueError as error:
+                id = given if isinstance(given, str) else ""
+                drafts.append(self.ledger.rejected(id, str(error)))
+        return self._submit(drafts)
+
+    def _submit(self, drafts: Sequence[Draft | Answer]) -> list[Answer]:
+        good = [draft for draft in drafts if isinstance(draft, Draft)]
+        answers = iter(self.ledger.submit(good) if good else ())
+        return [next(answers) if isinstance(draft, Draft) else draft for draft in drafts]
+
+    def _draft(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer:
+        event_id = uuid.uuid4().hex if id is None else wire.wanted_id("id", id)
+        decision = wire.wanted_id("decision", decision)
+        given = wire.parse_feedback(form)
+        known = self.ledger.known(decision)
+        if known is None:
+            return self._unknown(event_id, "decision", decision)
+        since = self._shown_at(known)
+        if since is None:
+            return self.ledger.rejected(
+                event_id, f"decision {decision} was deferred and never activated: it was not shown"
+            )
+        if (refusal := self.ledger.model.refusal(given.form)) is not None:
+            return self.ledger.rejected(event_id, refusal)
+        try:
+            requests, names = self.ledger.requests, known.names
+            record, extra = requests.resolved(
+                given, known.record, names, lambda: requests.items(known.record, known.arrays), self._link(known)
+            )
+        except LookupError as error:
+            return self.ledger.rejected(event_id, str(error.args[0]))
+        when = now() if time is None else wire.wanted_time("time", time)
+        arrays = extra.astype("<f4").tobytes() if extra is not None else None
+        event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
+        return Draft(event, known if since == known.since else known._replace(since=since), record)
+
+    def _link(self, known: Known) -> Callable[[str], tuple[int, dict[str, int]]]:
+        """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
+
+        def find(id: str) -> tuple[int, dict[str, int]]:
+            later = self.ledger.known(id)
+            if later is None:
+                raise LookupError(f"chain: decision {id} is not in the log")
+            if later.person != known.person:
+                raise LookupError(f"chain: decision {id} was shown to somebody else")
+            if later.seq <= known.seq:
+                raise LookupError(f"chain: decision {id} came before the first: wanted later ones")
+            if self._shown_at(later) is None:
+                raise LookupError(f"chain: decision {id} was deferred and never activated: it was not shown")
+            return later.seq, {later.names[j]: j for j in later.record.shown}
+
+        return find
+
+    def _shown_at(self, known: Known) -> int | None:
+        """When a decision was shown; None where it was deferred and not activated."""
+        if not known.record.deferred:
+            return known.since
+        activated = self.ledger.log.find("activate", known.id)
+        return None if activated is None else activated.time
+
+    def _unknown(self, event: str, kind: str, id: str) -> Answer:
+        self.ledger.catch_up()  # another process may have forgotten it
+        forgotten = self.ledger.log.is_forgotten(kind, id)
+        return self.ledger.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
+
+    # ------------------------------------------------------------------------ undoing, forgetting
+
+    def undo(self, event: str, *, id: str | None = None) -> Answer:
+        """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit."""
+        event = wire.wanted_id("event", event)
+        undo_id = f"undo-{event}" if id is None else wire.wanted_id("id", id)
+        if len(undo_id) > wire.LONGEST_ID:
+            undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
+        target = self.ledger.log.find("feedback", event)
+        if target is None:
+            return self._unknown(undo_id, "feedback", event)
+        draft = Draft(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
+        [answer] = self.ledger.submit([draft])
+        return answer
+
+    def forget(self, person: str) -> Forgotten:
+        """Erase a person: every decision made for her, every answer to it, from the log, the snapshots, the caches.
+
+        The model becomes the one that never saw her, bit for bit. What stays is a record that somebody was forgotten,
+        and digests by which a late repetition of one of her events is known and refused.
+        """
+        person = wire.wanted_id("person", person)
+        ledger = self.ledger
+        with ledger.turn:
+            ledger.catch_up()
+            exports = tuple(wire.decode_export(e.payload).path for e in ledger.log.events(kinds=["export"]))
+
+            def event(count: int) -> Event:
+                digest = ledger.log.digest("person", person)
+                payload = wire.encode({"person": digest, "events": count, "exports": exports})
+                return Event(0, "forget", uuid.uuid4().hex, now(), None, None, self.version, payload)
+
+            count = ledger.log.erase(person, event)
+            if count:
+                ledger.forget_derived()
+                ledger.rebuild()
+            if ledger.log.unfinished():
+                ledger.forget_derived()
+                ledger.log.finish_erasing()
+                ledger.keep()
+            return Forgotten(count, exports if count else (), self.version)
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: str) -> Explanation:
+        """Why the first of a decision stood first: which features put it there, which feedback moved it.
+
+        By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
+        decision."""
+        return explain(self.ledger, wire.wanted_id("decision", decision))
+
+    def replay(self, learner: str) -> Replayed:
+        """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
+        return replay(self.ledger, learner)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """What each feature counts, by name, for whoever has no offset of her own; the caller's score last."""
+        return self.weights_of(None)
+
+    def weights_of(self, person: str | None) -> dict[str, float]:
+        """What each feature counts for a person, by name, her offset included; the caller's score last."""
+        state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
+        return dict(zip(self.founding.names, self.ledger.model.effective(state.shared, own).tolist()))
+
+    # ------------------------------------------------------------------------ keeping
+
+    def snapshot(self) -> Path:
+        """Write the model to a file in the loop's folder, from which the next start goes on; its path. OSError where
+        that cannot be written."""
+        with self.ledger.turn:
+            path = self.ledger.keep()
+        if path is None:
+            raise OSError(self.notes[-1])
+        return path
+
+    def exported(self, path: str | Path) -> None:
+        """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""
+        payload = wire.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
+        self.ledger.submit([Draft(Event(0, "export", uuid.uuid4().hex, now(), None, None, self.version, payload))])
+
+    def verify(self) -> list[str]:
+        """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
+        return self.ledger.verify()
+
+
+def _keyed(seed: int, id: str) -> np.random.Generator:
+    """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace."""
+    key = hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.Philox(key=np.frombuffer(key, "<u8")))

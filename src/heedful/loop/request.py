@@ -1,0 +1,337 @@
+"""From what a caller says to what a learner takes: candidates and contexts as features, names as indices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, finite_array, wanted_count
+from heedful.features import Encoding
+from heedful.kernel import Floats, Ints
+from heedful.loop import wire
+from heedful.loop.model import Context
+from heedful.loop.settings import Founding
+from heedful.loop.shelf import Shelf
+from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
+
+Array = npt.NDArray[np.float64]
+
+
+class Request(NamedTuple):
+    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column."""
+
+    x: Floats
+    items: list[int]
+    names: list[str]
+    prior: list[float]
+    context: dict[str, Any] | None
+    attributes: list[dict[str, Any]]
+    arrays: bytes | None
+    show: int | None
+
+
+class Requests:
+    """The translation of one loop: its encodings, its items."""
+
+    def __init__(self, founding: Founding, shelf: Shelf) -> None:
+        self.founding = founding
+        self.shelf = shelf
+        self.unknown = Counter[str]()
+        self._crossed = founding.crossed()
+        self._n_items = founding.encoding.size
+        self._n_context = founding.context.size if founding.context is not None else 0
+        self._n = len(founding.names)
+        self._nothing = np.empty((0, self._n))
+        texts = [column.name for column in founding.encoding.columns if column.kind in ("text", "prose")]
+        self._text = texts[0] if len(texts) == 1 else None
+
+    # ------------------------------------------------------------------------ deciding
+
+    def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+        """A request with its arrays. ValueError, by name; LookupError for an item that is not on offer."""
+        if show is not None:
+            wanted_count("show", show)
+        attributes: list[dict[str, Any]] = []
+        items: list[int] = []
+        names: list[str] = []
+        if candidates is None:
+            items = [version for _, version in self.shelf.on_offer()]
+            if not items:
+                raise ValueError("candidates: wanted some, or items on offer, got neither")
+            X: Any = self.shelf.features(items)
+        elif _objects(candidates):
+            names, X = self._inline(candidates)
+            kept = [self.founding.kept(each, self.founding.encoding) for each in candidates]
+            attributes = [each for each in kept if each is not None]
+        else:
+            asked = wire.distinct("candidates", candidates)
+            try:
+                items = self.shelf.versions(asked)
+            except KeyError as error:
+                raise LookupError(
+                    f"candidates: {describe(error.args[0])} is not on offer; put it there first"
+                ) from None
+            X = self.shelf.features(items)
+        encoded = self._context(context)
+        scores = self._prior(prior, len(X), lambda: names or self.shelf.names(items))
+        raw = (X.astype("<f4").tobytes() if names else b"") + encoded.astype("<f4").tobytes()
+        kept_context = self.founding.kept(context, self.founding.encoding)
+        x = self._whole(X, encoded, scores)
+        return Request(x, items, names, scores, kept_context, attributes, raw or None, show)
+
+    def asked(self, candidates: Any) -> list[str] | None:
+        """The names that a request would have, whether they are on offer or not; None where it names none."""
+        if candidates is None:
+            return None
+        if _objects(candidates):
+            identifier = self.founding.encoding.identifier or "id"
+            return [
+                wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
+                for j, each in enumerate(candidates)
+                if isinstance(each, Mapping)
+            ]
+        return list(wire.distinct("candidates", candidates))
+
+    def names(self, request: Request) -> list[str]:
+        """The names of the candidates."""
+        return request.names or self.shelf.names(request.items)
+
+    def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[list[str], Any]:
+        identifier = self.founding.encoding.identifier or "id"
+        rows, names = [], []
+        for j, candidate in enumerate(candidates):
+            if not isinstance(candidate, Mapping):
+                raise ValueError(f"candidates[{j}]: wanted an object, as the others are, got {describe(candidate)}")
+            given = candidate.get(identifier, candidate.get("id", str(j)))
+            names.append(wire.wanted_id(f"candidates[{j}]: {identifier}", given))
+            try:
+                rows.append(encode_row(self.founding.encoding, candidate, self.unknown))
+            except ValueError as error:
+                raise ValueError(f"candidates[{j}]: {error}") from None
+        wire.distinct("candidates", names)
+        return names, np.array(rows, np.float32)
+
+    def _context(self, context: Any) -> Any:
+        if context is not None and not isinstance(context, Mapping):
+            raise ValueError(f"context: wanted an object, got {describe(context)}")
+        if self.founding.context is None:
+            return np.zeros(0, np.float32)
+        try:
+            return encode_row(self.founding.context, context or {}, self.unknown)
+        except ValueError as error:
+            raise ValueError(f"context: {error}") from None
+
+    def _prior(self, prior: Any, m: int, names: Callable[[], list[str]]) -> list[float]:
+        """The caller's scores with mean 0 and variance 1 within the list; [] where none were given or all are equal.
+
+        Only their order and relative distances matter, whatever scale the caller scores on.
+        """
+        if prior is None:
+            return []
+        if isinstance(prior, Mapping):
+            known = names()
+            prior = {wire.wanted_id("prior", name): score for name, score in prior.items()}
+            strange = sorted(set(prior) - set(known))
+            if strange:
+                raise ValueError(f"prior: wanted scores of candidates, got one of {describe(strange[0])}")
+            given = [wire.wanted_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in known]
+        elif isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
+            given = [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+        elif isinstance(prior, np.ndarray) and prior.shape == (m,):
+            return self._prior(prior.tolist(), m, names)
+        else:
+            raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
+        largest = max((abs(score) for score in given if score is not None), default=0.0)
+        if largest == 0.0:
+            return []
+        given = [None if score is None else score / largest for score in given]
+        there = [score for score in given if score is not None]
+        mean = sum(there) / len(there) if there else 0.0
+        spread = (sum((score - mean) ** 2 for score in there) / max(len(there), 1)) ** 0.5
+        if spread <= 1e-12:
+            return []
+        return [0.0 if score is None else (score - mean) / spread for score in given]
+
+    def _whole(self, X: Any, context: Any, prior: Sequence[float]) -> Array:
+        x = np.empty((len(X), self._n))
+        x[:, :-1] = self._crossed.apply(context, X) if self._crossed is not None else X
+        x[:, -1] = prior if len(prior) else 0.0
+        return x
+
+    def context(self, record: DecisionRecord, arrays: bytes, person: str | None, rows: Ints | None = None) -> Context:
+        """A decision out of the log, with its arrays: as they were when it was made. `rows` says where its items stand
+        on the shelf, where that is known."""
+        split = len(arrays) - 4 * self._n_context
+        if record.items:
+            X: Any = self.shelf.features(record.items) if rows is None else self.shelf.at(rows)
+        else:
+            X = np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items)
+        encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None
+        return Context(record, self._whole(X, encoded, record.prior), person)
+
+    # ------------------------------------------------------------------------ feedback
+
+    def resolved(
+        self,
+        given: Feedback,
+        decision: DecisionRecord,
+        names: Sequence[str],
+        items: Callable[[], Any],
+        find: Callable[[str], tuple[int, dict[str, int]]],
+    ) -> tuple[FeedbackRecord, Any]:
+        """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
+        where what it names was not there. `items` gives the features of the decision's candidates, `find` what a later
+        decision showed the same person."""
+        if given.form == "clicks":
+            return self._clicks(given, decision, names, find), None
+        chosen = [_place(given.form, name, names) for name in given.names]
+        if given.form == "edit":
+            return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
+        if given.form in ("thumb", "action"):
+            _wanted_shown(given.form, given.names, chosen, decision)
+        values = list(given.values)
+        if given.form == "action":
+            values = [self.founding.settings.weight(given.text or "")]
+        if given.form == "choice" and len(decision.shown) < 2:
+            raise LookupError("choice: wanted a decision that showed two, got one that showed one")
+        return FeedbackRecord(given.form, chosen, values, text=given.text), None
+
+    def _clicks(
+        self, given: Feedback, decision: DecisionRecord, names: Sequence[str], find: Callable[[str], Any]
+    ) -> FeedbackRecord:
+        later = [find(id) for id in given.chain]
+        chosen: list[int] = []
+        chain: list[tuple[int, int]] = []
+        for name in given.names:
+            j = names.index(name) if name in names else -1
+            if j in decision.shown:
+                chosen.append(j)
+                continue
+            for seq, others in later:
+                if name in others:
+                    chain.append((seq, others[name]))
+                    chosen.append(-len(chain))
+                    break
+            else:
+                raise LookupError(f"clicks: {describe(name)} was not shown")
+        return FeedbackRecord("clicks", chosen, chain=chain)
+
+    def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
+        """The corrected object: what was shown, with the columns that the person changed; or the candidate nearest to
+        it in features."""
+        encoding = self.founding.encoding
+        changed = given.given if given.given is not None else {self._text_column(): given.text}
+        try:
+            row = encode_row(encoding, changed, self.unknown)
+        except ValueError as error:
+            raise ValueError(f"edit: {error}") from None
+        if not _encoded(encoding, changed):
+            strange = [name for name in changed if not encoding.places.get(name)]
+            if strange:
+                raise ValueError(f"edit: wanted columns of the encoding, got {describe(strange[0])}")
+            whole = np.array(X[base], np.float32)
+            for places in (encoding.places[name] for name in changed):
+                whole[places.start : places.stop] = row[places.start : places.stop]
+            row = whole
+        text = given.text if self.founding.settings.store_text else None
+        kept = self.founding.kept(given.given, encoding)
+        if not given.values:
+            return FeedbackRecord("edit", [-1], base=base, text=text, given=kept), row
+        order = [*decision.shown, *sorted(set(range(len(X))) - set(decision.shown))]
+        gaps = np.square(np.asarray(X, np.float64)[order] - row).sum(axis=1)
+        return FeedbackRecord("edit", [order[int(np.argmin(gaps))]], base=base, text=text, given=kept), None
+
+    def _text_column(self) -> str:
+        if self._text is None:
+            raise ValueError("edit: wanted the attributes that were changed, as the items have no or several texts")
+        return self._text
+
+    def extra(
+        self,
+        feedback: FeedbackRecord,
+        arrays: bytes | None,
+        context: Context,
+        row: Callable[..., Floats],
+        decided: bytes,
+    ) -> Array:
+        """The features of what feedback brought along, r x N: a corrected object, or candidates of later queries."""
+        if feedback.form == "edit" and arrays:
+            X = np.frombuffer(arrays, "<f4").reshape(1, self._n_items)
+            encoded = np.frombuffer(decided[len(decided) - 4 * self._n_context :], "<f4") if self._n_context else None
+            return self._whole(X, encoded, [float(context.x[feedback.base, -1])])
+        if not feedback.chain:
+            return self._nothing
+        return np.concatenate([row(seq, candidate) for seq, candidate in feedback.chain])
+
+    def items(self, record: DecisionRecord, arrays: bytes) -> Any:
+        """The encoded candidates of a decision, m x N, without context and prior."""
+        if record.items:
+            return self.shelf.features(record.items)
+        return np.frombuffer(arrays[: len(arrays) - 4 * self._n_context], "<f4").reshape(-1, self._n_items)
+
+
+def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+    """A row's features, N: encoded from its attributes, or given as they are, {"id": ..., "features": [...]}.
+
+    ValueError, by column, where that cannot be.
+    """
+    if not _encoded(encoding, row):
+        return encoding.encode(row, unknown)
+    features = finite_array("features", row["features"], 1, encoding.size)
+    if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
+        raise ValueError("features: wanted numbers that fit into float32, got one that does not")
+    return features.astype(np.float32)
+
+
+def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+    """The features of rows, m x N; ValueError, with the row's number from 1, where one cannot be encoded."""
+    X = np.empty((len(rows), encoding.size), np.float32)
+    for i, row in enumerate(rows):
+        try:
+            if not isinstance(row, Mapping):
+                raise ValueError(f"wanted an object, got {describe(row)}")
+            X[i] = encode_row(encoding, row, unknown)
+        except ValueError as error:
+            raise ValueError(f"row {i + 1}: {error}") from None
+    return X
+
+
+def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
+    """rows as a list of objects."""
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise ValueError(f"{name}: wanted a list of objects, got {describe(rows)}")
+    listed = list(rows)
+    for i, row in enumerate(listed):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{name}[{i}]: wanted an object, got {describe(row)}")
+    return listed
+
+
+def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
+    """Whether a row brings its features along: "features" is not a column's name, and nothing else is one."""
+    return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
+
+
+def _objects(candidates: Any) -> bool:
+    return (
+        isinstance(candidates, Sequence)
+        and not isinstance(candidates, str)
+        and len(candidates) > 0
+        and isinstance(candidates[0], Mapping)
+    )
+
+
+def _place(form: str, name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise LookupError(f"{form}: {describe(name)} was not among the candidates")
+    return names.index(name)
+
+
+def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decision: DecisionRecord) -> None:
+    for name, j in zip(names, chosen):
+        if j not in decision.shown:
+            raise LookupError(f"{form}: {describe(name)} was not shown")

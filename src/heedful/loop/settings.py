@@ -1,0 +1,245 @@
+"""What a loop is founded on: its learner, its encoding, its settings. Frozen in the first event of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from heedful.doors import describe, is_number, wanted_count
+from heedful.features import Crossed, Encoding
+from heedful.loop import wire
+from heedful.naming import ALIASES, find_learners, make_learner
+from heedful.spaces import Primed, Ranking
+
+SCHEMA = 1
+
+ACTIONS = {"view": 0.1, "cart": 0.5, "buy": 1.0, "hide": -1.0}
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a loop decides and what it keeps. ValueError, by name, for what makes no sense."""
+
+    k: int = 10
+    """how many positions count when an order is corrected; 1 shows a single item"""
+    control: float = 0.05
+    """the share of decisions that keep the caller's order, for comparison"""
+    exploration: float | None = None
+    """how often two neighbours are swapped, 0 to 0.5; None for the learner's own default"""
+    shrink: float = 0.0
+    """above 0: learn an offset per person, which counts half after that many of her lessons"""
+    actions: dict[str, float] = msgspec.field(default_factory=lambda: dict(ACTIONS))
+    """what each action says of its item: above 0 for it, below 0 against it, and how loudly"""
+    late_after: float = 3600.0
+    """seconds after a decision from which feedback on it is called late; it is learned all the same"""
+    store_text: bool = True
+    """whether texts are kept; without, only their features are"""
+    snapshot_every: int = 20_000
+    """lessons after which a snapshot is kept"""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, np.generic):
+                msgspec.structs.force_setattr(self, name, value.item())
+        wanted_count("k", self.k, most=1024)
+        wanted_count("snapshot_every", self.snapshot_every)
+        wanted_count("seed", self.seed, least=0, most=2**63 - 1)
+        wanted_share("control", self.control, 1.0)
+        if self.exploration is not None:
+            wanted_share("exploration", self.exploration, 0.5)
+        wanted_share("shrink", self.shrink, 1e9)
+        wanted_share("late_after", self.late_after, 1e12)
+        if not isinstance(self.store_text, bool):
+            raise ValueError(f"store_text: wanted true or false, got {describe(self.store_text)}")
+        if not isinstance(self.actions, Mapping):
+            raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
+        weights = {
+            wire.wanted_id("actions", a): wire.wanted_number(f"actions[{a}]", w) for a, w in self.actions.items()
+        }
+        for name, weight in weights.items():
+            if weight == 0.0:
+                raise ValueError(f"actions[{name}]: wanted a weight above or below 0, got 0")
+        msgspec.structs.force_setattr(self, "actions", weights)
+
+    def weight(self, action: str) -> float:
+        """What an action says, from -1 to 1. ValueError for one that the loop does not know."""
+        if action not in self.actions:
+            raise ValueError(f"action: wanted {', '.join(self.actions)}, got {describe(action)}")
+        return self.actions[action] / max(abs(weight) for weight in self.actions.values())
+
+
+class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The first event of a log: all that the fold depends on besides the events that follow."""
+
+    learner: str
+    encoding: Encoding
+    context: Encoding | None = None
+    crosses: tuple[tuple[str, str], ...] | Literal["all"] = ()
+    settings: Settings
+    learner_version: str = ""
+    schema: int = SCHEMA
+
+    @classmethod
+    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any) -> Founding:
+        """A founding of parts that fit each other. ValueError, by name, where they do not."""
+        if not isinstance(learner, str):
+            raise ValueError(f"learner: wanted its name, such as fair-pairs, got {describe(learner)}")
+        if not isinstance(encoding, Encoding):
+            raise ValueError(f"encoding: wanted an Encoding, such as infer(rows), got {describe(encoding)}")
+        if context is not None and not isinstance(context, Encoding):
+            raise ValueError(f"context: wanted an Encoding, such as infer(rows), got {describe(context)}")
+        if not isinstance(settings, Settings):
+            raise ValueError(f"settings: wanted Settings(...), got {describe(settings)}")
+        if crosses != "all":
+            try:
+                crosses = tuple((a, b) for a, b in crosses)
+            except (TypeError, ValueError):
+                raise ValueError(f'crosses: wanted "all" or pairs of columns, got {describe(crosses)}') from None
+        if crosses and context is None:
+            raise ValueError("crosses: wanted an encoding of the context too, whose columns are crossed")
+        if not settings.store_text:
+            encoding, context = without_texts(encoding), without_texts(context)
+        founding = cls(learner=learner, encoding=encoding, context=context, crosses=crosses, settings=settings)
+        founding.crossed()
+        return founding
+
+    def crossed(self) -> Crossed | None:
+        """The products of context and item; None where there are none."""
+        if self.context is None or not self.crosses:
+            return None
+        return Crossed(self.context, self.encoding, self.crosses)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the features as the learner sees them, N; the last is the caller's score."""
+        crossed = self.crossed()
+        return [*(crossed.names if crossed else self.encoding.names), "the caller's score"]
+
+    def item_payload(self, row: Mapping[str, Any]) -> str:
+        """An item's attributes as the log keeps them."""
+        kept = row if self.settings.store_text else self._without_texts(row, self.encoding)
+        return plain_json(kept)
+
+    def kept(self, row: Mapping[str, Any] | None, encoding: Encoding | None) -> dict[str, Any] | None:
+        """A request's or candidate's attributes as the log keeps them: nothing where texts are not stored."""
+        if row is None or not self.settings.store_text or encoding is None:
+            return None
+        return plain(row)
+
+    @staticmethod
+    def _without_texts(row: Mapping[str, Any], encoding: Encoding) -> dict[str, Any]:
+        keep = {column.name for column in encoding.columns if column.kind in ("number", "category")}
+        return {name: value for name, value in row.items() if name in keep or name == encoding.identifier}
+
+    def to_json(self, learner_version: str) -> str:
+        """As the log's first event keeps it."""
+        return wire.encode(msgspec.structs.replace(self, learner_version=learner_version))
+
+    @staticmethod
+    def from_json(written: str) -> Founding:
+        """What `to_json` wrote. ValueError where it is something else, or a newer heedful's."""
+        try:
+            founding = msgspec.json.decode(written, type=Founding)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ValueError(
+                f"loop: wanted the settings of a loop, got: {error}; was it made by a newer heedful?"
+            ) from None
+        if founding.schema != SCHEMA:
+            raise ValueError(f"loop: wanted schema {SCHEMA}, got {founding.schema}: upgrade heedful to open it")
+        return founding
+
+    def caveats(self, learner: Any) -> list[str]:
+        """What can no longer be proved with these settings, in words."""
+        told = []
+        if self.settings.control == 0.0:
+            told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
+        if getattr(learner, "swap", 0.0) == 0.0:
+            told.append(
+                "exploration 0: neighbours are never swapped, so clicks are taken at face value: what was clicked "
+                "for standing first cannot be told from what was clicked for being good"
+            )
+        return told
+
+
+def built_learner(founding: Founding, named: str | None = None) -> Any:
+    """The learner that a loop is founded on. `named` names one of the caller's own again: a log says what code ran,
+    but does not run it. LookupError where that is missing, ValueError where it is another or does not fit a loop."""
+    spec = founding.learner
+    if named is not None and named != spec:
+        raise ValueError(f"learner: wanted {spec}, which this loop was made with, got {named}")
+    builtin = spec.strip().partition(":")[0] in {*find_learners(), *ALIASES}
+    if named is None and not builtin:
+        raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
+    learner = founded_on(founding, spec)
+    exploration = founding.settings.exploration
+    if exploration is not None:
+        if "swap" in learner._fields:
+            learner = learner._replace(swap=float(exploration))
+        elif exploration > 0.0:
+            raise ValueError(f"exploration: wanted none or 0 for {spec}, which does not swap, got {exploration}")
+    learner.init(np.random.default_rng(0))
+    return learner
+
+
+def founded_on(founding: Founding, spec: str) -> Any:
+    """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
+    learner = make_learner(spec, n_features=len(founding.names), space=Primed(Ranking(founding.settings.k)))
+    if not hasattr(learner, "weights") or not hasattr(learner, "space"):
+        raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
+    learner.init(np.random.default_rng(0))
+    return learner
+
+
+def wanted_share(name: str, value: Any, most: float) -> None:
+    """ValueError unless value is a number from 0 to `most`."""
+    if not is_number(value, int, float) or not 0.0 <= value <= most:
+        raise ValueError(f"{name}: wanted a number from 0 to {most:g}, got {describe(value)}")
+
+
+def without_texts(encoding: Any) -> Any:
+    """An encoding that encodes the same and quotes nothing of the rows it was inferred from."""
+    if encoding is None:
+        return None
+    columns = []
+    for column in encoding.columns:
+        quiet = {"example": ""} | ({"words": tuple("" for _ in column.words)} if column.kind == "text" else {})
+        columns.append(msgspec.structs.replace(column, **quiet))
+    return msgspec.structs.replace(encoding, columns=tuple(columns))
+
+
+DEEPEST = 16
+"""How deeply attributes may be nested: what is written has to be read again."""
+
+
+def plain_json(row: Mapping[str, Any]) -> str:
+    """Attributes as JSON; numpy's numbers and arrays as the numbers they are. ValueError where JSON cannot say them."""
+    try:
+        written = msgspec.json.encode(dict(row), enc_hook=_plain).decode()
+        _wanted_shallow(msgspec.json.decode(written), DEEPEST)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        wanted = f"wanted what JSON can say, nested at most {DEEPEST} deep"
+        raise ValueError(f"attributes: {wanted}, got {describe(row)}: {error}") from None
+    return written
+
+
+def plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as JSON gives them back."""
+    decoded: dict[str, Any] = msgspec.json.decode(plain_json(row))
+    return decoded
+
+
+def _wanted_shallow(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise ValueError("nested too deep")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _wanted_shallow(part, depth - 1)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{describe(value)} is not JSON")

@@ -1,0 +1,107 @@
+"""The items of a loop, as they are and as they were: names, versions, encoded features.
+
+An item's version is the sequence number of the event that put it there. A decision keeps versions, so that a fold
+sees the candidates as they were when they were shown, whatever became of them since.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.loop.log import Event, Log
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Shelf:
+    """Items by name and by version; what is needed is read from the log once, and kept."""
+
+    def __init__(self, log: Log, n_features: int) -> None:
+        """Of the items of `log`, encoded as n_features numbers each."""
+        self._log = log
+        self._n = n_features
+        self._current: dict[str, int] | None = None
+        self._place: dict[int, int] = {}  # version -> row of the features
+        self._names: list[str] = []
+        self._features = np.zeros((256, n_features))
+        self._lock = threading.RLock()
+
+    def look_again(self) -> None:
+        """What is on offer may have changed: read it from the log when it is next asked for."""
+        with self._lock:
+            self._current = None
+
+    def on_offer(self) -> list[tuple[str, int]]:
+        """(name, version) of every item that is on offer, in the order they first came."""
+        with self._lock:
+            return list(self.current.items())
+
+    @property
+    def current(self) -> dict[str, int]:
+        """The version of every item that is on offer, by name, in the order they first came."""
+        with self._lock:
+            if self._current is None:
+                self._current = self._log.current("item")
+            return self._current
+
+    def put(self, event: Event) -> None:
+        """An item event was appended: a new item, another version of one, or, without features, its end."""
+        with self._lock:
+            if event.subject is not None:
+                current = self.current
+                if event.arrays is None:
+                    current.pop(event.subject, None)
+                else:
+                    current[event.subject] = event.seq
+                    self._keep(event)
+
+    def versions(self, names: Sequence[str]) -> list[int]:
+        """The versions of these items. KeyError with the name of one that is not on offer."""
+        current = self.current
+        return [current[name] for name in names]
+
+    def names(self, versions: Sequence[int]) -> list[str]:
+        """The names of these versions."""
+        return [self._names[row] for row in self._rows(versions)]
+
+    def features(self, versions: Sequence[int]) -> Array:
+        """The features of these versions (m x N), a copy."""
+        return self.at(self.rows(versions))
+
+    def at(self, rows: Ints) -> Array:
+        """The features in these rows (m x N), a copy."""
+        return self._features.take(rows, axis=0)
+
+    def rows(self, versions: Sequence[int]) -> Ints:
+        """Where these versions stand: a version is never changed, so for good."""
+        return np.array(self._rows(versions), np.int64)
+
+    def _rows(self, versions: Sequence[int]) -> list[int]:
+        try:
+            return [self._place[version] for version in versions]
+        except KeyError:
+            with self._lock:
+                for event in self._log.many([version for version in versions if version not in self._place]):
+                    self._keep(event)
+            return [self._place[version] for version in versions]
+
+    def _keep(self, event: Event) -> None:
+        """Remember a version; readers go on meanwhile, so its place is told last."""
+        with self._lock:
+            if event.seq not in self._place:
+                self._add(event)
+
+    def _add(self, event: Event) -> None:
+        row = len(self._names)
+        if row == len(self._features):
+            grown = np.zeros((2 * row, self._n))
+            grown[:row] = self._features
+            self._features = grown  # whoever reads the old one at this moment finds all it asked for
+        self._features[row] = np.frombuffer(event.arrays or b"", "<f4")
+        self._names.append(event.subject or "")
+        self._place[event.seq] = row

@@ -1,0 +1,298 @@
+"""The JSON door: requests and feedback in, answers out; what the log keeps of them.
+
+Whatever comes from a person or a program is checked here, by name, before anything is written. What has come
+through is kept in the log as one of the `...Record` structs, with candidates as indices into their decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from heedful.doors import MOST, describe, is_number
+
+Status = Literal["applied", "duplicate", "rejected"]
+
+LONGEST_ID = 200
+MOST_CANDIDATES = 100_000
+CHOICES = {"first": 0, "second": 1, "equal": -1, "cannot_judge": -1}
+
+# ---------------------------------------------------------------------------- what the log keeps
+
+
+class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One decision: what there was to choose from, what was shown, and how that came about."""
+
+    shown: list[int]
+    """candidate indices as shown, best first; those that were not shown are not in it"""
+    items: list[int] = []
+    """for candidates of the catalogue the sequence numbers of their item events, as they were then"""
+    names: list[str] = []
+    """for candidates that came with the request, their names"""
+    prior: list[float] = []
+    """the caller's score of each candidate, standardised"""
+    arm: Literal["learned", "control", "imported"] = "learned"
+    learner: str = ""
+    """the learner and its version"""
+    seed: int = 0
+    """what the decision's random draws were keyed by, with its id"""
+    probability: float | None = None
+    """of showing just this; None where it is unknown"""
+    proposal: dict[str, Any] = {}
+    """what else the learner wants to know when the answer comes"""
+    context: dict[str, Any] | None = None
+    """the context as it was given, where texts are stored"""
+    attributes: list[dict[str, Any]] = []
+    """the candidates as they were given with the request, where texts are stored"""
+    deferred: bool = False
+    """made ahead of time: not shown before it is activated"""
+
+
+class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One piece of feedback, in the form it was given, with candidates as indices into the decision."""
+
+    form: str
+    chosen: list[int] = []
+    """-1, -2, ... for what came along: the corrected object, the candidates of later queries"""
+    values: list[float] = []
+    """ratings and grades of those chosen; the weight of an action"""
+    chain: list[tuple[int, int]] = []
+    """clicks in later queries for the same need: (the decision's sequence number, the candidate)"""
+    text: str | None = None
+    """the corrected text, the name of the action: where texts are stored"""
+    given: dict[str, Any] | None = None
+    """a corrected object's attributes, where texts are stored"""
+    base: int = 0
+    """the candidate that a corrected object was made of"""
+
+
+class ExportRecord(msgspec.Struct, frozen=True):
+    """Where the events went that an export wrote."""
+
+    path: str
+
+
+class Answer(NamedTuple):
+    """What became of an event."""
+
+    status: Status
+    event: str
+    seq: int | None
+    """its place in the log; of a duplicate, that of the first; None where it was rejected"""
+    version: int
+    """the model's version after it: the sequence number of the last event it is made of"""
+    late: bool = False
+    learned: bool = False
+    """whether there was a lesson in it"""
+    reason: str | None = None
+
+
+class Decision(NamedTuple):
+    """What to show, and how it came about."""
+
+    id: str
+    shown: tuple[str, ...]
+    """names of candidates, best first"""
+    probability: float | None
+    version: int
+    arm: str
+    seq: int
+
+
+# ---------------------------------------------------------------------------- feedback as it is given
+
+
+class Feedback(NamedTuple):
+    """Feedback through the door, before its names are looked up in the decision."""
+
+    form: str
+    names: tuple[str, ...] = ()
+    values: tuple[float, ...] = ()
+    chain: tuple[str, ...] = ()
+    text: str | None = None
+    given: Mapping[str, Any] | None = None
+
+
+FORMS = ("clicks", "better", "edit", "thumb", "action", "rating", "grade", "choice", "none")
+
+
+def parse_feedback(given: Mapping[str, Any]) -> Feedback:
+    """The one form of feedback among the fields of an event. ValueError, by name, where it is none of them."""
+    form, beside = "", set[str]()
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name in _PARSERS and form:
+            raise ValueError(f"feedback: wanted one of {', '.join(FORMS)}, got {form} and {name}")
+        if name in _PARSERS:
+            form = name
+        else:
+            beside.add(name)
+    if not form:
+        raise ValueError(f"feedback: wanted one of {', '.join(FORMS)}, got none of them")
+    if beside and (extra := beside - set(_BESIDES.get(form, ()))):
+        allowed = ", ".join((form, *_BESIDES.get(form, ())))
+        raise ValueError(f"feedback: wanted {allowed}, got another field: {describe(min(extra, key=str))}")
+    parsed: Feedback = _PARSERS[form](given[form], given)
+    return parsed
+
+
+_BESIDES = {"clicks": ("chain",), "edit": ("nearest", "item"), "thumb": ("item",), "action": ("item",)}
+
+
+def _clicks(value: Any, given: Mapping[str, Any]) -> Feedback:
+    chain = given.get("chain")
+    later = () if chain is None else wanted_names("chain", chain)
+    # Clicking twice on the same thing is ordinary: the first click counts.
+    return Feedback("clicks", tuple(dict.fromkeys(wanted_names("clicks", value, least=0))), chain=later)
+
+
+def _better(value: Any, given: Mapping[str, Any]) -> Feedback:
+    return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
+
+
+def _edit(value: Any, given: Mapping[str, Any]) -> Feedback:
+    nearest = given.get("nearest")
+    nearest = False if nearest is None else nearest
+    if not isinstance(nearest, bool):
+        raise ValueError(f"nearest: wanted true or false, got {describe(nearest)}")
+    item = given.get("item")
+    names = () if item is None else (wanted_id("item", item),)
+    values = (1.0,) if nearest else ()
+    if isinstance(value, str):
+        return Feedback("edit", names, values, text=wanted_text("edit", value))
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and value:
+        return Feedback("edit", names, values, given=dict(value))
+    raise ValueError(
+        f"edit: wanted the corrected text, or the attributes of the corrected object, got {describe(value)}"
+    )
+
+
+def _thumb(value: Any, given: Mapping[str, Any]) -> Feedback:
+    if not isinstance(value, str) or value not in ("up", "down"):
+        raise ValueError(f"thumb: wanted up or down, got {describe(value)}")
+    item = given.get("item")
+    return Feedback("thumb", () if item is None else (wanted_id("item", item),), (1.0 if value == "up" else -1.0,))
+
+
+def _action(value: Any, given: Mapping[str, Any]) -> Feedback:
+    return Feedback("action", (wanted_id("item", given.get("item")),), text=wanted_id("action", value))
+
+
+def _graded(form: str) -> Any:
+    def parse(value: Any, given: Mapping[str, Any]) -> Feedback:
+        if not isinstance(value, Mapping) or not value:
+            raise ValueError(f"{form}: wanted a number for each item, as {{item: number}}, got {describe(value)}")
+        numbers = tuple(wanted_number(f"{form}[{describe(name)}]", number) for name, number in value.items())
+        return Feedback(form, distinct(form, list(value)), numbers)
+
+    return parse
+
+
+def _choice(value: Any, given: Mapping[str, Any]) -> Feedback:
+    if not isinstance(value, str) or value not in CHOICES:
+        raise ValueError(f"choice: wanted {', '.join(CHOICES)}, got {describe(value)}")
+    return Feedback("choice", values=(float(CHOICES[value]),), text=value)
+
+
+def _none(value: Any, given: Mapping[str, Any]) -> Feedback:
+    if value is not True:
+        raise ValueError(f"none: wanted true, got {describe(value)}")
+    return Feedback("none")
+
+
+_PARSERS: dict[str, Any] = {
+    "clicks": _clicks,
+    "better": _better,
+    "edit": _edit,
+    "thumb": _thumb,
+    "action": _action,
+    "rating": _graded("rating"),
+    "grade": _graded("grade"),
+    "choice": _choice,
+    "none": _none,
+}
+
+
+# ---------------------------------------------------------------------------- the checks
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def wanted_id(name: str, value: Any) -> str:
+    """value as an id or name: a text of 1 to 200 characters, none of them control characters; a whole number as its
+    digits."""
+    if type(value) is str and value.isprintable() and 1 <= len(value) <= LONGEST_ID:
+        return value  # nearly always
+    if is_number(value, int) and abs(value) < 2**63:
+        return str(value)
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_ID or _CONTROL.search(value):
+        raise ValueError(f"{name}: wanted a text of 1 to {LONGEST_ID} printable characters, got {describe(value)}")
+    return str(value)
+
+
+def wanted_text(name: str, value: Any, most: int = 1_000_000) -> str:
+    """value as a text that can be written in UTF-8, of at most `most` characters."""
+    if not isinstance(value, str) or len(value) > most:
+        got = f"{len(value)} characters" if isinstance(value, str) else describe(value)
+        raise ValueError(f"{name}: wanted a text of at most {most} characters, got {got}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: wanted a text, got half of a surrogate pair in {describe(value)}") from None
+    return str(value)
+
+
+def wanted_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
+    """value as a list of ids."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not least <= len(value) <= most:
+        got = f"{len(value)} of them" if isinstance(value, Sequence) and len(value) > most else describe(value)
+        raise ValueError(f"{name}: wanted a list of {least} to {most} names, got {got}")
+    try:
+        return tuple([wanted_id(name, each) for each in value])
+    except ValueError:
+        return tuple([wanted_id(f"{name}[{i}]", each) for i, each in enumerate(value)])  # says which
+
+
+def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
+    """value as a list of ids, none twice."""
+    names = wanted_names(name, value, least)
+    if len(set(names)) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise ValueError(f"{name}: wanted each once, got {describe(twice)} {names.count(twice)} times")
+    return names
+
+
+def wanted_number(name: str, value: Any) -> float:
+    """value as a finite number of at most 1e100 in size."""
+    if not is_number(value, int, float) or not abs(value) <= MOST:
+        raise ValueError(f"{name}: wanted a finite number, got {describe(value)}")
+    return float(value)
+
+
+def wanted_time(name: str, value: Any) -> int:
+    """value as microseconds since 1970, UTC: a whole number of them, or a text such as 2026-01-31T12:00:00Z."""
+    if is_number(value, int) and 0 <= value < 2**53:
+        return int(value)
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is not None and moment.year >= 1970:
+            return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+    except (TypeError, ValueError, OverflowError, OSError):
+        pass
+    wanted = "wanted a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
+    raise ValueError(f"{name}: {wanted}, got {describe(value)}")
+
+
+def encode(value: Any) -> str:
+    """A record as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+decode_decision = msgspec.json.Decoder(DecisionRecord).decode
+decode_export = msgspec.json.Decoder(ExportRecord).decode
+decode_feedback = msgspec.json.Decoder(FeedbackRecord).decode

@@ -1,0 +1,102 @@
+"""People who click, and do not look at everything: simulated clicks with position bias, and from the top down.
+
+Whoever looks at a document of grade `label` clicks it with probability noise + (1 - noise) (2^label - 1) /
+(2^highest - 1). Both answer with the clicked, from the top down, and then the rest as shown, which is the order
+that a learner at face value takes for a correction; with `clicks_only`, with the clicked alone, perhaps nobody,
+which is what a learner of clicks takes (`FairPairs`; `PairwiseLogistic` too), for how many were clicked cannot be
+told from a whole order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, is_number
+from heedful.kernel import Ints, kernel
+from heedful.worlds.users import promoted
+
+Array = npt.NDArray[np.float64]
+
+
+@kernel
+def attraction(label: float, highest: float, noise: float) -> float:
+    """The probability that a document of this grade is clicked by whoever looks at it."""
+    # exp is libm's, compiled or not
+    gain = (math.exp(label * math.log(2.0)) - 1.0) / (math.exp(highest * math.log(2.0)) - 1.0)
+    return noise + (1.0 - noise) * min(max(gain, 0.0), 1.0)
+
+
+class PositionBiased(NamedTuple):
+    """Position i = 1, 2, ... is looked at with probability (1/i)^eta, whatever is elsewhere; eta = 0: all are.
+
+    `noise`: the probability of a click on a document of grade 0 that is looked at; `highest`: the grade that is
+    always clicked.
+    """
+
+    eta: float = 1.0
+    noise: float = 0.1
+    clicks_only: bool = False
+    highest: float = 4.0
+
+    def check(self) -> None:
+        """ValueError where a parameter makes no sense."""
+        _wanted_between("eta", self.eta, 0.0, 100.0)
+        _check(self)
+
+    def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
+        """The clicked from the top down, then the rest as shown (not with `clicks_only`)."""
+        clicked = np.empty(shown.size, np.int64)
+        size = 0
+        for i in range(shown.size):
+            looked = math.exp(-self.eta * math.log(i + 1.0))
+            if rng.random() < looked * attraction(labels[shown[i]], self.highest, self.noise):
+                clicked[size] = shown[i]
+                size += 1
+        return clicked[:size] if self.clicks_only else promoted(clicked, size, shown, labels.size)
+
+
+class Cascade(NamedTuple):
+    """From the top down, one by one; after a click, enough is found with probability `stop`, and the rest unseen.
+
+    `noise`: the probability of a click on a document of grade 0 that is looked at; `highest`: the grade that is
+    always clicked.
+    """
+
+    stop: float = 0.7
+    noise: float = 0.1
+    clicks_only: bool = False
+    highest: float = 4.0
+
+    def check(self) -> None:
+        """ValueError where a parameter makes no sense."""
+        _wanted_between("stop", self.stop, 0.0, 1.0)
+        _check(self)
+
+    def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
+        """The clicked from the top down, then the rest as shown (not with `clicks_only`)."""
+        clicked = np.empty(shown.size, np.int64)
+        size = 0
+        for i in range(shown.size):
+            if rng.random() < attraction(labels[shown[i]], self.highest, self.noise):
+                clicked[size] = shown[i]
+                size += 1
+                if rng.random() < self.stop:
+                    break
+        return clicked[:size] if self.clicks_only else promoted(clicked, size, shown, labels.size)
+
+
+def _check(user: Any) -> None:
+    """ValueError where what both have makes no sense."""
+    _wanted_between("noise", user.noise, 0.0, 1.0)
+    _wanted_between("highest", user.highest, 1e-3, 100.0)
+    if not isinstance(user.clicks_only, bool):
+        raise ValueError(f"clicks_only: wanted True or False, got {user.clicks_only!r}")
+
+
+def _wanted_between(name: str, value: Any, least: float, most: float) -> None:
+    if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
+        raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")

@@ -1,0 +1,304 @@
+"""`heedful doctor`: what it finds of a loop that is well, and of every way in which one is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from command import heedful
+
+from heedful import Loop, Settings
+from heedful.features import infer
+from heedful.snapshot import read_arrays, write_arrays
+from loops import rows, small_loop
+
+
+@pytest.fixture(autouse=True)
+def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A loop with three decisions for two people, two of them answered, one taken back."""
+    monkeypatch.chdir(tmp_path)
+    with small_loop("cars.heedful", "fair-pairs", n_items=4, n_features=2) as loop:
+        for round, person in enumerate(("ann", "bob", None)):
+            d = loop.decide(person=person, id=f"d{round}")
+            if round:
+                loop.feedback(d.id, clicks=[d.shown[2]], id=f"e{round}")
+        loop.undo("e1")
+    return tmp_path / "cars.heedful"
+
+
+def looked() -> dict[str, list[dict[str, str]]]:
+    got = heedful("doctor cars --json")
+    found: dict[str, list[dict[str, str]]] = {}
+    for each in got.json:
+        assert set(each) == {"check", "status", "told", "next"}
+        assert each["status"] in ("ok", "warning", "problem")
+        found.setdefault(each["check"], []).append(each)
+    problems = [each for each in got.json if each["status"] == "problem"]
+    assert (got.code, got.err) == (1 if problems else 0, "")
+    return found
+
+
+def statuses(found: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    """What is not ok."""
+    return {check: each["status"] for check, all in found.items() for each in all if each["status"] != "ok"}
+
+
+def log(statement: str, *values: Any) -> None:
+    """Change the log behind heedful's back."""
+    with sqlite3.connect("cars.heedful/log.db") as db:
+        triggers = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute(statement, values)
+        for _, sql in triggers:
+            db.execute(sql)
+    db.close()
+
+
+def when(loop: Loop) -> int:
+    event = loop.ledger.log.find("decision", "d2")
+    assert event is not None
+    return event.time
+
+
+def test_a_loop_that_is_well() -> None:
+    got = heedful("doctor cars")
+    assert (got.code, got.err) == (0, "")
+    lines = got.out.splitlines()
+    assert lines[-1].rstrip() == "All is well."
+    assert all(line.startswith("✓ ") for line in lines[:-2])
+    found = looked()
+    assert statuses(found) == {}
+    told = "items 4, decisions 3, answered 2, feedback 2, undone 1, people 2, forgotten 0, exports 0"
+    assert found["events"][0]["told"] == told
+    assert found["features"][0]["told"] == "3, the caller's score among them"
+    assert found["model"][0]["told"].startswith("version ")
+    assert set(found) == {
+        *("permissions", "disk", "log", "model", "snapshots", "events", "features", "categories", "late", "repeated"),
+        "clock",
+    }
+
+
+def test_a_log_that_is_no_database(loop: Path) -> None:
+    (loop / "log.db").write_bytes(b"nothing of the kind" * 500)
+    found = looked()
+    assert statuses(found) == {"log": "problem"}
+    assert "cars.heedful/log.db: wanted a" in found["log"][0]["told"]
+    assert "back-up" in found["log"][0]["next"]
+    got = heedful("doctor cars")
+    assert got.code == 1
+    assert got.out.splitlines()[-1].rstrip() == "1 problem, 0 warnings."
+
+
+def test_a_log_that_can_be_changed(loop: Path) -> None:
+    with sqlite3.connect(loop / "log.db") as db:
+        db.execute("DROP TRIGGER event_stays")
+    db.close()
+    found = looked()
+    assert statuses(found) == {"log": "problem"}
+    assert "no longer refuses changes: event_stays" in found["log"][0]["told"]
+
+
+def test_a_log_with_an_event_missing() -> None:
+    log("DELETE FROM event WHERE kind = 'decision' AND id = 'd1'")
+    found = looked()
+    assert "problem" in statuses(found).values()
+    assert found["log"][0]["told"] == "1 events are about an event that is not there"
+
+
+def test_a_model_that_is_not_the_fold_of_the_log(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        one.snapshot()
+    [path] = loop.glob("snapshot-*")
+    arrays, manifest = read_arrays(path)
+    arrays["shared.w"][0] += 1e-9
+    manifest.pop("schema")
+    write_arrays(path, arrays, manifest)  # nothing wrong with it, but that it says something else
+    found = looked()
+    assert statuses(found) == {"model": "problem"}
+    assert found["model"][0]["told"] == "the model is not the fold of the log, bit for bit"
+    for snapshot in loop.glob("snapshot-*"):  # as it says
+        snapshot.unlink()
+    assert "snapshot-*" in found["model"][0]["next"]
+    assert statuses(looked()) == {}
+
+
+def test_a_snapshot_that_is_damaged(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        path = one.snapshot()
+    assert looked()["snapshots"][0]["told"] == "1 usable, the newest 0 events behind the log"
+    path.write_bytes(path.read_bytes()[:-3])
+    found = looked()
+    assert statuses(found) == {"snapshot": "warning"}
+    assert path.name in found["snapshot"][0]["told"]
+
+
+def test_a_snapshot_of_other_code(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.python_version", lambda: "2.7")
+    with Loop.open(loop) as one:
+        one.snapshot()
+    monkeypatch.undo()
+    monkeypatch.chdir(loop.parent)
+    found = looked()
+    assert statuses(found) == {"snapshot": "warning"}
+    assert found["snapshot"][0]["told"].endswith("made with another python")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_loop_that_others_may_read(loop: Path) -> None:
+    (loop / "log.db").chmod(0o640)
+    found = looked()
+    assert statuses(found) == {"permissions": "warning"}
+    assert found["permissions"][0]["told"].endswith("cars.heedful/log.db")
+    assert found["permissions"][0]["next"] == "chmod -R go= cars.heedful"
+    (loop / "log.db").chmod(0o600)
+    loop.chmod(0o755)
+    assert statuses(looked()) == {"permissions": "warning"}
+    loop.chmod(stat.S_IRWXU)
+    assert statuses(looked()) == {}
+
+
+def test_a_loop_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.cli.doctor.os.access", lambda path, _: path.name != "log.db")
+    found = looked()
+    assert statuses(found) == {"writing": "problem"}
+    assert found["writing"][0]["told"] == "cannot be written: cars.heedful/log.db"
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+@pytest.mark.parametrize(("free", "status"), [(1000, "problem"), (2**29, "warning"), (2**40, None)])
+def test_room_on_the_disk(monkeypatch: pytest.MonkeyPatch, free: int, status: str | None) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(2**41, 0, free))
+    found = looked()
+    assert statuses(found).get("disk") == status
+    told = {1000: "1,000 bytes free", 2**29: "512 MB free", 2**40: "1.0 TB free"}[free]
+    assert found["disk"][0]["told"].startswith(told)
+
+
+def test_feedback_that_comes_late(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        decided = when(one)
+        for n in range(2):
+            one.feedback("d2", better=[f"i{n}"], time=decided + 3_601_000_000)
+        assert statuses(looked()) == {}  # half of it
+        one.feedback("d2", better=["i2"], time=decided + 3_601_000_000)
+    found = looked()
+    assert found["late"][0]["told"] == "3 of 5 feedback came more than 3600 s after the decision"
+    assert statuses(found) == {"late": "warning"}
+
+
+def test_feedback_that_is_older_than_its_decision(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        decided = when(one)
+        one.feedback("d2", better=["i1"], time=decided - 900_000)  # clocks differ a little
+        assert statuses(looked()) == {}
+        one.feedback("d2", better=["i0"], time=decided - 1_100_000)
+    found = looked()
+    assert statuses(found) == {"clock": "warning"}
+    assert found["clock"][0]["told"] == "1 feedback are older than their decisions"
+
+
+def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Loop.open(loop) as one:
+        decided = when(one)
+        for later in (60, 59.5, 0, 70):
+            monkeypatch.setattr("heedful.loop.loop.now", lambda later=later: decided + int(later * 1e6))
+            one.decide()
+    monkeypatch.undo()
+    monkeypatch.chdir(loop.parent)
+    found = looked()
+    assert statuses(found) == {"clock": "warning"}
+    assert found["clock"][0]["told"] == "time ran backwards 1 times"
+
+
+def test_an_import_is_not_time_that_ran_backwards(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        one.record(["i0", "i1"], ["i1"], id="old", time=1_500_000_000_000_000)
+        one.feedback("old", clicks=["i1"], time=1_500_000_001_000_000)
+    assert statuses(looked()) == {}
+
+
+def test_feedback_that_was_sent_twice_under_different_ids(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        one.feedback("d2", clicks=["i3"], id="a")
+        one.feedback("d1", clicks=["i3"], id="b")  # of another decision
+        assert statuses(looked()) == {}
+        one.feedback("d2", clicks=["i3"], id="c")
+    found = looked()
+    assert statuses(found) == {"repeated": "warning"}
+    assert found["repeated"][0]["told"].startswith("1 of 5 feedback say again")
+
+
+def test_categories_that_the_encoding_does_not_know() -> None:
+    items = [{"id": f"i{j}", "make": "vw" if j % 2 else "bmc", "size": j} for j in range(8)]
+    context = infer([{"day": "mon"}, {"day": "tue"}] * 3, identifier="")
+    shutil.rmtree("cars.heedful")
+    with Loop.create("cars.heedful", encoding=infer(items), items=items, context=context) as one:
+        one.decide(context={"day": "mon"})
+        assert statuses(looked()) == {}
+        one.put_items([{"id": "new", "make": "audi", "size": 3}, {"id": "newer", "make": "audi", "size": 4}])
+        one.decide(context={"day": "sun"})
+        one.decide([{"id": "x", "make": "saab", "size": 1}, {"id": "y", "make": "vw", "size": 1}])
+        one.decide([{"id": "x", "features": [0.0] * one.founding.encoding.size}])
+    found = looked()
+    assert statuses(found) == {"categories": "warning"}
+    told = found["categories"][0]["told"]
+    assert all(part in told for part in ("make=audi (2 times)", "day=sun (1 times)", "make=saab (1 times)"))
+
+
+def test_what_the_settings_make_impossible_to_prove() -> None:
+    shutil.rmtree("cars.heedful")
+    small_loop("cars.heedful", "fair-pairs", n_items=3, n_features=2, control=0.0, exploration=0.0).close()
+    found = looked()
+    assert [each["told"].split(":")[0] for each in found["settings"]] == ["control 0", "exploration 0"]
+    assert statuses(found) == {"settings": "warning"}
+
+
+def test_a_note_of_the_loop_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.loop.ledger.learner_version", lambda learner: "another")
+    found = looked()
+    assert statuses(found)["note"] == "warning"
+    assert "problem" not in statuses(found).values()
+    assert "the learner's code has changed" in found["note"][0]["told"]
+
+
+def test_an_event_that_was_changed() -> None:
+    log("UPDATE event SET time = time + 1 WHERE id = 'd0'")
+    found = looked()
+    assert statuses(found) == {"log": "problem"}
+    [only] = found["log"]  # told once, whatever comes across it
+    assert "its content was changed since it was written" in only["told"]
+
+
+def test_doctor_after_somebody_was_forgotten(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        one.forget("bob")
+    found = looked()
+    assert statuses(found) == {}
+    assert "decisions 2, answered 1, feedback 1, undone 0, people 1, forgotten 1" in found["events"][0]["told"]
+
+
+def test_doctor_changes_nothing(loop: Path) -> None:
+    with Loop.open(loop) as one:
+        one.snapshot()
+    before = {file.name: file.read_bytes() for file in loop.iterdir()}
+    looked()
+    assert {file.name: file.read_bytes() for file in loop.iterdir()} == before
+
+
+def test_texts_that_are_not_stored_are_no_unknown_categories() -> None:
+    shutil.rmtree("cars.heedful")
+    items = [row | {"about": f"thing number {j} here"} for j, row in enumerate(rows(6, 2))]
+    encoding = infer(items, identifier="id")
+    Loop.create("cars.heedful", encoding=encoding, items=items, settings=Settings(store_text=False)).close()
+    assert statuses(looked()) == {}

@@ -1,0 +1,402 @@
+"""`heedful import`, `export`, `validate`: events in and out, counted, with every reason; and UBI logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Ended, heedful
+
+from heedful import Loop
+from loops import bits, small_loop
+
+DECISION = {
+    "kind": "decision",
+    "id": "d1",
+    "person": "ann",
+    "candidates": ["i0", "i1", "i2"],
+    "shown": ["i1", "i0", "i2"],
+}
+CLICK = {"kind": "feedback", "id": "e1", "decision": "d1", "time": "2026-01-31T12:00:05Z", "clicks": ["i0"]}
+GOOD = [{"kind": "item", "id": "new", "f0": 1, "f1": 2}, DECISION | {"time": "2026-01-31T12:00:00Z"}, CLICK]
+GOOD += [DECISION | {"id": "d2", "deferred": True}, {"kind": "activate", "decision": "d2"}]
+GOOD += [{"kind": "feedback", "id": "e2", "decision": "d2", "none": True}, {"kind": "undo", "event": "e1"}]
+GOOD += [{"kind": "withdraw", "id": "new"}]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    small_loop("cars.heedful", n_items=4, n_features=2).close()
+    write("good.jsonl", GOOD)
+    return tmp_path
+
+
+def write(name: str, records: list[Any]) -> None:
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    Path(name).write_text("".join(f"{line}\n" for line in lines))
+
+
+def bad(got: Ended, told: str, code: int = 2) -> None:
+    assert (got.code, got.out) == (code, "")
+    assert got.err == f"heedful: {told}\n"
+
+
+def counts(**kinds: tuple[int, int, int]) -> dict[str, dict[str, int]]:
+    return {kind: dict(zip(("applied", "duplicate", "rejected"), count)) for kind, count in kinds.items()}
+
+
+def rows_of(out: str) -> list[list[str]]:
+    return [line.split() for line in out.splitlines() if line.strip()]
+
+
+ALL = {"item": 1, "decision": 2, "feedback": 2, "activate": 1, "undo": 1, "withdraw": 1}
+
+# ---------------------------------------------------------------------------- import
+
+
+def test_import_counts_what_became_of_the_lines() -> None:
+    got = heedful("import cars good.jsonl --json")
+    assert (got.code, got.err) == (0, "")
+    assert got.json["counts"] == counts(**{kind: (n, 0, 0) for kind, n in ALL.items()})
+    assert (got.json["lines"], got.json["reasons"]) == (8, [])
+    with Loop.open("cars.heedful") as loop:
+        assert got.json["version"] == loop.version > 0
+        before = bits(loop), loop.ledger.log.counts()
+    again = heedful("import cars good.jsonl --json")
+    assert (again.code, again.err) == (0, "")
+    assert again.json["counts"] == counts(**{kind: (0, n, 0) for kind, n in ALL.items()})
+    with Loop.open("cars.heedful") as loop:
+        assert (bits(loop), loop.ledger.log.counts()) == before
+
+
+def test_import_in_words() -> None:
+    got = heedful("import cars good.jsonl")
+    assert (got.code, got.err) == (0, "")
+    rows = rows_of(got.out)
+    assert rows[1] == ["kind", "applied", "duplicate", "rejected"]
+    assert ["decision", "2", "0", "0"] in rows
+    assert "Why" not in got.out
+    assert rows[-1][:3] == ["cars.heedful:", "model", "version"]
+
+
+def test_import_of_several_files_one_compressed() -> None:
+    write("first.jsonl", GOOD[:3])
+    Path("rest.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in GOOD[3:]).encode()))
+    got = heedful("import cars first.jsonl rest.jsonl.gz --json")
+    assert (got.code, got.json["lines"]) == (0, 8)
+    assert got.json["counts"] == counts(**{kind: (n, 0, 0) for kind, n in ALL.items()})
+
+
+WRONG = [
+    DECISION,
+    "oops",
+    CLICK | {"id": "e7", "decision": "d7"},
+    CLICK | {"id": "e8", "decision": "d8"},
+    CLICK,
+    CLICK | {"id": "e9", "clicks": ["i3"]},
+    {"kind": "guess"},
+    DECISION | {"id": "d9", "candidates": ["i0", "zz"], "shown": ["i0"]},
+    DECISION | {"id": "d10", "candidates": ["i0", "yy"], "shown": ["i0"]},
+]
+
+
+def test_every_reason_is_told_once_with_its_first_line() -> None:
+    write("wrong.jsonl", WRONG)
+    got = heedful("import cars wrong.jsonl --json")
+    assert (got.code, got.err) == (1, "")
+    assert got.json["counts"] == counts(line=(0, 0, 2), decision=(1, 0, 2), feedback=(1, 0, 3))
+    told = {each["first"]: (each["kind"], each["count"], each["reason"]) for each in got.json["reasons"]}
+    assert told == {
+        "wrong.jsonl:2": ("line", 1, "json: wanted JSON, got invalid character at byte 1: 'oops'"),
+        "wrong.jsonl:3": ("feedback", 2, "decision d7 is not in the log"),
+        "wrong.jsonl:6": ("feedback", 1, "clicks: 'i3' was not shown"),
+        "wrong.jsonl:7": (
+            "line",
+            1,
+            "kind: wanted item, withdraw, decision, activate, feedback, undo, got 'guess'",
+        ),
+        "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
+    }
+    assert {each["status"] for each in got.json["reasons"]} == {"rejected"}
+    table = heedful("import cars wrong.jsonl")
+    assert table.code == 1
+    assert ["2", "wrong.jsonl:3", "feedback", "decision", "d7", "is", "not", "in", "the", "log"] in rows_of(table.out)
+
+
+def test_import_refuses() -> None:
+    bad(heedful("import cars none.jsonl"), "none.jsonl: no such file")
+    bad(heedful("import cars good.jsonl ."), ".: wanted a file, got a folder")
+    bad(heedful("import cars good.jsonl good.jsonl --ubi good.jsonl"), "FILE: wanted one with --ubi, the events, got 2")
+    bad(heedful("import cars good.jsonl --chains"), "--chains: wanted --ubi too, got none")
+    bad(heedful("import cars good.jsonl --ubi none.jsonl"), "none.jsonl: no such file")
+    got = heedful("import cars good.jsonl --items none.csv")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith("heedful: none.csv: no such file")
+    Path("cut.jsonl.gz").write_bytes(gzip.compress(b'{"kind": "undo"}\n' * 1000)[:60])
+    got = heedful("import cars cut.jsonl.gz")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: wanted a whole stream")
+    with Loop.open("cars.heedful") as loop:
+        assert set(loop.ledger.log.counts()) == {"loop", "item"}
+
+
+def test_import_puts_items_first() -> None:
+    Path("more.csv").write_text("id,f0,f1\nlater,1,2\ni0,7,7\n")
+    write("d.jsonl", [DECISION | {"candidates": ["later", "i0"], "shown": ["later"]}])
+    assert heedful("import cars d.jsonl").code == 1
+    got = heedful("import cars d.jsonl --items more.csv --json")
+    assert (got.code, got.json["items_put"]) == (0, 2)
+    assert "0 items were new or changed" in heedful("import cars d.jsonl --items more.csv").out
+    Path("odd.csv").write_text("id,f0,f1\nlater,far,2\n")
+    got = heedful("import cars d.jsonl --items odd.csv")
+    assert (got.code, got.out) == (2, "")
+    assert "f0: wanted" in got.err
+
+
+# ---------------------------------------------------------------------------- UBI
+
+
+def query(id: str, minute: int, **more: Any) -> dict[str, Any]:
+    time = f"2026-01-31T12:{minute:02d}:00Z"
+    return {"query_id": id, "client_id": "c7", "user_query": "toner", "timestamp": time,
+            "query_response_hit_ids": ["i0", "i1", "i2"]} | more  # fmt: skip
+
+
+def event(query: str, action: str, item: str) -> dict[str, Any]:
+    attributes = {"object": {"object_id": item}, "position": {"ordinal": 2}}
+    time = "2026-01-31T12:20:05Z"
+    return {"query_id": query, "action_name": action, "timestamp": time, "event_attributes": attributes}
+
+
+@pytest.fixture
+def ubi() -> None:
+    write("queries.jsonl", [query("q1", 0), query("q2", 10), query("q3", 15, query_response_hit_ids=["i1", "gone"])])
+    happened = [event("q1", "click", "i2"), event("q2", "click", "i1"), event("q2", "purchase", "i1")]
+    write("events.jsonl", [*happened, event("q9", "click", "i0"), event("q1", "product_hover", "i1")])
+
+
+def test_ubi_logs_are_imported(ubi: None) -> None:
+    got = heedful("import cars events.jsonl --ubi queries.jsonl --json")
+    assert (got.code, got.err) == (1, "")  # of q3 an item is not on offer
+    assert got.json["counts"] == counts(decision=(2, 0, 1), feedback=(3, 0, 0))
+    [reason] = got.json["reasons"]
+    assert (reason["first"], reason["reason"]) == (
+        "decision q3",
+        "candidates: 'gone' is not on offer; put it there first",
+    )
+    assert got.json["ubi"]["rows"] == {"queries": 3, "events": 5}
+    assert got.json["ubi"]["used"] == {"queries": 3, "events": 3}
+    assert got.json["ubi"]["dropped"] == {"event of an unknown query": 1, "not a choice": 1}
+    assert got.json["ubi"]["examples"]["not a choice"].startswith("events.jsonl:5: ")
+    with Loop.open("cars.heedful") as loop:
+        forms = [(record.form, record.text) for _, _, record in loop.ledger.lessons()]
+        assert forms == [("clicks", None), ("clicks", None), ("action", "buy")]  # what the loop calls a purchase
+        assert loop.ledger.known("q1") is not None
+    again = heedful("import cars events.jsonl --ubi queries.jsonl --json")
+    assert again.json["counts"] == counts(decision=(0, 2, 1), feedback=(0, 3, 0))
+
+
+def test_ubi_in_words(ubi: None) -> None:
+    got = heedful("import cars events.jsonl --ubi queries.jsonl")
+    assert "3 rows of queries, 3 used" in got.out
+    assert "5 rows of events, 3 used" in got.out
+    assert "event of an unknown query" in got.out
+    assert "What became of decisions and feedback" in got.out
+
+
+def test_ubi_chains(ubi: None) -> None:
+    write("queries.jsonl", [query("q1", 0), query("q2", 10, query_response_hit_ids=["i3"])])
+    write("events.jsonl", [event("q1", "click", "i2"), event("q2", "click", "i3")])
+    got = heedful("import cars events.jsonl --ubi queries.jsonl --chains --json")
+    assert (got.code, got.json["counts"]) == (0, counts(decision=(2, 0, 0), feedback=(1, 0, 0)))
+    with Loop.open("cars.heedful") as loop:
+        [(_, _, record)] = loop.ledger.lessons()
+        assert (len(record.chosen), len(record.chain)) == (2, 1)
+
+
+def test_a_loop_that_knows_a_purchase_by_its_name_keeps_it(ubi: None) -> None:
+    Path("items.csv").write_text("id,f0\ni0,1\ni1,2\ni2,3\n")
+    assert heedful("init shop items.csv --action purchase=1 --action buy=0.5").code == 0
+    heedful("import shop events.jsonl --ubi queries.jsonl")
+    with Loop.open("shop.heedful") as loop:
+        assert [record.text for _, _, record in loop.ledger.lessons()][-1] == "purchase"
+
+
+# ---------------------------------------------------------------------------- export
+
+
+def test_export_and_import_give_the_same_model(folder: Path) -> None:
+    heedful("import cars good.jsonl")
+    with Loop.open("cars.heedful") as loop:
+        for round in range(6):
+            d = loop.decide(person="bob", id=f"own{round}")
+            loop.feedback(d.id, clicks=[d.shown[2]])
+        wanted = bits(loop)
+    got = heedful("export cars out.jsonl --json")
+    assert (got.code, got.err) == (0, "")
+    told = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert got.json["path"] == str(folder / "out.jsonl")
+    assert got.json["lines"] == len(told)
+    assert got.json["counts"] == {"item": 5, "decision": 8, "feedback": 8, "activate": 1, "undo": 1, "withdraw": 1}
+    assert stat.S_IMODE(Path("out.jsonl").stat().st_mode) == 0o600
+    assert heedful("validate cars out.jsonl").code == 0
+    small_loop("new.heedful", n_items=4, n_features=2).close()
+    got = heedful("import new out.jsonl --json")
+    assert (got.code, got.json["counts"]["item"]) == (0, {"applied": 1, "duplicate": 4, "rejected": 0})
+    with Loop.open("new.heedful") as loop:
+        assert bits(loop) == wanted
+    with Loop.open("cars.heedful") as loop:
+        [event] = loop.ledger.log.events(kinds=["export"])
+        assert json.loads(event.payload) == {"path": str(folder / "out.jsonl")}
+
+
+def test_export_compressed_and_over_an_older_one() -> None:
+    heedful("import cars good.jsonl")
+    assert heedful("export cars out.jsonl.gz").out == (
+        "out.jsonl.gz: 12 lines: 5 item, 2 decision, 1 withdraw, 1 activate, 2 feedback, 1 undo\n"
+    )
+    first = gzip.decompress(Path("out.jsonl.gz").read_bytes())
+    assert heedful("export cars out.jsonl.gz").code == 0
+    assert gzip.decompress(Path("out.jsonl.gz").read_bytes()) == first
+    assert heedful("import cars out.jsonl.gz --json").json["counts"]["feedback"]["duplicate"] == 2
+    assert sorted(file.name for file in Path().iterdir()) == ["cars.heedful", "good.jsonl", "out.jsonl.gz"]
+
+
+def test_export_to_stdout() -> None:
+    got = heedful("export cars -")
+    assert (got.code, got.err) == (0, "heedful: 4 lines: 4 item\n")
+    assert [json.loads(line)["id"] for line in got.out.splitlines()] == ["i0", "i1", "i2", "i3"]
+    with Loop.open("cars.heedful") as loop:
+        [event] = loop.ledger.log.events(kinds=["export"])
+        assert json.loads(event.payload) == {"path": "-"}
+
+
+def test_export_refuses() -> None:
+    bad(heedful("export cars - --json"), "--json: wanted a FILE, as with - the lines themselves go to stdout")
+    bad(heedful("export cars ."), ".: wanted a file, got a folder")
+    got = heedful("export cars none/out.jsonl")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith("heedful: none/out.jsonl: wanted a file in a folder that is there, got none at ")
+    with Loop.open("cars.heedful") as loop:
+        assert "export" not in loop.ledger.log.counts()
+
+
+def test_an_export_that_stops_half_way_leaves_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("out.jsonl").write_text("as it was")
+
+    def stops(loop: Loop) -> Any:
+        yield {"kind": "item"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("heedful.exchange.export_lines", stops)
+    bad(heedful("export cars out.jsonl"), "stopped", 130)
+    assert Path("out.jsonl").read_text() == "as it was"
+    assert sorted(file.name for file in Path().iterdir()) == ["cars.heedful", "good.jsonl", "out.jsonl"]
+
+
+# ---------------------------------------------------------------------------- validate
+
+
+def test_validate_against_a_loop_writes_nothing() -> None:
+    write("wrong.jsonl", WRONG)
+    before = Path("cars.heedful/log.db").read_bytes()
+    got = heedful("validate cars wrong.jsonl")
+    assert (got.code, got.err) == (1, "")
+    assert got.out.splitlines() == [
+        "wrong.jsonl:2: json: wanted JSON, got invalid character at byte 1: 'oops'",
+        "wrong.jsonl:3: decision d7 is not in the log",
+        "wrong.jsonl:4: decision d8 is not in the log",
+        "wrong.jsonl:6: clicks: 'i3' was not shown",
+        "wrong.jsonl:7: kind: wanted item, withdraw, decision, activate, feedback, undo, got 'guess'",
+        "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
+        "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
+        "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",
+    ]
+    as_json = heedful("validate cars wrong.jsonl --json")
+    assert (as_json.code, as_json.err, as_json.json["lines"]) == (1, "", 9)
+    assert as_json.json["problems"][1] == {
+        "line": 3, "kind": "feedback", "id": "e7", "problem": "decision d7 is not in the log"
+    }  # fmt: skip
+    assert as_json.json["counts"] == counts(line=(0, 0, 2), decision=(1, 0, 2), feedback=(1, 0, 3))
+    assert Path("cars.heedful/log.db").read_bytes() == before
+    assert sorted(file.name for file in Path("cars.heedful").iterdir()) == ["log.db"]
+
+
+def test_validate_of_a_good_file() -> None:
+    got = heedful("validate cars good.jsonl")
+    told = "2 decision, 1 item, 1 withdraw, 1 activate, 2 feedback, 1 undo; all are right"
+    assert (got.code, got.err, got.out) == (0, "", f"good.jsonl: 8 lines: {told}\n")
+    heedful("import cars good.jsonl")
+    assert heedful("validate cars good.jsonl").out.endswith("; all are right; 8 known to the loop already\n")
+
+
+def test_validate_without_a_loop_looks_at_the_form_alone() -> None:
+    write("wrong.jsonl", [*WRONG, DECISION | {"shown": ["i9"]}])
+    got = heedful("validate wrong.jsonl")
+    assert (got.code, got.err) == (1, "")
+    assert [line.split(":")[1] for line in got.out.splitlines()[:-1]] == ["2", "7", "10"]
+    assert got.out.endswith("; 3 wrong; only their form was checked, as no loop was named\n")
+    assert heedful("validate good.jsonl --json").json["problems"] == []
+
+
+def test_validate_refuses() -> None:
+    bad(heedful("validate none.jsonl"), "none.jsonl: no such file")
+    bad(heedful("validate cars none.jsonl"), "none.jsonl: no such file")
+    bad(heedful("validate cars.heedful"), "cars.heedful: wanted a file, got a folder")
+    bad(heedful("validate good.jsonl --own perceptron"), "--own: wanted a NAME too, got a FILE alone")
+    Path("cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 1000)[:30])
+    got = heedful("validate cut.jsonl.gz")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: wanted a whole stream")
+
+
+# ---------------------------------------------------------------------------- in processes of their own
+
+
+def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
+    program = shutil.which("heedful", path=str(Path(sys.executable).parent))
+    assert program, "the entry point is not installed"
+
+    def process(*args: str, given: str = "") -> Any:
+        got = subprocess.run([program, *args], input=given, capture_output=True, text=True, env=os.environ, check=False)
+        assert (got.returncode, got.stderr if "-" not in args else "") == (0, ""), got.stderr
+        return got.stdout
+
+    Path("bikes.csv").write_text("name,gears,note\n" + "".join(f"b{j},{j * j % 11},note {j} here\n" for j in range(9)))
+    small_loop("some.heedful", n_items=4, n_features=2).close()
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            got = subprocess.run([program, "export", "some", "-"], stdout=full, stderr=subprocess.PIPE, check=False)
+        assert (got.returncode, got.stderr) == (1, b"heedful: stdout: No space left on device\n")
+    told = json.loads(process("init", "bikes", "bikes.csv", "--people", "3", "--kind", "note=text", "--json"))
+    assert told["items"] == 9
+    for round in range(3):
+        decision = json.loads(process("decide", "bikes", "--person", "ann", "--show", "5", "--json"))
+        line = ("--clicks", decision["shown"][3], "--clicks", decision["shown"][1])
+        answer = json.loads(process("feedback", "bikes", decision["id"], *line, "--id", f"e{round}", "--json"))
+        assert answer["status"] == "applied"
+    come = process("decide", "bikes", "--candidates", "-", "--id", "own", "--json", given='[{"name": "x", "gears": 3}]')
+    assert json.loads(come)["shown"] == ["x"]
+    process("undo", "bikes", "e1")
+    explained = json.loads(process("explain", "bikes", decision["id"], "--json"))
+    assert explained["decision"] == decision["id"]
+    process("export", "bikes", "bikes.jsonl")
+    assert process("export", "bikes", "-") == Path("bikes.jsonl").read_text()
+    process("init", "twin", "bikes.csv", "--people", "3", "--kind", "note=text")
+    assert json.loads(process("validate", "twin", "bikes.jsonl", "--json"))["problems"] == []
+    process("import", "twin", "bikes.jsonl")
+    with Loop.open("bikes.heedful") as one, Loop.open("twin.heedful") as two:
+        assert bits(one) == bits(two)
+    assert json.loads(process("replay", "bikes", "--json")) == json.loads(process("replay", "twin", "--json"))
+    assert {found["status"] for found in json.loads(process("doctor", "twin", "--json"))} <= {"ok", "warning"}
+    gone = json.loads(process("forget", "bikes", "ann", "--yes", "--json"))
+    assert gone["exports"] == [str(folder / "bikes.jsonl"), "-"]

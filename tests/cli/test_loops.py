@@ -1,0 +1,669 @@
+"""`heedful init`, `decide`, `feedback`, `undo`, `forget`, `explain`, `replay`: answers, exit codes, every refusal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from command import Ended, heedful
+
+from heedful import Loop
+from heedful.cli.finding import place
+
+CARS = """name,make,hp,mpg,note
+beetle,vw,44,30,small round car
+mini,bmc,60,35,small square car
+golf,vw,70,33,a car for all
+mustang,ford,200,15,fast red car
+"pinto, old",ford,80,28,slow brown car
+a=b,vw,90,,blue car
+"""
+INIT = "init cars cars.csv --kind make=category --kind note=ignored"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cars.csv").write_text(CARS)
+    (tmp_path / "requests.csv").write_text("day,hurry\n" + "mon,1\ntue,2\n" * 4)
+    return tmp_path
+
+
+@pytest.fixture
+def cars() -> str:
+    assert heedful(f"{INIT} --control 0").code == 0
+    return "cars"
+
+
+def bad(got: Ended, told: str, code: int = 2) -> None:
+    """It ended with that sentence, and nothing else anywhere."""
+    assert (got.code, got.out) == (code, "")
+    assert got.err == f"heedful: {told}\n"
+
+
+def decided(line: str = "decide cars --id d1", *filled: object) -> Any:
+    got = heedful(f"{line} --json", *filled)
+    assert (got.code, got.err) == (0, "")
+    return got.json
+
+
+# ---------------------------------------------------------------------------- where a loop is
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("cars", "cars.heedful"),
+        ("cars.heedful", "cars.heedful"),
+        ("./cars", "cars"),
+        ("a/b", "a/b"),
+        ("v1.2", "v1.2.heedful"),
+    ],
+)
+def test_where_a_loop_is(name: str, folder: str) -> None:
+    assert place(name) == Path(folder)
+
+
+COMMANDS = ["decide {}", "feedback {} d --none", "undo {} e", "forget {} p --yes", "explain {} d", "replay {}"]
+COMMANDS += ["import {} cars.csv", "export {} out.jsonl", "validate {} cars.csv", "doctor {}"]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_loop_that_is_not_there_says_how_to_make_one(line: str) -> None:
+    bad(heedful(line, "bikes"), "bikes.heedful: no such loop; make one: heedful init bikes ITEMS.csv")
+    Path("empty.heedful").mkdir()
+    bad(heedful(line, "empty"), "empty.heedful: this folder holds no loop; make one: heedful init empty ITEMS.csv")
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_log_that_is_damaged_is_no_fault_of_the_input(cars: str, line: str) -> None:
+    Path("cars.heedful/log.db").write_bytes(b"not a database" * 1000)
+    got = heedful(line, "cars")
+    assert got.code == 1
+    assert "cars.heedful/log.db: wanted a" in " ".join((got.out + got.err).split())
+
+
+OWN = """
+from typing import Any, NamedTuple
+import numpy as np
+class Mine(NamedTuple):
+    n_features: int
+    space: Any
+    def init(self, rng): return np.zeros(self.n_features)
+    def propose(self, state, x, rng): return self.space.argmax(state, x)
+    def update(self, state, x, y, feedback): return state
+    def weights(self, state): return state
+"""
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_learner_of_ones_own_is_named_again(line: str) -> None:
+    Path("own.py").write_text(OWN)
+    got = heedful("init mine cars.csv --learner own.py:Mine --json")
+    assert (got.code, got.err) == (0, "")
+    got = heedful(line, "mine")
+    assert got.code == 2
+    assert "own.py:Mine is not one of heedful's" in got.err
+    assert got.err.rstrip().endswith("(here: --own SPEC)")
+    assert "wanted own.py:Mine" in heedful(f"{line} --own own.py:Other", "mine").err
+    assert heedful("decide mine --own own.py:Mine --id d").code == 0
+    got = heedful(f"{line} --own own.py:Mine", "mine")
+    assert "own.py:Mine is not" not in got.err
+    assert got.code == (3 if line.startswith("undo") else 1 if "cars.csv" in line else 0)
+
+
+# ---------------------------------------------------------------------------- init
+
+
+def test_init_tells_what_columns_became_and_what_is_next() -> None:
+    got = heedful("init cars cars.csv --kind make=category --control 0 --exploration 0")
+    assert (got.code, got.err) == (0, "")
+    lines = got.out.splitlines()
+    assert lines[0].rstrip() == "cars.heedful: 6 items by name"
+    rows = {words[0]: words for words in (line.split() for line in lines) if words}
+    assert list(rows)[1:2] == ["column"]
+    assert rows["hp"][1:3] == ["number", "1"]
+    assert rows["mpg"][1:7] == ["number", "2", "15", "to", "35", "1"]  # one is missing
+    assert rows["make"][1:4] == ["category", "3", "vw"]
+    assert rows["name"][1] == "ignored"
+    assert "All of this is frozen" in got.out
+    assert "Mind: control 0: nothing keeps the caller's order" in got.out
+    assert "Mind: exploration 0" in got.out
+    assert lines[-1] == "Next: heedful decide cars"
+    assert heedful(lines[-1].split(": heedful ")[1]).code == 0
+    assert Path("cars.heedful/log.db").is_file()
+
+
+def test_init_as_json() -> None:
+    got = heedful(f"{INIT} --context requests.csv --cross day:make --cross hurry:hp --json")
+    assert (got.code, got.err) == (0, "")
+    assert got.json["loop"] == "cars.heedful"
+    assert (got.json["learner"], got.json["items"], got.json["identifier"]) == ("fair-pairs", 6, "name")
+    assert [column["column"] for column in got.json["columns"]] == ["name", "make", "hp", "mpg", "note"]
+    assert [column["kind"] for column in got.json["columns"]][1:3] == ["category", "number"]
+    assert [column["column"] for column in got.json["context"]] == ["day", "hurry"]
+    assert got.json["crosses"] == [["day", "make"], ["hurry", "hp"]]
+    assert got.json["features"] == (3 + 1 + 2) + (2 * 3 + 1) + 1
+    assert got.json["caveats"] == []
+    assert got.json["next"] == "heedful decide cars"
+
+
+def test_init_settings_and_all_crosses() -> None:
+    line = f"{INIT} --context requests.csv --cross all --k 3 --control 0.5 --exploration 0.4 --people 9 --no-text"
+    got = heedful(f"{line} --action watch=0.5 --action skip=-1 --learner fair-pairs:rate=0.2 --json")
+    assert (got.code, got.json["crosses"]) == (0, "all")
+    with Loop.open("cars.heedful") as loop:
+        settings = loop.settings
+        assert (settings.k, settings.control, settings.exploration, settings.shrink) == (3, 0.5, 0.4, 9.0)
+        assert (settings.store_text, settings.actions) == (False, {"watch": 0.5, "skip": -1})
+        assert loop.founding.learner == "fair-pairs:rate=0.2"
+
+
+def test_a_column_may_have_a_colon_in_its_name() -> None:
+    Path("requests.csv").write_text("a:b,a\n1,2\n2,1\n")
+    got = heedful(f"{INIT} --context requests.csv --cross a:b:hp --json")
+    assert (got.code, got.json["crosses"]) == (0, [["a:b", "hp"]])
+
+
+def test_init_for_bare_texts() -> None:
+    got = heedful("init drafts --texts --k 1 --json")
+    assert (got.code, got.json["items"], got.json["next"]) == (0, 0, "heedful decide drafts --candidates TEXTS.json")
+    Path("texts.json").write_text('[{"id": "a", "text": "Dear Sir"}, {"id": "b", "text": "hi you"}]')
+    assert set(decided("decide drafts --candidates texts.json --id d1")["shown"]) <= {"a", "b"}
+    assert heedful("feedback drafts d1 --edit {} --json", "Dear you").json["learned"] is True
+
+
+CROSS = "--context requests.csv --cross"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("init cars", "FILE: wanted a table of items, or --texts, got neither"),
+        ("init cars cars.csv --texts", "FILE: wanted none with --texts, got one"),
+        ("init cars --texts --kind a=number", "--kind: wanted a FILE that it is about, got --texts"),
+        ("init cars --texts --identifier a", "--identifier: wanted a FILE that it is about, got --texts"),
+        ("init cars none.csv", "none.csv: no such file"),
+        ("init cars cars.csv --identifier hp2", "identifier: wanted a column"),
+        ("init cars cars.csv --identifier make", "identifier: make: wanted another name in every row"),
+        ("init cars cars.csv --kind make", "--kind: wanted COLUMN=KIND, got 'make'"),
+        ("init cars cars.csv --kind make=", "--kind: wanted COLUMN=KIND, got 'make='"),
+        ("init cars cars.csv --kind make=text --kind make=text", "--kind: wanted each once, got 'make' twice"),
+        ("init cars cars.csv --kind make=colour", "kinds: make: wanted number, category"),
+        ("init cars cars.csv --kind made=number", "kinds: wanted names of columns"),
+        ("init cars cars.csv --cross day:make", "--cross: wanted --context too, whose columns are crossed, got none"),
+        (
+            f"init cars cars.csv {CROSS} day",
+            "--cross: wanted CONTEXT:ITEM, the names of two columns, or all, got 'day'",
+        ),
+        (f"init cars cars.csv {CROSS} week:hp", "pairs: wanted a column of the context (day, hurry), got 'week'"),
+        ("init cars cars.csv --context none.csv", "none.csv: no such file"),
+        ("init cars cars.csv --k 0", "Invalid value for '--k'"),
+        ("init cars cars.csv --k 2000", "k: wanted a whole number, 1 to 1024, got 2000"),
+        ("init cars cars.csv --control 2", "control: wanted a number from 0 to 1, got 2"),
+        ("init cars cars.csv --exploration .6", "exploration: wanted a number from 0 to 0.5, got 0.6"),
+        ("init cars cars.csv --exploration .2 --learner perceptron", "exploration: wanted none or 0 for perceptron"),
+        ("init cars cars.csv --people -1", "shrink: wanted a number from 0 to"),
+        ("init cars cars.csv --action buy=much", "--action: wanted NAME=WEIGHT, got 'buy=much'"),
+        ("init cars cars.csv --action buy=0", "actions["),
+        ("init cars cars.csv --learner nobody", "learner: wanted batch, "),
+        ("init nowhere/cars cars.csv", "nowhere: wanted a folder that is there to put the loop in"),
+    ],
+)
+def test_init_refuses(line: str, told: str) -> None:
+    got = heedful(line)
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith(f"heedful: {told}")
+    assert got.err.count("\n") == 1
+    assert not Path("cars.heedful").exists()
+
+
+def test_init_leaves_a_loop_that_is_there_alone(cars: str) -> None:
+    before = Path("cars.heedful/log.db").read_bytes()
+    bad(heedful(INIT), "cars.heedful: wanted a new folder for the loop, got one that is there already")
+    assert Path("cars.heedful/log.db").read_bytes() == before
+
+
+# ---------------------------------------------------------------------------- decide
+
+
+def test_decide_prints_the_order_with_what_is_known_of_it(cars: str) -> None:
+    got = heedful("decide cars golf mustang --id d1 --person ann")
+    assert (got.code, got.err) == (0, "")
+    rows = [line.split() for line in got.out.splitlines() if line.strip()]
+    assert rows[1] == ["item", "make", "hp", "mpg"]
+    cells = {"golf": ["vw", "70", "33"], "mustang": ["ford", "200", "15"]}
+    assert [row[0] for row in rows[3:5]] == ["1", "2"]
+    assert {row[1]: row[2:] for row in rows[3:5]} == cells
+    assert rows[5] == ["decision", "d1"]
+    with Loop.open("cars.heedful") as loop:
+        known = loop.ledger.known("d1")
+        assert known is not None
+        assert known.person == "ann"
+        assert f"probability of just this {known.record.probability:#.3g}; arm learned; model version 0" in got.out
+    assert got.out.splitlines()[-1] == f"Next, where somebody clicks: heedful feedback cars d1 --clicks {rows[3][1]}"
+
+
+def test_decide_as_json(cars: str) -> None:
+    told = decided("decide cars --id d1 --show 3 --deferred")
+    assert list(told) == ["id", "shown", "probability", "version", "arm", "seq"]
+    assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
+    assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
+    with Loop.open("cars.heedful") as loop:
+        known = loop.ledger.known("d1")
+        assert known is not None
+        assert known.record.deferred
+        assert len(known.names) == 6
+
+
+def test_decide_by_ones_own_scores(cars: str) -> None:
+    heedful("init mine cars.csv --learner perceptron --control 0")
+    prior = '{"golf": 1, "mini": 3, "mustang": 2}'
+    assert decided("decide mine golf mini mustang --prior {}", prior)["shown"] == ["mini", "mustang", "golf"]
+    assert decided("decide mine golf mini mustang --prior [1,2,3]")["shown"] == ["mustang", "mini", "golf"]
+    assert decided("decide mine golf mini mustang")["shown"] == ["golf", "mini", "mustang"]
+
+
+def test_decide_in_a_context() -> None:
+    heedful(f"{INIT} --context requests.csv --cross day:hp")
+    decided("decide cars --id d1 --context {}", '{"day": "mon", "hurry": 2}')
+    with Loop.open("cars.heedful") as loop:
+        known = loop.ledger.known("d1")
+        assert known is not None
+        assert known.record.context == {"day": "mon", "hurry": 2}
+
+
+def test_decide_among_candidates_that_come_along(cars: str) -> None:
+    Path("new.json").write_text('[{"name": "x", "hp": 1}, {"name": "y", "hp": 2, "make": "vw"}]')
+    assert set(decided("decide cars --id d1 --candidates new.json")["shown"]) == {"x", "y"}
+    got = heedful("decide cars --candidates new.json")
+    assert "vw" in got.out
+
+
+def test_a_long_list_is_cut_in_the_table_and_whole_in_json() -> None:
+    Path("many.csv").write_text("id,x\n" + "".join(f"n{j},{j % 7}\n" for j in range(60)))
+    heedful("init many many.csv")
+    got = heedful("decide many")
+    first = [line.split()[0] for line in got.out.splitlines() if line.strip()]
+    assert "50" in first
+    assert "51" not in first
+    assert "and 10 more: --show N for fewer, --json for all" in got.out
+    assert len(decided("decide many")["shown"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("decide cars bugatti", "candidates: 'bugatti' is not on offer; put it there first"),
+        ("decide cars mini mini", "candidates: wanted each once, got 'mini' 2 times"),
+        ("decide cars --context [1]", "context: wanted an object, got [1]"),
+        ("decide cars --context {{", "--context: wanted JSON, got {{: Expecting property name"),
+        ("decide cars --prior [1]", "prior: wanted 6 scores, one for each candidate, got [1]"),
+        ("decide cars --prior nan", "--prior: wanted JSON, got nan: Expecting value"),
+        ("decide cars --prior [NaN]", "--prior: wanted JSON, got [NaN]: NaN is not JSON"),
+        ("decide cars --person {}", "person: wanted a text of 1 to 200 printable characters, got ''"),
+        ("decide cars --id {}", "id: wanted a text of 1 to 200 printable characters, got ''"),
+        ("decide cars --show 0", "Invalid value for '--show'"),
+        ("decide cars --candidates none.json", "--candidates: none.json: No such file or directory"),
+        ("decide cars --candidates cars.csv", "--candidates: wanted JSON, got name,make"),
+        ("decide cars --candidates empty.json", "--candidates: wanted a list of objects, got []"),
+        ("decide cars --candidates names.json", "--candidates: wanted a list of objects, got ['mini']"),
+        ("decide cars mini --candidates names.json", "--candidates: wanted no ITEM beside it, got one"),
+        ("decide cars --candidates odd.json", "candidates[0]: hp: wanted"),
+        ("decide cars --candidates latin.json", "--candidates: latin.json: wanted UTF-8, got other bytes"),
+    ],
+)
+def test_decide_refuses(cars: str, line: str, told: str) -> None:
+    Path("empty.json").write_text("[]")
+    Path("names.json").write_text('["mini"]')
+    Path("odd.json").write_text('[{"name": "x", "hp": "strong"}]')
+    Path("latin.json").write_bytes(b'[{"name": "\xe4"}]')
+    got = heedful(line.replace("{{", "\x00"), "") if "{}" in line else heedful(line)
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith(f"heedful: {told}")
+    assert got.err.count("\n") == 1
+
+
+def test_an_id_of_another_decision_is_refused(cars: str) -> None:
+    decided()
+    bad(heedful("decide cars mini --id d1"), "id: wanted a new one, got 'd1', which has other candidates")
+
+
+# ---------------------------------------------------------------------------- feedback
+
+
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [
+        (["--clicks", "mini"], {"form": "clicks", "chosen": ["mini"]}),
+        (["--clicks", "pinto, old", "--clicks", "mini"], {"form": "clicks", "chosen": ["pinto, old", "mini"]}),
+        (["--better", "golf", "--better", "a=b"], {"form": "better", "chosen": ["golf", "a=b"]}),
+        (["--thumb", "down"], {"form": "thumb", "values": [-1.0]}),
+        (["--thumb", "up", "--item", "mini"], {"form": "thumb", "chosen": ["mini"], "values": [1.0]}),
+        (["--action", "buy", "--item", "golf"], {"form": "action", "chosen": ["golf"], "values": [1.0], "text": "buy"}),
+        (
+            ["--rating", "a=b=4", "--rating", "mini=2.5"],
+            {"form": "rating", "chosen": ["a=b", "mini"], "values": [4.0, 2.5]},
+        ),
+        (["--grade", "golf=2"], {"form": "grade", "chosen": ["golf"], "values": [2.0]}),
+        (["--choice", "second"], {"form": "choice", "values": [1.0], "text": "second"}),
+        (["--none"], {"form": "none"}),
+        (["--edit", '{"hp": 61}'], {"form": "edit", "given": {"hp": 61}}),
+        (
+            ["--edit", '{"hp": 61}', "--nearest", "--item", "mini"],
+            {"form": "edit", "given": {"hp": 61}, "chosen": ["mini"]},
+        ),
+    ],
+)
+def test_every_form_of_feedback(cars: str, options: list[str], form: dict[str, Any]) -> None:
+    decided()
+    words = " ".join("{}" for _ in options)
+    got = heedful(f"feedback cars d1 {words} --id e1 --json", *options)
+    assert (got.code, got.err) == (0, "")
+    assert (got.json["status"], got.json["event"], got.json["late"]) == ("applied", "e1", False)
+    assert set(got.json) == {"status", "event", "seq", "version", "late", "learned", "reason"}
+    with Loop.open("cars.heedful") as loop:
+        [(_, _, record)], known = loop.ledger.lessons(), loop.ledger.known("d1")
+        assert known is not None
+        kept = {name: getattr(record, name) for name in form}
+        if "chosen" in kept:
+            kept["chosen"] = [known.names[j] for j in record.chosen]
+        assert kept == form
+
+
+def test_the_same_event_again_is_a_duplicate_and_another_is_rejected(cars: str) -> None:
+    decided()
+    first = heedful("feedback cars d1 --clicks mini --id e1")
+    assert (first.code, first.err) == (0, "")
+    assert first.out.startswith("applied e1: event 9, model version 9, ")
+    again = heedful("feedback cars d1 --clicks mini --id e1")
+    assert (again.code, again.out) == (0, "duplicate e1: it came before, as event 9; nothing was changed\n")
+    other = heedful("feedback cars d1 --clicks golf --id e1")
+    told = "rejected e1: feedback e1 is in the log already, with other content\n"
+    assert (other.code, other.out, other.err) == (3, told, "")
+    as_json = heedful("feedback cars d1 --clicks golf --id e1 --json")
+    assert (as_json.code, as_json.json["status"]) == (3, "rejected")
+
+
+def test_feedback_that_fits_no_longer_is_rejected_with_3(cars: str) -> None:
+    decided("decide cars mini golf --id d1")
+    for line, reason in (
+        ("d2 --none", "decision d2 is not in the log"),
+        ("d1 --clicks mustang", "clicks: 'mustang' was not shown"),
+        ("d1 --thumb up --item mustang", "thumb: 'mustang' was not among the candidates"),
+        ("d1 --clicks mini --chain d9", "chain: decision d9 is not in the log"),
+    ):
+        got = heedful(f"feedback cars {line} --id e --json")
+        assert (got.code, got.err) == (3, "")
+        assert (got.json["status"], got.json["reason"], got.json["seq"]) == ("rejected", reason, None)
+
+
+def test_a_comma_belongs_to_the_name(cars: str) -> None:
+    decided()
+    got = heedful("feedback cars d1 --clicks mini,golf --id e1")
+    assert (got.code, got.out) == (3, "rejected e1: clicks: 'mini,golf' was not shown\n")
+    assert got.err == "heedful: 'mini,golf' was taken for one name: name each item with an option of its own\n"
+
+
+def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> None:
+    decided("decide cars --id d1 --deferred")
+    early = heedful("feedback cars d1 --clicks mini")
+    assert early.code == 3
+    assert "was deferred and never activated" in early.out
+    # What is no feedback activates nothing.
+    assert heedful("feedback cars d1 --activate --action buy").code == 2
+    assert heedful("feedback cars d1 --none").code == 3
+    got = heedful("feedback cars d1 --activate --clicks mini --id e1 --json")
+    assert (got.code, got.json["status"], got.json["activated"]) == (0, "applied", "applied")
+    alone = heedful("feedback cars d1 --activate --json")
+    assert (alone.code, alone.json["status"], "activated" in alone.json) == (0, "duplicate", False)
+    nobody = heedful("feedback cars d7 --activate --none --json")
+    assert (nobody.code, nobody.json["reason"]) == (3, "decision d7 is not in the log")
+    assert "activated" not in nobody.json  # it stopped there
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            "",
+            "feedback: wanted --clicks, --better, --edit, --thumb, --action, --rating, --grade, --choice or --none, "
+            "got none of them",
+        ),
+        ("--clicks mini --none", "feedback: wanted one of clicks"),
+        ("--thumb sideways", "--thumb: wanted up or down, got 'sideways'"),
+        ("--choice third", "--choice: wanted first, second, equal or cannot_judge, got 'third'"),
+        ("--action buy", "item: wanted a text of 1 to 200 printable characters, got None"),
+        ("--action sing --item mini", "action: wanted view, cart, buy, hide, got 'sing'"),
+        ("--rating mini", "--rating: wanted ITEM=NUMBER, got 'mini'"),
+        ("--rating mini=good", "--rating: wanted ITEM=NUMBER, got 'mini=good'"),
+        ("--rating mini=nan", "rating['mini']: wanted a finite number, got nan"),
+        ("--rating mini=1 --rating mini=2", "--rating: wanted each once, got 'mini' twice"),
+        ("--grade =1", "--grade: wanted ITEM=NUMBER, got '=1'"),
+        ("--better mini --better mini", "better: wanted each once, got 'mini' 2 times"),
+        ("--better mini --chain d2", "feedback: wanted better, got another field"),
+        ("--none --item mini", "feedback: wanted none, got another field"),
+        ("--none --nearest", "feedback: wanted none, got another field"),
+        ("--edit text", "edit: wanted the attributes that were changed"),
+        ("--clicks mini --id {}", "id: wanted a text of 1 to 200 printable characters, got ''"),
+    ],
+)
+def test_feedback_refuses(cars: str, options: str, told: str) -> None:
+    decided()
+    got = heedful(f"feedback cars d1 {options}", "") if "{}" in options else heedful(f"feedback cars d1 {options}")
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith(f"heedful: {told}")
+    assert got.err.count("\n") == 1
+    with Loop.open("cars.heedful") as loop:
+        assert "feedback" not in loop.ledger.log.counts()
+
+
+# ---------------------------------------------------------------------------- undo, forget
+
+
+def test_undo(cars: str) -> None:
+    decided()
+    heedful("feedback cars d1 --better mustang --id e1")
+    with Loop.open("cars.heedful") as loop:
+        assert any(loop.weights[name] for name in loop.founding.names[:-1])
+    got = heedful("undo cars e1")
+    assert (got.code, got.err, got.out) == (0, "", "undone e1: model version 10\n")
+    with Loop.open("cars.heedful") as loop:
+        assert not any(loop.weights[name] for name in loop.founding.names[:-1])
+    again = heedful("undo cars e1")
+    assert (again.code, again.out) == (0, "duplicate undo-e1: it came before, as event 10; nothing was changed\n")
+    got = heedful("undo cars e2 --json")
+    assert (got.code, got.json["status"], got.json["reason"]) == (3, "rejected", "feedback e2 is not in the log")
+    bad(heedful("undo cars {}", ""), "event: wanted a text of 1 to 200 printable characters, got ''")
+
+
+def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    decided("decide cars --id d1 --person ann")
+    bad(heedful("forget cars ann"), "--yes: wanted, as there is nobody to ask")
+    asked = []
+
+    def confirm(text: str, **how: Any) -> None:
+        asked.append((text, how))
+        if len(asked) == 1:
+            raise typer.Abort
+
+    monkeypatch.setattr("heedful.cli.loops.typer.confirm", confirm)
+    terminal = types.SimpleNamespace(stdin=types.SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("heedful.cli.loops.sys", terminal)
+    bad(heedful("forget cars ann"), "stopped", 130)
+    assert asked[0] == ("Erase all that was decided for and learned from 'ann'?", {"abort": True, "err": True})
+    with Loop.open("cars.heedful") as loop:
+        assert loop.ledger.known("d1") is not None
+    assert heedful("forget cars ann").code == 0
+    with Loop.open("cars.heedful") as loop:
+        assert loop.ledger.known("d1") is None
+
+
+def test_forget_says_what_is_gone_and_what_is_out_of_reach(cars: str, folder: Path) -> None:
+    decided("decide cars --id d1 --person ann")
+    heedful("feedback cars d1 --clicks mini --id e1")
+    heedful("export cars out.jsonl")
+    assert heedful("export cars -").code == 0
+    got = heedful("forget cars ann --yes", width=300)
+    assert (got.code, got.err) == (0, "")
+    assert "ann: 2 events erased, from the log, the model and the snapshots" in got.out
+    assert f"Out of reach, and may still hold them: {folder}/out.jsonl" in got.out
+    assert "what was printed by an export to stdout" in got.out
+    assert heedful("feedback cars d1 --clicks mini --id e1 --json").json["reason"] == "decision d1 was forgotten"
+    again = heedful("forget cars ann --yes")
+    assert (again.code, again.out) == (0, "ann: nothing in the log was about this person\n")
+
+
+def test_forget_as_json(cars: str, folder: Path) -> None:
+    decided("decide cars --id d1 --person ann")
+    heedful("export cars out.jsonl")
+    got = heedful("forget cars ann --yes --json")
+    assert got.json | {"version": 0} == {
+        "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0
+    }  # fmt: skip
+    bad(heedful("forget cars {} --yes", ""), "person: wanted a text of 1 to 200 printable characters, got ''")
+
+
+# ---------------------------------------------------------------------------- explain, replay
+
+
+@pytest.fixture
+def taught() -> Any:
+    """A loop that was taught that horsepower is good."""
+    heedful(f"{INIT} --control 0 --learner perceptron")
+    decided("decide cars mini golf mustang --id d1")
+    heedful("feedback cars d1 --better mustang --id e1")
+    return decided("decide cars mini golf mustang --id d2")
+
+
+def test_explain(taught: Any) -> None:
+    assert taught["shown"][0] == "mustang"
+    got = heedful("explain cars d2")
+    assert (got.code, got.err) == (0, "")
+    told = heedful("explain cars d2 --json").json
+    assert (told["decision"], told["first"], told["second"]) == ("d2", "mustang", taught["shown"][1])
+    assert told["margin"] == pytest.approx(sum(part["counts"] for part in told["features"]))
+    assert [lesson["event"] for lesson in told["lessons"]] == ["e1"]
+    assert got.out.startswith(f"mustang before {taught['shown'][1]}, by +")
+    rows = [line.split() for line in got.out.splitlines() if line.strip()]
+    assert ["feature", "weight", "first", "second", "counts"] in rows
+    assert any(row[0] == "hp" and row[-1].startswith("+") for row in rows)
+    assert any(row[:2] == ["e1", "clicks"] or row[:2] == ["e1", "better"] for row in rows)
+
+
+def test_explain_before_anything_was_learned(cars: str) -> None:
+    decided()
+    got = heedful("explain cars d1")
+    assert (got.code, got.err) == (0, "")
+    assert "Nothing was learned before it that tells the two apart." in got.out
+    bad(heedful("explain cars d9"), "decision d9 is not in the log")
+    bad(heedful("explain cars {}", ""), "decision: wanted a text of 1 to 200 printable characters, got ''")
+
+
+def test_explain_of_the_control() -> None:
+    heedful(f"{INIT} --control 1")
+    decided()
+    assert "This decision showed your order, for comparison" in heedful("explain cars d1").out
+
+
+def test_replay(taught: Any) -> None:
+    got = heedful("replay cars --learner second-order:epsilon=0.1 --learner perceptron --json")
+    assert (got.code, got.err) == (0, "")
+    assert [fold["learner"] for fold in got.json] == ["perceptron", "second-order:epsilon=0.1"]
+    mine, other = got.json
+    with Loop.open("cars.heedful") as loop:
+        assert mine["weights"] == loop.weights
+        assert other["weights"] == loop.replay("second-order:epsilon=0.1").weights
+    assert (mine["lessons"], other["lessons"]) == (1, 1)
+    table = heedful("replay cars --learner pairwise-logistic", width=200)
+    rows = [line.split() for line in table.out.splitlines() if line.strip()]
+    assert [row[:2] for row in rows[3:5]] == [["perceptron", "1"], ["pairwise-logistic", "1"]]
+    assert "hp +" in table.out
+    assert heedful("replay cars --json").json == [mine]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("replay cars --learner nobody", "learner: wanted "),
+        ("replay cars --learner perceptron:rate=1", "perceptron"),
+        ("replay cars -l second-order -l second-order", "--learner: wanted each once, got second-order 2 times"),
+    ],
+)
+def test_replay_refuses(taught: Any, line: str, told: str) -> None:
+    got = heedful(line)
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith(f"heedful: {told}")
+
+
+def test_that_the_disk_is_full_is_no_fault_of_the_input(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "the disk is full; nothing was changed: make room and try again", "cars.heedful/log.db")
+
+    def busy(*_: Any, **__: Any) -> None:
+        raise TimeoutError("cars.heedful/log.db: another process has been writing for 5 s")
+
+    monkeypatch.setattr("heedful.loop.ledger.Ledger.submit", full)
+    told = "cars.heedful/log.db: the disk is full; nothing was changed: make room and try again"
+    bad(heedful("decide cars"), told, 1)
+    monkeypatch.setattr("heedful.loop.ledger.Ledger.submit", busy)
+    bad(heedful("decide cars"), "cars.heedful/log.db: another process has been writing for 5 s", 1)
+
+
+def test_json_of_an_answer_is_one_document(cars: str) -> None:
+    decided()
+    got = heedful("feedback cars d1 --clicks mini --json")
+    assert json.loads(got.out)["status"] == "applied"
+
+
+# ---------------------------------------------------------------------------- help, and the page about all this
+
+NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export", "validate", "doctor"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
+
+
+@pytest.mark.parametrize("command", NEW)
+def test_every_help_has_an_example_exit_codes_and_json(command: str) -> None:
+    got = heedful(f"{command} --help")
+    assert (got.code, got.err) == (0, "")
+    assert f"Example: heedful {command}" in got.out
+    assert "Exit codes: 0 " in got.out
+    assert "--json" in got.out
+
+
+def test_the_examples_of_the_page_are_a_session() -> None:
+    text = PAGE.read_text()
+    Path("cars.csv").write_text(re.findall(r"```csv\n(.*?)```", text, re.S)[0])
+    lines = [line for line in text.splitlines() if line.startswith("heedful ")]
+    assert {line.split()[1] for line in lines} == set(NEW)
+    for line in lines:
+        words = shlex.split(line)[1:]
+        got = heedful(" ".join("{}" for _ in words), *words)
+        assert (got.code, got.err) == (0, ""), (line, got)
+        assert got.out
+
+
+@pytest.mark.parametrize("command", NEW)
+def test_the_page_names_every_option(command: str) -> None:
+    text = PAGE.read_text()
+    section = text[text.index(f"## {command}:") :].split("\n## ")[0]
+    options = set(re.findall(r"(--[a-z-]+)", heedful(f"{command} --help").out))
+    everywhere = {"--json", "--own", "--help", "--debug"}
+    named = set(re.findall(r"(--[a-z-]+)", section)) | everywhere
+    assert options - named <= {"--chains"}  # on the page about these logs
+    assert re.search(r"Exit\s+codes:", section)
+
+
+def test_help_needs_no_database_and_no_loop() -> None:
+    program = "import sys, heedful.cli; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "heedful.cli.loops" in loaded
+    assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.exchange", "heedful.data"} & set(loaded)

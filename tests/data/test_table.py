@@ -1,0 +1,193 @@
+"""Tables as rows: which format, what becomes of cells, what is refused and where."""
+
+import builtins
+import datetime
+import gzip
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.data.table import read_table
+from heedful.features import infer
+
+CARS = 'name,horsepower,"full, name"\nAda,50,NA\n Bug , 1.5,"x ""y""\nz"\n\nCub,nan,null\n'
+ROWS = [
+    {"name": "Ada", "horsepower": "50", "full, name": None},
+    {"name": "Bug", "horsepower": "1.5", "full, name": 'x "y"\nz'},
+    {"name": "Cub", "horsepower": None, "full, name": None},
+]
+LINES = '{"id": "a", "n": 1.5, "v": [1, 2], "none": null}\n\n  \t\n{"id": "ü", "b": true}\r\n'
+RECORDS: list[dict[str, Any]] = [{"id": "a", "n": 1.5, "v": [1, 2], "none": None}, {"id": "ü", "b": True}]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a"])
+def test_the_content_tells_the_format_and_not_the_name(tmp_path: Path, name: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / name
+    for bom in ("", "\ufeff"):
+        for pack in (bytes, gzip.compress):
+            assert read_table(write(path, pack((bom + CARS).encode()))) == ROWS
+            assert read_table(write(path, pack((bom + "\n " + LINES).encode()))) == RECORDS
+    parquet.write_table(pyarrow.table({"id": ["a", "b"], "n": [1.5, None]}), path)
+    rows = [{"id": "a", "n": 1.5}, {"id": "b", "n": None}]
+    assert read_table(path) == rows
+    assert read_table(str(write(path, gzip.compress(path.read_bytes())))) == rows
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_other_separators(tmp_path: Path, mark: str) -> None:
+    text = mark.join(["name", "n"]) + "\n" + mark.join(["Ada", "1,5"]) + "\n"
+    assert read_table(write(tmp_path / "a.csv", text)) == [{"name": "Ada", "n": "1,5"}]
+
+
+def test_what_parquet_may_hold(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    day = datetime.date(2020, 1, 31)
+    table = pyarrow.table(
+        {
+            "n": [1, 2**60, None],
+            "x": [0.5, math.nan, -1e308],
+            "b": [True, False, None],
+            "t": ["ü", "", None],
+            "v": [[1.0, 2.0], [], None],
+            "day": [day, day, None],
+            "levels": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+            "exact": pyarrow.array([1, 2, None], pyarrow.decimal128(10, 2)),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    parquet.write_table(table, path)
+    assert read_table(path) == [
+        {"n": 1, "x": 0.5, "b": True, "t": "ü", "v": [1, 2], "day": day, "levels": "a", "exact": 1.0},
+        {"n": 2**60, "x": None, "b": False, "t": "", "v": [], "day": day, "levels": "b", "exact": 2.0},
+        {"n": None, "x": -1e308, "b": None, "t": None, "v": None, "day": None, "levels": "a", "exact": None},
+    ]
+    assert type(read_table(path)[0]["exact"]) is float
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a: header: wanted names of columns, got an empty file"),
+        ("a,b\n", "a: rows: wanted at least one item below the header, got none"),
+        ("1,2\n3,4\n", "a:1: header: wanted names of columns, got '1'"),
+        ("a,b,a\n1,2,3\n", "a:1: header: wanted each name once, got 'a' 2 times"),
+        ("a,b\n1,2\n\n3,4,5\n", "a:4: cells: wanted 2 as in the header, got 3"),
+        ('a,b\n1,"2\n', "a:2: text: wanted CSV, got unexpected end of data"),
+        (b"a,b\n1,\xe9\n", "a:2: text: wanted UTF-8, got byte 0xe9"),
+        (gzip.compress(CARS.encode())[:-1], "a: gzip: wanted a whole stream"),
+        (gzip.compress(LINES.encode())[:-1], "a: gzip: wanted a whole stream"),
+        (b"\x1f\x8bnothing", "a: gzip: wanted a whole stream"),
+        ('[{"a": 1}]', "a: text: wanted CSV, Parquet or one JSON object a line, got a JSON array"),
+        ('{"a": 1}\n[1]\n', "a:2: line: wanted one JSON object, got [1]"),
+        ('{"a": 1}\n\n3\n', "a:3: "),
+        ('{"a": 1}\nnull\n', "a:2: "),
+        ('{"a": 1} {"a": 2}\n', "a:1: "),
+        ('{"a": 1}\n{"a": 1\n', "a:2: "),
+        ('{"a": 1, "a": 1}\n', "a:1: key: wanted each once, got 'a' twice"),
+        ('{"b": {"a": 1, "a": 2}}\n', "a:1: key: wanted each once, got 'a' twice"),
+        ('{"a": 1}\n{"a": NaN}\n', "a:2: "),
+        ('{"a": Infinity}\n', "a:1: "),
+        ('{"a": 1e999}\n', "a:1: "),
+        ('{"a": "\\ud800"}\n', "a:1: "),
+        (b'{"a": "\xff"}\n', "a:1: "),
+        ('{"a": ' + "[" * 10_000, "a:1: "),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError) as error:
+        read_table(write(tmp_path / "a", text))
+    assert str(error.value).startswith(message)
+
+
+def test_parquet_that_is_refused(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"a": [1, 2]}), path)
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:20], b"PAR1", whole[:4] + bytes(len(whole) - 12) + whole[-8:]):
+        with pytest.raises(ValueError, match=r"^a\.parquet: content: wanted a whole Parquet file, got "):
+            read_table(write(path, damaged))
+    with pytest.raises(ValueError, match=r"^a\.parquet: gzip: wanted a whole stream, got "):
+        read_table(write(path, gzip.compress(whole)[:-1]))
+    parquet.write_table(pyarrow.table({"a": pyarrow.array([], pyarrow.int64())}), path)
+    with pytest.raises(ValueError, match=r"^a\.parquet: rows: wanted at least one, got none$"):
+        read_table(path)
+    parquet.write_table(pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, ["a", "a"]), path)
+    with pytest.raises(ValueError, match=r"^a\.parquet: columns: wanted each name once, got 'a' 2 times$"):
+        read_table(path)
+
+
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return find(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [name for name in sys.modules if name.startswith("pyarrow")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ModuleNotFoundError, match=r"^a: .* not installed: pip install 'heedful\[parquet\]'$"):
+        read_table(write(tmp_path / "a", b"PAR1"))
+    assert read_table(write(tmp_path / "a", CARS)) == ROWS
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file; nothing is fetched"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(IsADirectoryError, match="wanted a file, got a folder"):
+        read_table(tmp_path)
+
+
+def test_real_measurements_become_features(data_folder: Path) -> None:
+    path = data_folder / "jura" / "prediction.dat.csv"
+    if not path.is_file():
+        pytest.skip(f"the Jura metals are not here: put prediction.dat.csv into {path.parent}")
+    rows = read_table(path)
+    encoding = infer(rows, identifier="", kinds={"Rock": "category"})
+    table = np.genfromtxt(path, delimiter=",", skip_header=1)
+    X = encoding.encode_many(rows)
+    header = path.read_text().splitlines()[0].split(",")
+    for j, name in enumerate(header):
+        if name != "Rock":
+            want = (table[:, j] - table[:, j].mean()) / table[:, j].std()
+            np.testing.assert_allclose(X[:, encoding.names.index(name)], want, rtol=1e-6, atol=1e-6)
+    rock = table[:, header.index("Rock")]
+    for level in np.unique(rock):
+        np.testing.assert_array_equal(X[:, encoding.names.index(f"Rock={level:.0f}")], rock == level)
+
+
+def test_real_films_become_features(data_folder: Path, tmp_path: Path) -> None:
+    path = data_folder / "movielens-1m" / "movies.dat"
+    if not path.is_file():
+        pytest.skip(f"MovieLens 1M is not here: put movies.dat into {path.parent}")
+    lines = path.read_text("latin-1").replace('"', "'").replace("\t", " ").replace("::", "\t")
+    rows = read_table(write(tmp_path / "films.csv", "film\ttitle\tgenres\n" + lines))
+    assert len(rows) == 3883
+    encoding = infer(rows, kinds={"title": "text"})
+    assert encoding.identifier == "title"  # `film` is a number, and not named like a name
+    assert {c.name: c.kind for c in encoding.columns} == {"film": "number", "title": "text", "genres": "category"}
+    genres = [name for name in encoding.names if name.startswith("genres=")]
+    assert len(genres) == 32
+    assert "genres=Comedy|Romance" in genres
+    assert "title~the" in encoding.names  # the most frequent word is the first of its bucket for certain
+    X = encoding.encode_many(rows)
+    np.testing.assert_allclose((X[:, 1:65].astype(float) ** 2).sum(axis=1), 1, atol=1e-6)
+    assert X[:, 65:].sum(axis=1).max() == 1

@@ -1,0 +1,98 @@
+"""[J15] Algorithm 3: an update rule is a function of D alone. `update` is the `step` along the `direction`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streams import context, reaction
+
+import naive
+from budget import examples
+from heedful.checks import same
+from heedful.fold import copied
+from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.pairwise_logistic import PairwiseLogistic
+from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.spaces import Assignment, Primed, Ranking
+
+N = 4
+SPACES = [Ranking(5), Ranking(1), Assignment(3), Primed(Ranking(2))]
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def learners(space: Any) -> list[Any]:
+    return [
+        PreferencePerceptron(N, space),
+        PreferencePerceptron(N, space, batch=3),
+        ExponentiatedPerceptron(N, space, bound=3.0, horizon=60),
+        ExponentiatedPerceptron(N, space, bound=3.0),
+        ConvexPerceptron(N, space, radius=1.5),
+        SecondOrderPerceptron(N, space),
+        SecondOrderPerceptron(N, space, radius=0.5),
+        PairwiseLogistic(N, space),
+    ]
+
+
+ALL = [learner for space in SPACES for learner in learners(space)]
+
+
+def close(a: Any, b: Any) -> bool:
+    """Whether two states are equal to rounding, buffers aside."""
+    return all(np.allclose(p, q, rtol=1e-9, atol=1e-12) for name, p, q in zip(a._fields, a, b) if name not in "Dgv")
+
+
+@pytest.mark.parametrize("learner", ALL, ids=repr)
+@examples(10)
+@given(seed=SEEDS)
+def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
+    """Algorithm 3, round for round; asking for the direction changes nothing, and it is nobody's buffer."""
+    rng = np.random.default_rng(seed)
+    state = learner.init(rng)
+    inner = learner.space.space if isinstance(learner.space, Primed) else learner.space
+    for _ in range(12):
+        x = context(rng, inner, N)
+        y = learner.propose(state, x, rng)
+        ybar = reaction(rng, inner, x, y)
+        before = copied(state)
+        D = learner.direction(state, x, y, ybar)
+        assert same(state, before)
+        assert D.shape == (N,)
+        stepped = learner.step(copied(state), D.copy())
+        state = learner.update(state, x, y, ybar)
+        assert close(stepped, state)
+        assert D.tobytes() == learner.direction(before, x, y, ybar).tobytes()
+
+
+@pytest.mark.parametrize("learner", learners(Ranking(2))[:-1], ids=repr)
+def test_the_direction_is_D(learner: Any) -> None:
+    """phi(x, ybar) - phi(x, y), whatever was learned before: the papers' learners."""
+    rng = np.random.default_rng(1)
+    plain, state = naive.Rankings(2), learner.init(rng)
+    for _ in range(20):
+        x = context(rng, learner.space, N)
+        y = learner.propose(state, x, rng)
+        ybar = reaction(rng, learner.space, x, y)
+        wanted = plain.phi(x, ybar.tolist()) - plain.phi(x, y.tolist())
+        assert learner.direction(state, x, y, ybar) == pytest.approx(wanted, abs=1e-12)
+        state = learner.update(state, x, y, ybar)
+
+
+def test_a_weighted_lesson_by_hand() -> None:
+    """step(2 D) of the perceptron adds 2 D; of a batch of two, only when the second lesson is in; t counts lessons."""
+    D = np.array([1.0, -1.0, 0.0, 0.5])
+    learner = PreferencePerceptron(N, Ranking(2))
+    state = learner.step(learner.init(np.random.default_rng(0)), 2.0 * D)
+    assert state.w.tolist() == [2.0, -2.0, 0.0, 1.0]
+    assert state.t == 1
+    learner = PreferencePerceptron(N, Ranking(2), batch=2)
+    state = learner.step(learner.init(np.random.default_rng(0)), 2.0 * D)
+    assert state.w.tolist() == [0.0] * 4
+    state = learner.step(state, -D)
+    assert state.w.tolist() == D.tolist()
+    assert state.pending.tolist() == [0.0] * 4
+    logistic = PairwiseLogistic(N, Ranking(2), rate=0.5)
+    stepped = logistic.step(logistic.init(np.random.default_rng(0)), 2.0 * D)
+    assert stepped.w == pytest.approx([0.5, -0.5, 0.0, 0.5])  # the first step is rate sign(D)
+    assert stepped.total == pytest.approx([4.0, 4.0, 0.0, 1.0])

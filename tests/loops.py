@@ -1,0 +1,66 @@
+"""Small loops for tests: quick to make, the same every time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful import Loop, Settings
+from heedful.features import infer
+from heedful.naming import find_learners
+from heedful.snapshot import arrays_of
+
+REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
+"""What a learner of the package needs beyond what a loop gives it."""
+
+
+def specs() -> list[str]:
+    """Every learner of the package, as text says it, found by looking."""
+    return [f"{name}:{REQUIRED[name]}" if name in REQUIRED else name for name in find_learners()]
+
+
+def rows(n: int, k: int, seed: int = 0) -> list[dict[str, Any]]:
+    """n items "i0", "i1", ... with k numbers f0, f1, ... each."""
+    X = np.random.default_rng(seed).standard_normal((n, k)).round(3)
+    return [{"id": f"i{j}", **{f"f{i}": float(X[j, i]) for i in range(k)}} for j in range(n)]
+
+
+def small_loop(
+    path: str | Path, learner: str = "pairwise-logistic", n_items: int = 12, n_features: int = 4, **settings: Any
+) -> Loop:
+    """A loop in the new folder `path` over `rows(n_items, n_features)`; `settings` are those of `heedful.Settings`."""
+    items = rows(n_items, n_features)
+    kinds = {f"f{i}": "number" for i in range(n_features)}
+    encoding = infer(items, identifier="id", kinds=kinds)
+    return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**settings))
+
+
+def bits_of(model: Any) -> dict[str, bytes]:
+    """A model's state as bytes, every array and scalar by name, of all and of each person."""
+    found = {name: _bytes(value) for name, value in arrays_of(model.shared, "shared").items()}
+    for name, person in model.people.items():
+        found |= {f"{name}.{leaf}": _bytes(value) for leaf, value in arrays_of(person.state, "state").items()}
+        found[f"{name}.lessons"] = str(person.lessons).encode()
+    return found
+
+
+def bits(loop: Loop) -> dict[str, bytes]:
+    """The state of the loop's model as bytes, people included."""
+    with loop.ledger.turn:
+        return bits_of(loop.ledger.model)
+
+
+def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
+    """The same of the log folded from its first event, no snapshot used."""
+    ledger = loop.ledger
+    with ledger.turn:
+        since = ledger._since_snapshot, ledger._since_mark
+        found = bits_of(ledger.folded(ledger._head, from_scratch=True))
+        ledger._since_snapshot, ledger._since_mark = since
+        return found
+
+
+def _bytes(value: Any) -> bytes:
+    return f"{value.dtype} {value.shape} ".encode() + value.tobytes()

@@ -1,0 +1,328 @@
+"""kill -9 at any moment: what was acknowledged is there, once; the model is the fold; forgetting is finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from budget import FACTOR
+from heedful import Loop
+from loops import bits, bits_from_scratch, small_loop
+
+KILLS = 50 if FACTOR > 1 else 8
+
+# ---------------------------------------------------------------------------- a child that works until it is killed
+
+THREADS = 16
+REPEATED = 0.2
+
+WORKER = """
+import os, random, sys, threading
+sys.path.insert(0, sys.argv[1])
+from heedful import Loop
+
+path, out, run = sys.argv[2], int(sys.argv[3]), sys.argv[4]
+loop = Loop.open(path)
+sent = []  # (event id, decision, clicks) of every thread, sent or just being sent
+
+def tell(*parts):
+    os.write(out, (" ".join(map(str, parts)) + "\\n").encode())  # one write: all of the line or nothing
+
+def work(i):
+    rng = random.Random(f"{run}-{i}")
+    n = 0
+    while True:
+        n += 1
+        if sent and rng.random() < REPEATED:
+            id, decision, clicks = rng.choice(sent[-200:])
+        else:
+            d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}")
+            tell("decision", d.id, "decided", d.seq)
+            id, decision, clicks = f"e-{run}-{i}-{n}", d.id, [d.shown[3]]
+            sent.append((id, decision, clicks))
+        a = loop.feedback(decision, id=id, clicks=clicks)
+        tell("feedback", id, a.status, a.seq)
+        if rng.random() < 0.03:
+            u = loop.undo(id)
+            tell("undo", u.event, u.status, u.seq, id)
+        if rng.random() < 0.01:
+            loop.snapshot()
+
+for i in range(THREADS):
+    threading.Thread(target=work, args=(i,), daemon=True).start()
+threading.Event().wait()
+""".replace("REPEATED", str(REPEATED)).replace("THREADS", str(THREADS))
+
+
+def killed(path: Path, run: int) -> list[list[str]]:
+    """The lines that a worker wrote before it was killed, at a random moment of its life."""
+    rng = random.Random(run)
+    read, write = os.pipe()
+    command = [sys.executable, "-c", WORKER, str(Path(__file__).parent), str(path), str(write), str(run)]
+    with subprocess.Popen(command, pass_fds=[write], start_new_session=True) as child:
+        os.close(write)
+        with os.fdopen(read, "rb") as lines:
+            first = lines.readline() if run % 8 else b""  # one in eight is killed while it starts
+            time.sleep(rng.uniform(0.0, 0.6))
+            os.kill(child.pid, signal.SIGKILL)
+            whole = first + lines.read()
+        assert child.wait() == -signal.SIGKILL, "the worker ended by itself"
+    assert whole == b"" or whole.endswith(b"\n")
+    return [line.split() for line in whole.decode().splitlines()]
+
+
+class Acknowledged:
+    """What the workers were told, all of them together."""
+
+    def __init__(self) -> None:
+        self.seq: dict[tuple[str, str], int] = {}
+        self.undone: set[str] = set()
+        self.statuses: Counter[str] = Counter()
+
+    def take(self, lines: list[list[str]]) -> None:
+        for kind, id, status, seq, *rest in lines:
+            self.statuses[f"{kind} {status}"] += 1
+            assert status in ("applied", "duplicate", "decided")
+            assert self.seq.setdefault((kind, id), int(seq)) == int(seq), "one event, two places"
+            self.undone.update(rest)
+
+
+def check(path: Path, told: Acknowledged) -> None:
+    with closing(sqlite3.connect(path / "log.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = db.execute("SELECT seq, kind, id, target FROM event ORDER BY seq").fetchall()
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1)), "a place twice, or a gap"
+    there = Counter((kind, id) for _, kind, id, _ in rows)
+    assert max(there.values()) == 1
+    places = {(kind, id): seq for seq, kind, id, _ in rows}
+    for key, seq in told.seq.items():
+        assert places.get(key) == seq, f"{key} was acknowledged as {seq}, and is at {places.get(key)}"
+    feedback = {seq: id for seq, kind, id, _ in rows if kind == "feedback"}
+    undone = {target for _, kind, _, target in rows if kind == "undo"}
+    assert {places["feedback", id] for id in told.undone} <= undone
+    with Loop.open(path) as loop:
+        assert not [note for note in loop.notes if "damaged" in note]
+        model = loop.ledger.model
+        assert model.shared.t == len(feedback.keys() - undone), "counted twice, or not"
+        assert sum(person.lessons for person in model.people.values()) == model.shared.t
+        assert {event.id for event, _, _ in loop.ledger.lessons()} == {feedback[s] for s in feedback.keys() - undone}
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
+    told = Acknowledged()
+    for run in range(KILLS):
+        told.take(killed(path, run))
+        check(path, told)
+    # That it was worth while: all that can happen did.
+    assert told.statuses["feedback applied"] > 40 * KILLS
+    assert told.statuses["feedback duplicate"] > 0.05 * told.statuses["feedback applied"]
+    assert told.statuses["undo applied"] > KILLS / 2
+    assert len(list(path.glob("snapshot-*.safetensors"))) > 1
+
+
+# ---------------------------------------------------------------------------- killed at every step of one act
+
+PERSON = "ann-marker"
+MARKERS = (PERSON, "marker-decision", "marker-event", "marker-context", "marker-undo")
+
+# A process that forks: every copy does one thing and dies just before its step number n. Steps are the statements of
+# the writer, and what changes the folder.
+STEPS = """
+import json, os, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import numpy, safetensors.numpy, scipy
+from heedful import Loop, snapshot
+
+act, die_at, folders = sys.argv[2], None, json.loads(sys.argv[3])
+step = 0
+
+def stepped(f, half=None):
+    def do(*args, **kwargs):
+        global step
+        step += 1
+        if step - 1 == die_at:
+            if half:
+                half(*args)
+            os._exit(9)
+        return f(*args, **kwargs)
+    return do
+
+class Stepped:
+    def __init__(self, connection):
+        self._connection = connection
+    def __getattr__(self, name):
+        found = getattr(self._connection, name)
+        return stepped(found) if name in ("execute", "executemany") else found
+
+class Slow:
+    "A file of which half was written."
+    def __init__(self, file):
+        self.file = file
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        self.file.close()
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+    def write(self, content):
+        def half(content):
+            self.file.write(content[: len(content) // 2])
+            self.file.flush()
+        return stepped(self.file.write, half)(content)
+
+for n, folder in enumerate(folders):
+    pid = os.fork()
+    if pid == 0:
+        die_at = n
+        loop = Loop.open(folder)
+        loop.ledger.log._writer = Stepped(loop.ledger.log._writer)
+        pathlib.Path.unlink = stepped(pathlib.Path.unlink)
+        os.replace, os.fsync = stepped(os.replace), stepped(os.fsync)
+        opened = os.fdopen
+        os.fdopen = lambda *args, **kwargs: Slow(opened(*args, **kwargs))
+        if act == "forget":
+            loop.forget("ann-marker")
+        else:
+            loop.snapshot()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+def _with_a_person(path: Path) -> dict[str, bytes]:
+    """A loop that PERSON taught, with snapshots; the model as it would be without her."""
+    with small_loop(path, shrink=2.0, control=0.0, snapshot_every=2) as loop:
+        for n in range(4):
+            mine = loop.record(["i1", "i2", "i3"], ["i1", "i2"], id=f"other-{n}", person="bob")
+            loop.feedback(mine.id, id=f"e-other-{n}", clicks=["i2"])
+        without = bits(loop)
+        d = loop.record(
+            ["i1", "i2", "i3"], ["i1", "i2"], id="marker-decision", person=PERSON, context={"said": "marker-context"}
+        )
+        for n in range(3):
+            loop.feedback(d.id, id=f"marker-event-{n}", clicks=["i2"])
+        loop.undo("marker-event-1", id="marker-undo")
+        assert loop.snapshot().is_file()
+        assert len(list(path.glob("snapshot-*"))) > 1
+    return without
+
+
+def _steps(act: str, folders: list[Path]) -> list[int]:
+    command = [sys.executable, "-c", STEPS, str(Path(__file__).parent), act, json.dumps([str(f) for f in folders])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return [int(line) for line in done.stdout.split()]
+
+
+def _copies(folder: Path, n: int) -> list[Path]:
+    copies = []
+    for i in range(n):
+        copies.append(folder.with_name(f"{folder.name}-{i}"))
+        copies[-1].mkdir(mode=0o700)
+        for file in folder.iterdir():
+            (copies[-1] / file.name).write_bytes(file.read_bytes())
+    return copies
+
+
+def traces(folder: Path) -> list[tuple[str, str]]:
+    return [
+        (file.name, marker)
+        for file in folder.rglob("*")
+        for marker in MARKERS
+        if marker in file.name or (file.is_file() and marker.encode() in file.read_bytes())
+    ]
+
+
+def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
+    without = _with_a_person(tmp_path / "loop")
+    assert {marker for _, marker in traces(tmp_path / "loop")} == set(MARKERS)
+    folders = _copies(tmp_path / "loop", 60)
+    codes = _steps("forget", folders)
+    steps = codes.index(0)
+    assert set(codes[:steps]) == {9}
+    assert set(codes[steps:]) == {0}
+    assert steps > 25, "too few steps to be all of them"
+    stages = set()
+    for folder in folders[: steps + 1]:
+        with closing(sqlite3.connect(f"file:{folder / 'log.db'}?mode=ro", uri=True)) as db:
+            kinds = {row[0] for row in db.execute("SELECT kind FROM event")}
+            assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        stage = "erased" if "erased" in kinds else "forgotten" if "forget" in kinds else "before"
+        stages.add(stage)
+        with Loop.open(folder) as loop:
+            assert loop.verify() == []
+            if stage == "before":  # nothing of it happened: she is there, whole
+                assert PERSON in loop.ledger.model.people
+                assert loop.ledger.log.counts()["feedback"] == 7
+                loop.forget(PERSON)
+            assert bits(loop) == without == bits_from_scratch(loop)
+            assert loop.ledger.log.counts()["erased"] == 1
+            assert loop.feedback("marker-decision", id="late", clicks=["i2"]).reason.endswith("was forgotten")
+            assert traces(folder) == []
+        assert traces(folder) == []
+    assert stages == {"before", "forgotten", "erased"}
+
+
+def test_killed_at_every_step_of_a_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    _with_a_person(path)
+    with Loop.open(path) as loop:
+        whole = bits(loop)
+    for snapshot in list(path.glob("snapshot-*")):
+        snapshot.unlink()
+    folders = _copies(path, 8)
+    codes = _steps("snapshot", folders)
+    assert set(codes) == {9, 0}
+    assert codes.count(9) >= 3
+    strays = 0
+    for folder, code in zip(folders, codes):
+        before = {file.name for file in folder.glob("snapshot-*")}
+        strays += sum(not name.endswith(".safetensors") for name in before)
+        assert code == 9 or before
+        with Loop.open(folder) as loop:
+            assert loop.notes == []
+            assert bits(loop) == whole == bits_from_scratch(loop)
+            loop.snapshot()
+        with Loop.open(folder) as loop:
+            assert bits(loop) == whole
+            loop.forget(PERSON)  # what the interrupted writing left has her in it
+            assert traces(folder) == []
+    assert strays >= 2, "no half of a snapshot was left: nothing was tested"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100])
+def test_a_write_ahead_file_that_ends_early(tmp_path: Path, cut: int) -> None:
+    """As after a power cut: what was not finished is gone, and what was is there."""
+    path = tmp_path / "loop"
+    loop = small_loop(path, control=0.0)
+    loop.decide(id="d")
+    loop.feedback("d", id="e0", better=["i3"])
+    before = (path / "log.db-wal").stat().st_size
+    loop.feedback("d", id="e1", better=["i4"])
+    after = (path / "log.db-wal").read_bytes()
+    [copy] = _copies(path, 1)
+    (copy / "log.db-wal").write_bytes(after[: before + cut])
+    (copy / "log.db-shm").unlink()
+    for snapshot in copy.glob("snapshot-*"):
+        snapshot.unlink()
+    loop.close()
+    with Loop.open(copy) as loop:
+        assert loop.ledger.log.find("feedback", "e0") is not None
+        assert loop.ledger.log.find("feedback", "e1") is None
+        assert loop.verify() == []
+        assert loop.feedback("d", id="e1", better=["i4"]).status == "applied"
+        assert loop.ledger.model.shared.t == 2

@@ -1,0 +1,634 @@
+"""The log: what is written stays, whoever asks; a group is answered once; schemas are brought up, all or nothing."""
+
+from __future__ import annotations
+
+import errno
+import linecache
+import multiprocessing
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from budget import FACTOR
+from heedful import Loop
+from heedful.loop import group, log
+from heedful.loop.group import GroupCommit
+from heedful.loop.log import Event, Log
+from loops import bits, bits_from_scratch, small_loop
+
+TABLES = ("event", "forgotten", "secret")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A log with something in every table: a person was forgotten, another was not."""
+    with small_loop(tmp_path / "loop", control=0.0) as loop:
+        for person in ("ann", "bob"):
+            d = loop.decide(id=f"d-{person}", person=person)
+            loop.feedback(d.id, id=f"e-{person}", clicks=[d.shown[3]])
+        loop.forget("ann")
+    return tmp_path / "loop" / "log.db"
+
+
+def contents(db: sqlite3.Connection) -> dict[str, list[Any]]:
+    return {table: db.execute(f"SELECT * FROM {table} ORDER BY {KEY[table]}").fetchall() for table in TABLES}
+
+
+def connections(path: Path) -> Iterator[sqlite3.Connection]:
+    for recursive in ("OFF", "ON"):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA recursive_triggers = {recursive}")
+            yield db
+
+
+# ---------------------------------------------------------------------------- nothing changes
+
+KEY = {"event": "seq", "forgotten": "digest", "secret": "name"}
+OTHER = {"event": "payload", "forgotten": "seq", "secret": "value"}
+VALUE = {"event": "'{}'", "forgotten": "7", "secret": "'00'"}
+
+
+def changes(table: str, columns: list[str], row: list[str]) -> Iterator[str]:
+    """SQL that would change or remove the row with these literals, were it allowed to."""
+    key, other, value = KEY[table], OTHER[table], VALUE[table]
+    old = row[columns.index(key)]
+    new = [value if name == other else literal for name, literal in zip(columns, row)]
+    names, same, changed = ", ".join(columns), ", ".join(row), ", ".join(new)
+    for how in ("UPDATE", "UPDATE OR REPLACE", "UPDATE OR IGNORE"):
+        yield f"{how} {table} SET {other} = {value}"
+        yield f"{how} {table} SET {other} = {value} WHERE {key} = {old}"
+        yield f"{how} {table} SET {key} = {key} || '9'"
+    yield f"UPDATE {table} SET {key} = {key}"
+    yield f"DELETE FROM {table}"
+    yield f"DELETE FROM {table} WHERE {key} = {old}"
+    for how in ("INSERT OR REPLACE", "REPLACE", "INSERT", "INSERT OR FAIL", "INSERT OR ROLLBACK"):
+        yield f"{how} INTO {table} ({names}) VALUES ({changed})"
+        yield f"{how} INTO {table} ({names}) VALUES ({same})"
+        yield f"{how} INTO {table} ({names}) SELECT {names} FROM {table}"
+    for upsert in (f"({key}) DO UPDATE SET {other} = {value}", f"({key}) DO UPDATE SET {other} = excluded.{other}"):
+        yield f"INSERT INTO {table} ({names}) VALUES ({changed}) ON CONFLICT {upsert}"
+    if table == "event":  # another place in the order, the same kind and id
+        moved = ", ".join("999" if name == "seq" else literal for name, literal in zip(columns, new))
+        yield f"INSERT OR REPLACE INTO event ({names}) VALUES ({moved})"
+        yield f"INSERT INTO event ({names}) VALUES ({moved}) ON CONFLICT (kind, id) DO UPDATE SET payload = '{{}}'"
+        places = names.replace("seq", "rowid")
+        yield f"INSERT OR REPLACE INTO event ({places}) VALUES ({changed})"
+        yield f"INSERT OR REPLACE INTO event (rowid, {names}) VALUES ({old}, {moved})"
+        texts = ", ".join(f"'{x}'" if name == "seq" else x for name, x in zip(columns, new))
+        yield f"INSERT OR REPLACE INTO event ({names}) VALUES ({texts})"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_database_refuses_every_change(path: Path, table: str) -> None:
+    tried = 0
+    for db in connections(path):
+        before = contents(db)
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+        quoted = ", ".join(f"quote({name})" for name in columns)
+        rows = db.execute(f"SELECT {quoted} FROM {table}").fetchall()
+        assert rows
+        for row in rows[-2:]:
+            for change in changes(table, columns, list(row)):
+                with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                    db.execute(change)
+                assert contents(db) == before, change
+                db.rollback()
+                tried += 1
+        with closing(sqlite3.connect(path)) as other:
+            assert contents(other) == before
+    assert tried >= 2 * 25
+
+
+def test_a_new_row_is_taken(path: Path) -> None:
+    # Or the test above would pass on a database that refuses everything.
+    with closing(sqlite3.connect(path)) as db:
+        before = contents(db)["event"]
+        db.execute("INSERT INTO event SELECT 999, 'export', 'x', 0, NULL, NULL, 0, '{}', NULL, 0")
+        assert len(contents(db)["event"]) == len(before) + 1
+
+
+def test_a_removed_trigger_is_found(path: Path) -> None:
+    with closing(Log(path)) as opened:
+        assert opened.problems() == []
+    with closing(sqlite3.connect(path)) as db:
+        triggers = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+    assert {name.split("_")[0] for name in triggers} == set(TABLES)
+    for name in triggers:
+        with closing(sqlite3.connect(path)) as db:
+            [sql] = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
+            db.execute(f"DROP TRIGGER {name}")
+            with closing(Log(path)) as opened:
+                assert any(name in problem for problem in opened.problems())
+            db.execute(sql.replace("RAISE(ABORT, 'the log is append-only')", "RAISE(IGNORE)"))
+            with closing(Log(path)) as opened:
+                assert any(name in problem for problem in opened.problems())
+            db.execute(f"DROP TRIGGER {name}")
+            db.execute(sql)
+
+
+# ---------------------------------------------------------------------------- making, opening, migrating
+
+
+def test_only_the_owner_may_read(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        with small_loop(tmp_path / "loop") as loop:
+            d = loop.decide()
+            loop.feedback(d.id, clicks=[d.shown[2]])
+            loop.snapshot()
+            names = set()
+            for file in loop.path.iterdir():
+                assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+                names.add(file.suffix)
+            assert names >= {".db", ".safetensors", ".db-wal"}
+            assert stat.S_IMODE(loop.path.stat().st_mode) == 0o700
+    finally:
+        os.umask(mask)
+
+
+def test_a_log_that_is_there_is_not_made_again(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match="there already"):
+        Log(path, create=True)
+    assert path.read_bytes() == before
+
+
+def test_no_log(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such log"):
+        Log(tmp_path / "log.db")
+    with pytest.raises(FileNotFoundError):
+        Log(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def _other_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE things (a)")
+        db.commit()
+
+
+def _with_a_table_event(version: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE event (a)")
+            db.execute(f"PRAGMA user_version = {version}")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _other_database,
+        _with_a_table_event(0),
+        _with_a_table_event(1),
+        lambda path: path.touch(),
+        lambda path: path.write_text("seq,kind,id\n" * 1000),
+        lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(4080)),
+    ],
+    ids=["another database", "with our table", "with our version", "empty", "text", "only a header"],
+)
+def test_another_file_is_refused_by_name(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "log.db"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"log\.db: wanted a"):
+        Log(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["log.db"]
+    assert path.read_bytes() == before
+
+
+def test_a_newer_schema_is_refused(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {len(log.MIGRATIONS) + 1}")
+    with pytest.raises(ValueError, match=r"log\.db: .*newer heedful"):
+        Log(path)
+    with pytest.raises(ValueError, match="newer heedful"):
+        Loop.open(path.parent)
+
+
+def test_a_failed_create_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "MIGRATIONS", (*log.MIGRATIONS, ("CREATE TABLE more (a)", "NONSENSE")))
+    with pytest.raises(sqlite3.OperationalError, match="NONSENSE"):
+        Log(tmp_path / "log.db", create=True)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(sqlite3.OperationalError):
+        small_loop(tmp_path / "loop")
+    assert not list(tmp_path.iterdir())
+
+
+def _schema(path: Path) -> tuple[int, list[Any], dict[str, list[Any]]]:
+    with closing(sqlite3.connect(path)) as db:
+        [version] = db.execute("PRAGMA user_version").fetchone()
+        return version, db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall(), contents(db)
+
+
+def test_an_older_log_is_brought_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    version, _, before = _schema(path)
+    second = ("ALTER TABLE event ADD COLUMN origin TEXT", "CREATE TABLE note (a TEXT)")
+    monkeypatch.setattr(log, "MIGRATIONS", (*log.MIGRATIONS, second))
+    for _ in range(2):  # the second time there is nothing to do
+        with Loop.open(path.parent) as loop:
+            assert loop.verify() == []
+            d = loop.decide()
+            assert loop.feedback(d.id, clicks=[d.shown[2]]).status == "applied"
+    after, schema, rows = _schema(path)
+    assert after == version + 1
+    assert "note" in {name for name, _ in schema}
+    assert [row[:-1] for row in rows["event"]][: len(before["event"])] == before["event"]
+    for db in connections(path):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            db.execute("UPDATE event SET origin = 'x'")
+
+
+@pytest.mark.parametrize("bad", ["NONSENSE", "INSERT INTO secret VALUES ('salt', '00')"])
+def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    before = _schema(path)
+    second = ("CREATE TABLE note (a TEXT)", "INSERT INTO note VALUES ('half')", bad, "CREATE TABLE never (a TEXT)")
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "MIGRATIONS", (*log.MIGRATIONS, second))
+        with pytest.raises(sqlite3.Error):
+            Log(path)
+    assert _schema(path) == before
+    with Loop.open(path.parent) as loop:
+        assert loop.verify() == []
+
+
+# ---------------------------------------------------------------------------- group commit
+
+
+def test_each_caller_is_answered_once_with_its_own_answer() -> None:
+    written: list[tuple[int, int]] = []
+    sizes: list[int] = []
+
+    def commit(items: list[tuple[int, int]]) -> list[tuple[str, tuple[int, int]]]:
+        sizes.append(len(items))
+        written.extend(items)
+        time.sleep(0.0005)
+        return [("did", item) for item in items]
+
+    commits = GroupCommit(commit, most=7)
+    answers: dict[int, list[Any]] = {i: [] for i in range(16)}
+
+    def caller(i: int) -> None:
+        rng = random.Random(i)
+        for n in range(30):
+            items = [(i, 10 * n + j) for j in range(rng.choice([0, 1, 1, 2, 5]))]
+            answers[i].append((items, commits.submit(items)))
+
+    _run([threading.Thread(target=caller, args=(i,)) for i in answers])
+    for i, each in answers.items():
+        assert len(each) == 30, "a caller got no answer"
+        assert all(list(got) == [("did", item) for item in items] for items, got in each)
+        sent = [item for items, _ in each for item in items]
+        assert [item for item in written if item[0] == i] == sent  # each once, in the caller's order
+    assert max(sizes) > 5, "nothing was ever grouped"
+
+
+def _run(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "somebody still waits"
+
+
+class Gate:
+    """A commit that waits until it is let go, so that a test knows who is in which group."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Any]] = []
+        self.entered, self.go = threading.Semaphore(0), threading.Semaphore(0)
+        self.fails: dict[Any, BaseException] = {}
+
+    def __call__(self, items: list[Any]) -> list[Any]:
+        self.groups.append(list(items))
+        self.entered.release()
+        assert self.go.acquire(timeout=20)
+        for item in items:
+            if item in self.fails:
+                raise self.fails[item]
+        return [f"did {item}" for item in items]
+
+
+class Caller(threading.Thread):
+    def __init__(self, commits: GroupCommit[Any, Any], items: list[Any]) -> None:
+        super().__init__(daemon=True)
+        self.commits, self.items, self.got, self.error = commits, items, None, None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.got = self.commits.submit(self.items)
+        except BaseException as error:
+            self.error = error
+
+
+def _waiting(commits: GroupCommit[Any, Any], n: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(commits._queue) < n:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()], ids=["error", "interruption"])
+def test_an_exception_reaches_exactly_its_group(error: BaseException) -> None:
+    gate = Gate()
+    commits = GroupCommit(gate)
+    gate.fails["b"] = error
+    first = Caller(commits, ["a"])
+    assert gate.entered.acquire(timeout=20)
+    second = []
+    for n, item in enumerate("bcd"):
+        second.append(Caller(commits, [item]))
+        _waiting(commits, n + 1)
+    gate.go.release()
+    assert gate.entered.acquire(timeout=20)
+    third = [Caller(commits, ["e"]), Caller(commits, ["f"])]
+    _waiting(commits, 2)
+    gate.go.release()
+    gate.go.release()
+    for thread in (first, *second, *third):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert [sorted(group) for group in gate.groups] == [["a"], ["b", "c", "d"], ["e", "f"]]
+    assert first.got == ["did a"]
+    assert first.error is None
+    assert [thread.got for thread in third] == [["did e"], ["did f"]]
+    assert all(thread.got is None for thread in second)
+    if isinstance(error, Exception):
+        assert all(thread.error is error for thread in second)
+    else:  # the interruption is the leader's; the others are told to send again
+        assert second[0].error is error
+        assert all(isinstance(thread.error, InterruptedError) for thread in second[1:])
+
+
+class Interrupted:
+    """A lock on which waiting ends as by a signal: when it is told to, or just when the lock was let go."""
+
+    def __init__(self, at_its_turn: bool) -> None:
+        self.lock, self.told, self.at_its_turn = threading.Lock(), threading.Event(), at_its_turn
+        self.lock.acquire()
+
+    def acquire(self) -> bool:
+        while not self.told.is_set():
+            if self.lock.acquire(timeout=0.001):
+                if self.at_its_turn:
+                    break
+                return True
+        raise KeyboardInterrupt
+
+    def release(self) -> None:
+        self.lock.release()
+
+
+@pytest.mark.parametrize("when", ["in the queue", "being written", "its turn"])
+def test_an_interrupted_caller_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    gate = Gate()
+    commits = GroupCommit(gate)
+    first = Caller(commits, ["a"])
+    assert gate.entered.acquire(timeout=20)
+    turn = Interrupted(when == "its turn")
+    make = group._Waiting.__init__
+
+    def interruptible(self: Any, items: Any) -> None:
+        make(self, items)
+        if items == ["x"]:
+            self.turn = turn
+
+    monkeypatch.setattr(group._Waiting, "__init__", interruptible)
+    callers = []
+    for n, item in enumerate("xbc" if when == "its turn" else "bxc"):
+        callers.append(Caller(commits, [item]))
+        _waiting(commits, n + 1)
+    [victim] = (caller for caller in callers if caller.items == ["x"])
+    others = [caller for caller in callers if caller is not victim]
+    if when == "in the queue":
+        turn.told.set()
+        victim.join(20)
+    gate.go.release()
+    assert gate.entered.acquire(timeout=20)
+    if when == "being written":
+        assert gate.groups[-1] == ["b", "x", "c"]
+        turn.told.set()
+        victim.join(20)
+    else:
+        assert gate.groups[-1] == ["b", "c"]
+    gate.go.release()
+    for caller in (first, *callers):
+        caller.join(20)
+        assert not caller.is_alive()
+    assert isinstance(victim.error, KeyboardInterrupt)
+    assert [first.got, *(caller.got for caller in others)] == [["did a"], ["did b"], ["did c"]]
+    gate.go.release()
+    later = Caller(commits, ["d"])
+    later.join(20)
+    assert later.got == ["did d"]
+
+
+@pytest.mark.parametrize("at", range(20))
+def test_interrupted_at_any_line(at: int) -> None:
+    """Whoever is interrupted while it leads lets the others go on."""
+    commits = GroupCommit(lambda items: [*items])
+    lines = iter(range(1000))
+
+    def interrupt(frame: FrameType, event: str, _: Any) -> Any:
+        # Where a `with` ends its line is seen once more, at a point where no signal is handled; nor is one where the
+        # leaving begins.
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        ends = (commits._mutex.locked() and line.startswith("with ")) or line.startswith("self._leave(")
+        if frame.f_code.co_name in ("submit", "_write_group") and event == "line" and not ends and next(lines) == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return interrupt
+
+    tracing = sys.gettrace()
+    try:
+        sys.settrace(interrupt)
+        commits.submit([1])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(tracing)
+    later = Caller(commits, [2])
+    later.join(20)
+    assert later.got == [2]
+
+
+# ---------------------------------------------------------------------------- several threads, several processes
+
+
+def test_the_order_of_the_log_is_the_order_of_the_answers(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "loop", control=0.0) as loop:
+        d = loop.decide(id="d")
+        answers: dict[int, list[Any]] = {i: [] for i in range(8)}
+
+        def caller(i: int) -> None:
+            answers[i] = [loop.feedback("d", id=f"{i}-{n}", clicks=[d.shown[1 + i]]) for n in range(20)]
+
+        _run([threading.Thread(target=caller, args=(i,)) for i in answers])
+        seqs = sorted(a.seq for each in answers.values() for a in each)
+        assert len(set(seqs)) == 160
+        assert seqs == list(range(d.seq + 1, d.seq + 161))
+        for i, each in answers.items():
+            assert [a.seq for a in each] == sorted(a.seq for a in each)
+            assert all(a.version >= a.seq for a in each)
+            assert all(loop.ledger.log.at(a.seq).id == f"{i}-{n}" for n, a in enumerate(each))
+        assert loop.ledger.model.shared.t == 160
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+def _appends(path: Path, name: str, n: int, begin: Any, out: Any) -> None:
+    with Loop.open(path) as loop:
+        begin.wait(30)
+        seqs = []
+        for i in range(n):
+            d = loop.decide(id=f"d-{name}-{i}", person=f"p{i % 3}")
+            a = loop.feedback(d.id, id=f"e-{name}-{i}", clicks=[d.shown[3]])
+            seqs += [d.seq, a.seq]
+            if i % 10 == 5:
+                seqs.append(loop.undo(f"e-{name}-{i}").seq)
+            loop.feedback("shared", id=f"shared-{i}", clicks=["i3"])  # both send it: it counts once
+        begin.wait(30)  # both have written all there is
+        loop.ledger.catch_up()
+        out.put((name, seqs, bits(loop), loop.verify()))
+
+
+def test_two_processes_with_one_log(tmp_path: Path) -> None:
+    n = 40
+    with small_loop(tmp_path / "loop", control=0.0, shrink=3.0, snapshot_every=15) as loop:
+        loop.decide(id="shared", person="p1")
+    spawned = multiprocessing.get_context("spawn")
+    begin, out = spawned.Barrier(2), spawned.Queue()
+    children = [spawned.Process(target=_appends, args=(tmp_path / "loop", name, n, begin, out)) for name in "ab"]
+    for child in children:
+        child.start()
+    found = sorted([out.get(timeout=60) for _ in children])
+    for child in children:
+        child.join(30)
+        assert child.exitcode == 0
+    both = [seq for _, seqs, _, _ in found for seq in seqs]
+    assert len(set(both)) == len(both) == 2 * (2 * n + n // 10)
+    assert all(seqs == sorted(seqs) for _, seqs, _, _ in found)
+    assert found[0][2] == found[1][2]
+    assert [problems for *_, problems in found] == [[], []]
+    with Loop.open(tmp_path / "loop") as loop:
+        assert loop.ledger.model.shared.t == 2 * (n - n // 10) + n
+        assert bits(loop) == bits_from_scratch(loop) == found[0][2]
+        order = [event.seq for event in loop.ledger.log.events()]
+        assert order == sorted(set(order))
+        assert set(both) < set(order)
+
+
+WRITER = """
+import sys, time
+from heedful import Loop
+
+loop, n = Loop.open(sys.argv[1]), 0
+while True:
+    loop.feedback("d", id=f"w{n}", better=["i3"])
+    n += 1
+    time.sleep(0.001)
+    if n == 1:
+        print("at work", flush=True)
+"""
+
+
+def test_opened_beside_a_process_that_writes(tmp_path: Path) -> None:
+    """What comes while the log is folded counts once."""
+    path = tmp_path / "loop"
+    with small_loop(path, control=0.0) as loop:
+        loop.decide(id="d")
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"at work\n"
+            for n in range(8 * FACTOR):
+                beside = Loop.open(path)
+                beside.feedback("d", id=f"b{n}", better=["i4"])
+                if n % 3 == 2:
+                    beside.undo(f"b{n}")
+                ledger = beside.ledger
+                with ledger.turn, ledger.log.writing():  # the other waits meanwhile
+                    ledger._catch_up()
+                    lessons = ledger.log.counts()["feedback"] - len(ledger.log.targets("undo"))
+                    assert ledger.model.shared.t == lessons
+                    assert bits(beside) == bits_from_scratch(beside)
+                ledger.log.close()
+        finally:
+            child.kill()
+
+
+def test_what_is_appended_while_the_log_is_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_loop(tmp_path / "loop", control=0.0) as one:
+        one.decide(id="d")
+        one.feedback("d", id="e0", better=["i3"])
+        last = Log.last
+
+        def late(self: Log) -> Any:
+            found = last(self)
+            monkeypatch.setattr(Log, "last", last)
+            one.feedback("d", id="e1", better=["i4"])
+            return found
+
+        monkeypatch.setattr(Log, "last", late)
+        with Loop.open(tmp_path / "loop") as two:
+            two.feedback("d", id="e2", better=["i5"])
+            assert two.ledger.model.shared.t == 3
+            assert bits(two) == bits_from_scratch(two)
+
+
+def test_catching_up_that_fails_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was learned before the disk failed is not learned once more."""
+    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+        one.decide(id="d")
+        for n in range(4):
+            one.feedback("d", id=f"e{n}", better=["i3", "i4"])
+        at, calls = Log.at, []
+
+        def fails_once(self: Log, seq: int) -> Any:
+            calls.append(seq)
+            if len(calls) == 3:
+                raise OSError(errno.EIO, "disk")
+            return at(self, seq)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Log, "at", fails_once)
+            with pytest.raises(OSError, match="disk"):
+                two.ledger.catch_up()
+        two.ledger.catch_up()
+        assert two.ledger.model.shared.t == 4
+        assert bits(two) == bits(one) == bits_from_scratch(two)
+
+
+def _append_and_fail(opened: Log, event: Event) -> None:
+    opened.append([event])
+    raise RuntimeError
+
+
+def test_each_write_is_its_own_transaction(tmp_path: Path) -> None:
+    with closing(Log(tmp_path / "log.db", create=True)) as opened:
+        event = Event(1, "export", "x", 0, None, None, 0, "{}")
+        with pytest.raises(RuntimeError), opened.writing():
+            _append_and_fail(opened, event)
+        assert list(opened.events()) == []
+        with pytest.raises(sqlite3.IntegrityError), opened.writing():
+            opened.append([event, event])
+        assert list(opened.events()) == []
+        with opened.writing():
+            opened.append([event])
+        assert list(opened.events()) == [event]

@@ -1,0 +1,895 @@
+"""A loop from outside: what is shown, what teaches, what stays, what a restart changes (nothing)."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+
+from heedful import TEXTS, Loop, Settings, infer
+from heedful.loop.log import now
+from heedful.naming import make_learner
+from heedful.spaces import Primed, Ranking
+from loops import bits, rows, small_loop, specs
+
+DAY = 24 * 3600 * 10**6  # microseconds
+MANY = [f"d{j}" for j in range(4000)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A new folder in memory where there is such a thing: a commit waits for the disk otherwise."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path
+    yield made
+    if made != tmp_path:
+        shutil.rmtree(made)
+
+
+def perturbs(learner: str) -> bool:
+    """Whether what is shown is drawn at random."""
+    return learner.startswith(("fair-pairs", "dueling"))
+
+
+def counts(loop: Loop) -> dict[str, int]:
+    return loop.ledger.log.counts()
+
+
+def learned(loop: Loop) -> Any:
+    """The weights of what all share, the caller's score last."""
+    return np.array(loop.learner.weights(loop.ledger.model.shared))
+
+
+def threaded(f: Any, values: Any) -> list[Any]:
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(f, values))
+
+
+# ---------------------------------------------------------------------------- the caller's order, and learning
+
+
+@pytest.mark.parametrize("learner", specs())
+def test_before_anything_was_learned_the_callers_order_is_what_counts(folder: Path, learner: str) -> None:
+    """In the order of the candidates, or by the caller's score where there is one, equal scores in the order given;
+    learners that draw something draw it around that order."""
+    names = ["i3", "i0", "i7", "i1"]
+    settings = {"exploration": 0.0} if learner.startswith("fair-pairs") else {}
+    with small_loop(folder / "l", learner, control=1.0 if learner.startswith("dueling") else 0.0, **settings) as loop:
+        assert loop.decide(names).shown == tuple(names)
+        assert loop.decide(names, prior=[0.1, 3, -2, 0.2]).shown == ("i0", "i1", "i3", "i7")
+        assert loop.decide(names, prior={"i7": 5.0, "i0": 5.0, "i1": 6.0, "i3": 0.0}).shown == ("i1", "i0", "i7", "i3")
+        assert loop.decide(names, prior=[7, 7, 7, 7]).shown == tuple(names)
+        assert loop.decide(names, prior=np.array([1, 2, 3, 4])).shown == tuple(reversed(names))
+        assert loop.decide(names, prior=[1, 2, 3, 4], show=2).shown == ("i1", "i7")
+        assert loop.version == 0
+
+
+@pytest.mark.parametrize("learner", [s for s in specs() if not s.startswith("dueling")])
+def test_learning_changes_the_order(folder: Path, learner: str) -> None:
+    """Who is corrected often enough shows what was asked for."""
+    with small_loop(folder / "l", learner, control=0.0) as loop:
+        for t in range(30):
+            d = loop.decide(["i0", "i1", "i2"])
+            answer = loop.feedback(d.id, better=["i2", "i1", "i0"], id=f"e{t}")
+            assert (answer.status, answer.learned) == ("applied", True), answer
+        firsts = [loop.decide(["i0", "i1", "i2"]).shown[0] for _ in range(20)]
+        assert firsts.count("i2") >= (10 if perturbs(learner) else 20)
+        assert loop.verify() == []
+        assert loop.notes == []
+
+
+def test_the_prior_is_a_score_on_any_scale(folder: Path) -> None:
+    """Only order and relative distance count: the same lessons on one scale and another give the same model."""
+    found = []
+    for j, (scale, shift) in enumerate([(1.0, 0.0), (2.0**20, 2.0**22), (2.0**-30, 0.0)]):
+        with small_loop(folder / f"l{j}", control=0.0) as loop:
+            prior = [scale * score + shift for score in (4.0, 2.0, 1.0)]
+            for _ in range(4):
+                d = loop.decide(["i0", "i1", "i2"], prior=prior)
+                loop.feedback(d.id, better="i2")
+            found.append(learned(loop))
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+    assert found[2] == pytest.approx(found[0], rel=1e-9)
+
+
+def test_a_missing_score_is_an_average_one(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        assert loop.decide(["i0", "i1", "i2"], prior={"i0": -1.0, "i2": 1.0}).shown == ("i2", "i1", "i0")
+        assert loop.decide(["i0", "i1"], prior={}).shown == ("i0", "i1")
+
+
+def test_the_callers_score_counts_less_where_it_is_contradicted(folder: Path) -> None:
+    """Its weight is learned as any other: with items alike in all else, the caller's order turns round."""
+    with Loop.create(
+        folder / "l",
+        encoding=infer(rows(3, 2), identifier="id"),
+        items=[{"id": name, "f0": 1.0, "f1": 1.0} for name in "abc"],
+        learner="perceptron",
+        settings=Settings(control=0.0),
+    ) as loop:
+        for _ in range(5):
+            d = loop.decide(["a", "b"], prior=[1.0, 0.0])
+            loop.feedback(d.id, better="b")
+        assert loop.decide(["a", "c"], prior=[5.0, 3.0]).shown == ("c", "a")
+
+
+# ---------------------------------------------------------------------------- candidates
+
+
+def test_by_name_inline_or_all_is_the_same(folder: Path) -> None:
+    """The same candidates, the same features, the same lessons: the same model, bit for bit."""
+    items, found = rows(12, 4), []
+    for how in ("names", "inline", "all"):
+        with small_loop(folder / how, control=0.0) as loop:
+            given: Any = {"names": [row["id"] for row in items], "inline": items, "all": None}[how]
+            orders = []
+            for t in range(6):
+                d = loop.decide(given, id=f"d{t}", prior=[float(j % 5) for j in range(12)])
+                loop.feedback(d.id, clicks=[d.shown[5], d.shown[2]])
+                orders.append(d.shown)
+            found.append((orders, bits(loop)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_inline_candidates_need_no_names(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        d = loop.decide([{"f0": 1.0}, {"f0": 2.0}])
+        assert d.shown == ("0", "1")
+        assert loop.feedback(d.id, clicks=["1"]).learned
+        assert loop.items == [f"i{j}" for j in range(12)]  # they are not on offer afterwards
+
+
+def test_texts_compete_without_a_catalogue(folder: Path) -> None:
+    with Loop.create(folder / "l", encoding=TEXTS, learner="perceptron", settings=Settings(k=1, control=0.0)) as loop:
+        drafts = [{"id": "long", "text": "It is, in all likelihood, a matter of some importance. " * 5}]
+        drafts.append({"id": "short", "text": "It matters."})
+        d = loop.decide(drafts)
+        assert d.shown == ("long",)
+        loop.feedback(d.id, better="short")
+        assert loop.decide(drafts).shown == ("short",)
+
+
+def test_what_becomes_of_an_item_later_does_not_change_old_feedback(folder: Path) -> None:
+    """Feedback is on what was shown: the same lesson before and after the item was changed or withdrawn."""
+    found = []
+    for change in (False, True):
+        with small_loop(folder / f"l{change}", control=0.0) as loop:
+            d = loop.decide(["i0", "i1", "i2"], id="d")
+            if change:
+                loop.put_items([{"id": "i1", "f0": 9.0, "f1": 9.0, "f2": 9.0, "f3": 9.0}])
+                loop.withdraw("i2")
+            assert loop.feedback(d.id, better=["i1", "i2"]).learned
+            found.append(bits(loop))
+            assert loop.verify() == []
+    assert found[0] == found[1]
+
+
+def test_an_item_is_changed_for_later_decisions(folder: Path) -> None:
+    with small_loop(folder / "l", "perceptron", control=0.0) as loop:
+        d = loop.decide(["i0", "i1"])
+        loop.feedback(d.id, better="i1")
+        assert loop.decide(["i0", "i1"]).shown == ("i1", "i0")
+        one, two = rows(12, 4)[:2]
+        loop.put_items([{**one, **{f: two[f] for f in ("f0", "f1", "f2", "f3")}}, {**two, "id": "i1"}])
+        assert loop.decide(["i0", "i1"]).shown == ("i0", "i1")  # alike now: the caller's order
+
+
+def test_new_items_are_on_offer_and_withdrawn_ones_are_not(folder: Path) -> None:
+    with small_loop(folder / "l", n_items=3, control=0.0) as loop:
+        with pytest.raises(LookupError, match="'new' is not on offer"):
+            loop.decide(["i0", "new"])
+        new = {"id": "new", "f0": 0.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}
+        assert loop.put_items([new]) == 1
+        assert loop.decide(None).shown == ("i0", "i1", "i2", "new")
+        assert loop.withdraw("i1")
+        assert not loop.withdraw("i1")
+        assert not loop.withdraw("nobody")
+        assert loop.items == ["i0", "i2", "new"]
+        assert loop.decide(None).shown == ("i0", "i2", "new")
+        with pytest.raises(LookupError, match="'i1' is not on offer"):
+            loop.decide(["i0", "i1"])
+    with Loop.open(folder / "l") as loop:
+        assert loop.items == ["i0", "i2", "new"]
+
+
+def test_the_same_items_again_change_nothing(folder: Path) -> None:
+    with small_loop(folder / "l") as loop:
+        before = counts(loop)
+        assert loop.put_items(rows(12, 4)) == 0
+        assert loop.put_items(reversed(rows(12, 4))) == 0
+        assert counts(loop) == before
+    with Loop.open(folder / "l") as loop:
+        assert loop.put_items(rows(12, 4)) == 0
+        assert counts(loop) == before
+
+
+def test_an_item_goes_back_to_what_it_was(folder: Path) -> None:
+    """Changed and changed back: each is a version of its own."""
+    with small_loop(folder / "l", n_items=2) as loop:
+        old = rows(2, 4)[0]
+        assert loop.put_items([{**old, "f0": 7.0}]) == 1
+        assert loop.put_items([old]) == 1
+        assert loop.put_items([old]) == 0
+        assert counts(loop)["item"] == 4
+        features = loop.ledger.shelf.features([loop.ledger.shelf.current["i0"]])[0]
+        assert features.tolist() == loop.founding.encoding.encode(old).astype(float).tolist()
+
+
+def test_unknown_categories_are_counted(folder: Path) -> None:
+    items = [{"id": f"c{j}", "colour": ["red", "blue"][j % 2], "size": float(j)} for j in range(6)]
+    with Loop.create(folder / "l", encoding=infer(items, identifier="id"), items=items) as loop:
+        assert loop.unknown == Counter()
+        loop.put_items([{"id": "x", "colour": "green", "size": 1.0}])
+        loop.decide([{"id": "y", "colour": "green", "size": 1.0}, {"id": "z", "colour": "pink", "size": 1.0}])
+        assert loop.unknown == Counter({"colour=green": 2, "colour=pink": 1})
+
+
+def test_the_context_changes_the_order(folder: Path) -> None:
+    """Crossed with the context the same item is good in one and bad in the other."""
+    contexts = [{"device": "phone"}, {"device": "desk"}]
+    items = rows(6, 2)
+    with Loop.create(
+        folder / "l",
+        encoding=infer(items, identifier="id"),
+        items=items,
+        context=infer(contexts, identifier="", kinds={"device": "category"}),
+        crosses=[("device", "f0")],
+        learner="perceptron",
+        settings=Settings(control=0.0, k=1),
+    ) as loop:
+        low, *_, high = sorted((row["f0"], row["id"]) for row in items)
+        for _ in range(20):
+            for context, best, other in ((contexts[0], high[1], low[1]), (contexts[1], low[1], high[1])):
+                d = loop.decide([other, best], context=context)
+                loop.feedback(d.id, better=best)
+        assert loop.decide([low[1], high[1]], context=contexts[0]).shown == (high[1],)
+        assert loop.decide([low[1], high[1]], context=contexts[1]).shown == (low[1],)
+        assert loop.verify() == []
+
+
+# ---------------------------------------------------------------------------- the control, and probabilities
+
+
+def test_the_control_has_its_share(folder: Path) -> None:
+    """Of 4000 ids about 1 in 5, within the bounds of chance at 1 in 10^6, and it keeps the caller's order."""
+    with small_loop(folder / "l", "perceptron", control=0.2) as loop:
+        loop.feedback(loop.decide(["i0", "i1"], id="first").id, better="i1")
+        made = threaded(lambda id: loop.decide(["i0", "i1"], id=id), MANY)
+        control = [d for d in made if d.arm == "control"]
+        assert binom.ppf(1e-6, 4000, 0.2) <= len(control) <= binom.ppf(1 - 1e-6, 4000, 0.2)
+        assert {d.shown for d in control} == {("i0", "i1")}
+        assert {d.shown for d in made if d.arm == "learned"} == {("i1", "i0")}
+
+
+def test_the_arm_is_in_the_id_and_the_seed(folder: Path) -> None:
+    """Whatever is asked, by whom, when: the same id has the same arm; with another seed others have."""
+    arms = []
+    for j, seed in enumerate((0, 0, 1)):
+        with small_loop(
+            folder / f"l{j}", ["perceptron", "second-order", "perceptron"][j], control=0.5, seed=seed
+        ) as loop:
+            if j == 1:
+                loop.feedback(loop.decide(["i0", "i1"]).id, better="i1")
+            arms.append([loop.decide(["i0", f"i{j + 1}"], id=id, person=f"p{j}").arm for id in MANY[:60]])
+    assert arms[0] == arms[1]
+    assert arms[0] != arms[2]
+
+
+@pytest.mark.parametrize(("control", "arms"), [(0.0, {"learned"}), (1.0, {"control"})])
+def test_no_control_and_nothing_else(folder: Path, control: float, arms: set[str]) -> None:
+    with small_loop(folder / "l", control=control) as loop:
+        made = [loop.decide(["i0", "i1"], id=id) for id in MANY[:50]]
+        assert {d.arm for d in made} == arms
+        assert {d.probability for d in made} == {1.0}
+
+
+@pytest.mark.parametrize("learner", [s for s in specs() if not perturbs(s)])
+def test_probabilities_of_all_lists_are_one(folder: Path, learner: str) -> None:
+    """Of learners that draw nothing: the caller's order by the control's share, the learned one by the rest; where
+    they agree, 1."""
+    with small_loop(folder / "l", learner, control=0.3) as loop:
+        assert {loop.decide(["i0", "i1", "i2"]).probability for _ in range(20)} == {1.0}
+        for _ in range(12):
+            loop.feedback(loop.decide(["i0", "i1", "i2"]).id, better=["i2", "i1", "i0"])
+        made = [loop.decide(["i0", "i1", "i2"], id=id) for id in MANY[:60]]
+        found = {d.shown: d.probability for d in made}
+        assert found == {d.shown: d.probability for d in reversed(made)}
+        assert set(found) <= set(permutations(["i0", "i1", "i2"]))
+        assert sorted(found.values()) == pytest.approx([0.3, 0.7])
+        assert found["i0", "i1", "i2"] == pytest.approx(0.3)
+
+
+def test_the_dueling_bandit_cannot_say_how_probable_a_list_was(folder: Path) -> None:
+    with small_loop(folder / "l", "dueling-bandit") as loop:
+        assert loop.decide(["i0", "i1", "i2"]).probability is None
+
+
+# ---------------------------------------------------------------------------- ids
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "dueling-bandit"])
+def test_the_same_id_is_the_same_decision(folder: Path, learner: str) -> None:
+    """Asked again, also after lessons and a restart; and the log has it once."""
+    names = ["i0", "i1", "i2", "i3"]
+    with small_loop(folder / "l", learner, control=0.3) as loop:
+        made = [loop.decide(names, id=id, person="p", prior=[1, 2, 3, 4]) for id in MANY[:20]]
+        for d in made:
+            loop.feedback(d.id, better="i0")
+        before = counts(loop)
+        assert [loop.decide(names, id=d.id, person="p", prior=[1, 2, 3, 4]) for d in made] == made
+    with Loop.open(folder / "l") as loop:
+        assert [loop.decide(names, id=d.id, person="p", prior=[1, 2, 3, 4]) for d in made] == made
+        assert counts(loop) == before
+        with pytest.raises(ValueError, match="id: wanted a new one, got 'd0', which has other candidates"):
+            loop.decide(["i5"], id="d0", person="p")
+
+
+def test_the_same_id_from_eight_threads_is_one_decision(folder: Path) -> None:
+    names = [f"i{j}" for j in range(6)]
+    with small_loop(folder / "l", "fair-pairs", control=0.3) as loop:
+        for round in range(10):
+            made = threaded(lambda _, id=f"d{round}": loop.decide(names, id=id, person="p"), range(16))
+            assert len(set(made)) == 1
+        assert counts(loop)["decision"] == 10
+
+
+def test_the_same_feedback_from_eight_threads_counts_once(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        d = loop.decide(["i0", "i1", "i2"])
+        answers = threaded(lambda _: loop.feedback(d.id, clicks=["i2"], id="e"), range(16))
+        assert Counter(a.status for a in answers) == Counter(applied=1, duplicate=15)
+        assert len({a.seq for a in answers}) == 1
+        assert loop.verify() == []
+
+
+def test_many_threads_give_one_fold(folder: Path) -> None:
+    """Decisions and answers of eight threads at once: what was learned is the fold of the log, bit for bit."""
+    with small_loop(folder / "l", "second-order", shrink=2.0) as loop:
+
+        def work(t: int) -> None:
+            for j in range(12):
+                d = loop.decide([f"i{(t + s) % 12}" for s in range(4)], person=f"p{t % 3}")
+                loop.feedback(d.id, clicks=[d.shown[(t + j) % 4]], id=f"e{t}-{j}")
+                if j % 5 == 4:
+                    loop.undo(f"e{t}-{j}")
+
+        threaded(work, range(8))
+        assert loop.verify() == []
+        assert counts(loop)["feedback"] == 96
+        assert counts(loop)["undo"] == 16
+
+
+# ---------------------------------------------------------------------------- feedback
+
+
+def test_feedback_is_acknowledged_in_order(folder: Path) -> None:
+    """seq and version only grow; what is learned is as new as the version says."""
+    with small_loop(folder / "l", control=0.0) as loop:
+        seen = []
+        for t in range(5):
+            d = loop.decide(["i0", "i1"], id=f"d{t}")
+            assert d.version == loop.version
+            answer = loop.feedback(d.id, clicks=["i1"], id=f"e{t}")
+            assert answer.version == answer.seq == loop.version
+            seen += [d.seq, answer.seq]
+        undone = loop.undo("e2")
+        assert undone.version == undone.seq == loop.version
+        seen.append(undone.seq or 0)
+        assert seen == sorted(set(seen))
+
+
+def test_repeated_feedback_is_a_duplicate(folder: Path) -> None:
+    """At once, later, after a restart, after it was undone: it counts once and its place is that of the first."""
+    with small_loop(folder / "l", control=0.0) as loop:
+        d = loop.decide(["i0", "i1", "i2"])
+        first = loop.feedback(d.id, clicks=["i2"], id="e")
+        kept = bits(loop)
+        again = loop.feedback(d.id, clicks=["i2"], id="e")
+        assert (again.status, again.seq, again.learned) == ("duplicate", first.seq, False)
+        other = loop.feedback(d.id, clicks=["i1"], id="e")
+        assert (other.status, other.seq) == ("rejected", None)
+        assert "other content" in str(other.reason)
+        assert bits(loop) == kept
+        loop.undo("e")
+    with Loop.open(folder / "l") as loop:
+        kept = bits(loop)
+        assert loop.feedback(d.id, clicks=["i2"], id="e").status == "duplicate"
+        assert bits(loop) == kept
+        assert counts(loop)["feedback"] == 1
+
+
+def test_many_at_once_are_as_one_after_the_other(folder: Path) -> None:
+    good: list[Any] = [{"decision": f"d{t}", "id": f"e{t}", "clicks": ["i2", "i1"]} for t in range(5)]
+    other = {**good[1], "clicks": ["i1"]}
+    no_list = {"decision": "d3", "id": "e9", "clicks": "i2"}
+    nobody = {"decision": "nobody", "id": "e9", "clicks": []}
+    events = [good[0], good[1], {**good[1]}, other, 5, no_list, nobody, *good[2:]]
+    with small_loop(folder / "many", control=0.0) as many, small_loop(folder / "one", control=0.0) as one:
+        for t in range(5):
+            many.decide(["i0", "i1", "i2"], id=f"d{t}")
+            one.decide(["i0", "i1", "i2"], id=f"d{t}")
+        answers = many.feedback_many(iter(events))
+        wanted = ["applied", "applied", "duplicate", *["rejected"] * 4, "applied", "applied", "applied"]
+        assert [a.status for a in answers] == wanted
+        assert [a.event for a in answers] == ["e0", "e1", "e1", "e1", "", "e9", "e9", "e2", "e3", "e4"]
+        for answer, reason in zip(answers[3:], ("other content", "wanted an object", "clicks: wanted", "nobody")):
+            assert reason in str(answer.reason)
+        for event in good:
+            assert one.feedback(event["decision"], id=event["id"], clicks=event["clicks"]).status == "applied"
+        assert bits(many) == bits(one)
+        assert counts(many) == counts(one)
+        assert many.feedback_many([]) == []
+
+
+def test_feedback_in_any_order_of_decisions(folder: Path) -> None:
+    """Answers come when they come: each is about its own decision."""
+    with small_loop(folder / "l", control=0.0) as loop:
+        made = [loop.decide(["i0", "i1", "i2"]) for _ in range(4)]
+        for d in reversed(made):
+            assert loop.feedback(d.id, clicks=["i2"]).status == "applied"
+        assert loop.feedback(made[0].id, thumb="down").status == "applied"  # a second one on the same
+        assert loop.verify() == []
+
+
+def test_what_fits_no_longer_is_rejected_with_the_reason(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        loop.decide(["i0", "i1", "i2"], id="d", show=2)
+        loop.decide(["i0"], id="alone", person="q")
+        for decision, form, reason in (
+            ("nobody", {"clicks": []}, "decision nobody is not in the log"),
+            ("d", {"clicks": ["i2"]}, "'i2' was not shown"),
+            ("d", {"better": ["i9"]}, "'i9' was not among the candidates"),
+            ("d", {"rating": {"i9": 1}}, "'i9' was not among the candidates"),
+            ("d", {"thumb": "up", "item": "i2"}, "'i2' was not shown"),
+            ("d", {"action": "buy", "item": "i2"}, "'i2' was not shown"),
+            ("d", {"edit": {"f0": 1.0}, "item": "i9"}, "'i9' was not among the candidates"),
+            ("d", {"clicks": ["i0"], "chain": ["later"]}, "decision later is not in the log"),
+            ("d", {"clicks": ["i0"], "chain": ["alone"]}, "somebody else"),
+            ("alone", {"choice": "first"}, "wanted a decision that showed two"),
+        ):
+            before = counts(loop), bits(loop)
+            answer = loop.feedback(decision, id="e", **form)
+            assert (answer.status, answer.event, answer.seq, answer.learned) == ("rejected", "e", None, False)
+            assert reason in str(answer.reason)
+            assert (counts(loop), bits(loop)) == before
+
+
+def test_a_deferred_decision_is_not_answered_before_it_was_shown(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        d = loop.decide(["i0", "i1"], deferred=True, id="d")
+        answer = loop.feedback(d.id, clicks=["i1"], id="e")
+        assert answer.status == "rejected"
+        assert "deferred and never activated" in str(answer.reason)
+        assert not any(learned(loop))
+        assert loop.activate("d").status == "applied"
+        assert loop.activate("d").status == "duplicate"
+        assert loop.activate("nobody").status == "rejected"
+        assert loop.feedback(d.id, clicks=["i1"], id="e").learned
+    with Loop.open(folder / "l") as loop:
+        assert loop.feedback(d.id, clicks=["i1"], id="e2").learned
+        assert loop.verify() == []
+
+
+def test_late_feedback_is_marked_and_learned(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0, late_after=60.0) as loop:
+        t = now()
+        made = loop.record(["i0", "i1"], ["i0", "i1"], id="r", time=t)
+        on_time = loop.feedback(made.id, clicks=["i1"], time=t + 60 * 10**6)
+        late = loop.feedback(made.id, clicks=["i1"], time=t + 60 * 10**6 + 1)
+        early = loop.feedback(made.id, clicks=["i1"], time=t - DAY)  # clocks differ: no reason to refuse
+        assert [(a.late, a.learned) for a in (on_time, late, early)] == [(False, True), (True, True), (False, True)]
+
+
+def test_what_others_decided_teaches(folder: Path) -> None:
+    """record: shown as it was, with the probability that was known, feedback as on the loop's own decisions."""
+    with small_loop(folder / "l", "perceptron") as loop:
+        d = loop.record(["i0", "i1", "i2"], ["i2", "i0"], id="r", person="p", probability=0.25, prior=[1, 2, 3])
+        assert d[:3] == ("r", ("i2", "i0"), 0.25)
+        assert d.arm == "imported"
+        assert loop.feedback("r", clicks=["i1"]).status == "rejected"
+        assert loop.feedback("r", clicks=["i0"]).learned
+        assert loop.record(["i0", "i1", "i2"], ["i2", "i0"], id="r", person="p", probability=0.25, prior=[1, 2, 3]) == d
+        assert loop.verify() == []
+
+
+def test_a_chain_of_queries(folder: Path) -> None:
+    """The clicks on all queries are one lesson on the first: as if what was clicked later had been there from the
+    start."""
+    items = rows(12, 4)
+    with small_loop(folder / "chain", "perceptron", control=0.0) as loop:
+        loop.decide(["i0", "i1", "i2"], id="d1", person="p")
+        loop.decide(["i4", "i1", "i5"], id="d2", person="p", prior=[3, 2, 1])
+        loop.decide([{**items[7], "id": "x"}, {**items[8], "id": "y"}], id="d3", person="p")
+        answer = loop.feedback("d1", clicks=["y", "i5", "i2"], chain=["d2", "d3"])
+        assert answer.learned
+        got = learned(loop)
+        X = np.array([loop.founding.encoding.encode(row) for row in items], float)
+        priors = np.array([3.0, 2.0, 1.0])
+        i5 = np.append(X[5], ((priors - priors.mean()) / priors.std())[2])
+        plain = [np.append(x, 0.0) for x in X]
+        discount = 1.0 / np.log2(np.arange(2, 8))
+        ybar = np.array([plain[8], i5, plain[2], plain[0], plain[1]])
+        wanted = discount[:5] @ ybar - discount[:3] @ np.array(plain[:3])
+        assert got == pytest.approx(wanted, abs=1e-9)
+        assert loop.verify() == []
+
+
+def test_an_edit_names_what_was_wanted(folder: Path) -> None:
+    """Of the item that was shown first, or the one named, with the columns that were changed."""
+    items = rows(12, 4)
+    for j, (item, base) in enumerate(((None, 0), ("i2", 2))):
+        with small_loop(folder / f"l{j}", "perceptron", control=0.0, k=1) as loop:
+            d = loop.decide(["i0", "i1", "i2"], prior=[3, 2, 1])
+            answer = loop.feedback(d.id, edit={"f1": 2.5}, item=item)
+            assert answer.learned
+            X = [loop.founding.encoding.encode(row).astype(float) for row in items]
+            edited = loop.founding.encoding.encode({**items[base], "f1": 2.5}).astype(float)
+            priors = (np.array([3.0, 2, 1]) - 2) / np.std([3.0, 2, 1])
+            wanted = np.append(edited, priors[base]) - np.append(X[base], priors[base])
+            assert learned(loop) == pytest.approx(wanted, abs=1e-9)
+            assert loop.verify() == []
+
+
+def test_an_edit_can_mean_the_nearest_candidate(folder: Path) -> None:
+    """As if it had been picked instead."""
+    with small_loop(folder / "a", control=0.0, k=1) as one, small_loop(folder / "b", control=0.0, k=1) as two:
+        items = rows(12, 4)
+        for loop in (one, two):
+            loop.decide(["i0", "i1", "i2", "i3"], id="d")
+        assert one.feedback("d", edit={f: items[2][f] + 0.01 for f in ("f0", "f1", "f2", "f3")}, nearest=True).learned
+        assert two.feedback("d", better="i2").learned
+        assert bits(one) == bits(two)
+
+
+# ---------------------------------------------------------------------------- texts that are not kept
+
+
+SECRET = "The heron waited, grey and patient, at the edge of the frozen reservoir"
+CORRECTED = "A kingfisher, all in all, would have been quicker than any cormorant"
+
+
+def texts_loop(path: Path, store_text: bool) -> Loop:
+    return Loop.create(
+        path,
+        encoding=TEXTS,
+        items=[{"id": "t0", "text": SECRET + "!"}, {"id": "t1", "text": "Another one. " * 3}],
+        learner="perceptron",
+        context=infer([{"task": f"{w} {w}s"} for w in ("write", "mend", "cut", "say")], identifier=""),
+        crosses=[("task", "text")],
+        settings=Settings(control=0.0, k=1, store_text=store_text),
+    )
+
+
+def texts_life(loop: Loop) -> None:
+    drafts = [{"id": "a", "text": SECRET}, {"id": "b", "text": "It rained. It rained. It rained."}]
+    loop.decide(drafts, id="d1", person="p", context={"task": "mend mends", "note": SECRET[::-1]})
+    loop.feedback("d1", edit=CORRECTED, id="e1")
+    loop.feedback("d1", edit={"text": CORRECTED + "?"}, item="b", id="e2")
+    loop.feedback("d1", edit=SECRET + CORRECTED, nearest=True, id="e3")
+    loop.decide(["t0", "t1"], id="d2", person="p")
+    loop.feedback("d2", better="t1", id="e4")
+    loop.snapshot()
+
+
+def test_texts_that_are_not_stored_are_nowhere(folder: Path) -> None:
+    """Not in the log, its write-ahead file, a snapshot; and learning is the same, bit for bit."""
+    found = []
+    for store_text in (True, False):
+        path = folder / f"l{store_text}"
+        with texts_loop(path, store_text) as loop:
+            texts_life(loop)
+            found.append(bits(loop))
+            assert np.any(learned(loop))
+            written = b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+        written += b"".join(file.read_bytes() for file in path.rglob("*") if file.is_file())
+        for text in (SECRET, CORRECTED, SECRET[::-1], "heron", "reservoir", "kingfisher", "cormorant", "mend mends"):
+            assert (text.encode() in written) == store_text, text
+        with Loop.open(path) as loop:
+            assert bits(loop) == found[-1]
+            assert loop.verify() == []
+            assert loop.feedback("d1", edit=CORRECTED, id="e1").status == "duplicate"
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- undo, restarts
+
+
+@pytest.mark.parametrize("learner", specs())
+def test_undo_is_as_if_it_never_happened(folder: Path, learner: str) -> None:
+    """The model is that of a loop that never saw it, bit for bit; undoing twice, or what is not there, changes
+    nothing."""
+    with small_loop(folder / "a", learner, control=0.0) as one, small_loop(folder / "b", learner, control=0.0) as two:
+        for t in range(8):
+            for loop in (one, two):
+                # both see the same decisions, whatever they have learned: what is shown may differ otherwise
+                loop.record(["i0", "i1", "i2"], ["i1", "i0", "i2"], id=f"d{t}", person="p")
+                if loop is one or t % 3:
+                    loop.feedback(f"d{t}", better=[f"i{t % 3}"], id=f"e{t}")
+        assert [one.undo(f"e{t}").status for t in (6, 0, 3)] == ["applied"] * 3
+        assert bits(one) == bits(two)
+        assert one.undo("e0").status == "duplicate"
+        assert (one.undo("e0", id="another").learned, one.undo("nobody").status) == (False, "rejected")
+        assert bits(one) == bits(two)
+        assert one.verify() == []
+    with Loop.open(folder / "a") as one, Loop.open(folder / "b") as two:
+        assert bits(one) == bits(two)
+
+
+@pytest.mark.parametrize("learner", specs())
+def test_a_restart_at_any_point_changes_nothing(folder: Path, learner: str) -> None:
+    """Closed and opened after every step, with and without a snapshot: the same decisions, the same model."""
+
+    def steps(loop: Loop, t: int) -> Any:
+        names = [f"i{(3 * t + j) % 12}" for j in range(5)]
+        d = loop.decide(names, id=f"d{t}", person=f"p{t % 2}", prior=[1, 5, 2, 4, 3])
+        loop.feedback(d.id, clicks=[d.shown[3]], id=f"e{t}")
+        loop.feedback(d.id, better=[d.shown[2]], id=f"f{t}")
+        if t == 4:
+            loop.undo("e2")
+        return d
+
+    whole = small_loop(folder / "whole", learner, shrink=1.0)
+    made = [steps(whole, t) for t in range(7)]
+    small_loop(folder / "parts", learner, shrink=1.0).close()
+    for t in range(7):
+        loop = Loop.open(folder / "parts")
+        assert steps(loop, t) == made[t]
+        if t % 3 == 1:
+            loop.snapshot()
+        if t % 2:
+            loop.close()
+        else:
+            loop.ledger.log.close()  # without a snapshot: as if the process had ended
+    with Loop.open(folder / "parts") as parts:
+        assert bits(parts) == bits(whole)
+        assert parts.notes == []
+        assert parts.version == whole.version
+        assert parts.verify() == []
+    whole.close()
+
+
+def test_a_snapshot_saves_the_folding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was learned before it is not learned again: the fold goes on from it."""
+    from heedful.loop.model import Model
+
+    taught = []
+    teach = Model.teach
+    monkeypatch.setattr(Model, "teach", lambda self, *given: taught.append(given[-1]) or teach(self, *given))
+    loop = small_loop(folder / "l", control=0.0)
+    for t in range(4):
+        loop.feedback(loop.decide(["i0", "i1"]).id, better="i1")
+        if t == 2:
+            loop.snapshot()
+    last, kept = loop.version, bits(loop)
+    loop.ledger.log.close()  # as if the process had ended
+    taught.clear()
+    with Loop.open(folder / "l") as loop:
+        assert taught == [last]
+        assert bits(loop) == kept
+        assert loop.notes == []
+
+
+def test_a_damaged_snapshot_loses_nothing(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0) as loop:
+        loop.feedback(loop.decide(["i0", "i1"]).id, better="i1")
+        path = loop.snapshot()
+        kept = bits(loop)
+    path.write_bytes(path.read_bytes()[:-5])
+    with Loop.open(folder / "l") as loop:
+        assert bits(loop) == kept
+        assert len(loop.notes) == 1
+
+
+# ---------------------------------------------------------------------------- forgetting
+
+
+def test_forgetting_a_person_is_as_if_she_had_never_been_there(folder: Path) -> None:
+    with small_loop(folder / "a", shrink=1.0) as one, small_loop(folder / "b", shrink=1.0) as two:
+        for t in range(9):
+            person = f"somebody-{t % 3}"
+            for loop in (one, two):
+                if loop is one or t % 3:
+                    loop.record(["i0", "i1", "i2"], ["i1", "i0", "i2"], id=f"decision-{t}", person=person)
+                    loop.feedback(f"decision-{t}", better=["i2"], id=f"answer-{t}")
+        one.undo("answer-3")
+        one.snapshot()
+        gone = one.forget("somebody-0")
+        assert gone.events == 7  # three decisions, three answers, one of them taken back
+        assert bits(one) == bits(two)
+        assert one.verify() == []
+        assert one.forget("somebody-0").events == 0
+        assert one.feedback("decision-0", clicks=["i1"]).status == "rejected"
+        assert "forgotten" in str(one.undo("answer-0").reason)
+        with pytest.raises(LookupError, match="forgotten"):
+            one.decide(["i0", "i1", "i2"], id="decision-0", person="somebody-0")
+        fresh = one.decide(["i0", "i1", "i2"], person="somebody-0")
+        assert one.feedback(fresh.id, clicks=["i1"]).status == "applied"
+        one.forget("somebody-0")
+        written = b"".join(file.read_bytes() for file in (folder / "a").rglob("*") if file.is_file())
+        assert b"somebody-0" not in written
+        assert b"decision-3" not in written
+        assert b"somebody-1" in written
+    with Loop.open(folder / "a") as one:
+        assert one.verify() == []
+        assert one.feedback("decision-0", clicks=["i1"]).status == "rejected"
+
+
+# ---------------------------------------------------------------------------- several processes on one loop
+
+
+def test_two_that_have_it_open_learn_the_same(folder: Path) -> None:
+    """Each writes in turn, and takes in what the other wrote."""
+    with small_loop(folder / "l", control=0.0, shrink=1.0) as one, Loop.open(folder / "l") as two:
+        for t in range(6):
+            writer, other = (one, two) if t % 2 else (two, one)
+            d = writer.decide(["i0", "i1", "i2"], id=f"d{t}", person="p")
+            assert other.feedback(d.id, clicks=["i2"], id=f"e{t}").status == "applied"
+            assert writer.feedback(d.id, clicks=["i2"], id=f"e{t}").status == "duplicate"
+        two.undo("e1")
+        assert one.verify() == two.verify() == []
+        assert bits(one) == bits(two)
+        one.decide(["i0"], id="hers", person="q")
+        two.feedback("hers", clicks=[], id="e9")
+        one.forget("p")
+        assert two.feedback("d0", clicks=["i1"], id="e10").status == "rejected"
+        assert bits(one) == bits(two)
+        assert two.verify() == []
+
+
+# ---------------------------------------------------------------------------- making one
+
+
+def test_a_loop_that_cannot_be_made_leaves_nothing(folder: Path) -> None:
+    items = rows(3, 2)
+    encoding = infer(items, identifier="id")
+    for given, message in (
+        ({"learner": "convex"}, "radius"),
+        ({"settings": Settings(exploration=0.25), "learner": "perceptron"}, "exploration"),
+        ({"items": [*items, {"id": "x", "f0": "tall"}]}, "row 4: f0"),
+        ({"items": [*items, {"f0": 1.0}]}, "id"),
+        ({"crosses": [("device", "f0")]}, "crosses"),
+        ({"context": infer([{"d": 1.0}, {"d": 2.0}], identifier=""), "crosses": [("d", "nothing")]}, "nothing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Loop.create(folder / "l", **{"encoding": encoding, "items": items, **given})  # type: ignore[arg-type]
+        assert list(folder.iterdir()) == []
+    Loop.create(folder / "l", encoding=encoding, items=items).close()
+    with pytest.raises(FileExistsError):
+        Loop.create(folder / "l", encoding=encoding, items=items)
+    with pytest.raises(FileNotFoundError):
+        Loop.open(folder / "nobody")
+    with pytest.raises(FileNotFoundError):
+        Loop.create(folder / "no" / "folder", encoding=encoding)
+    with pytest.raises(ValueError, match="learner: wanted fair-pairs"):
+        Loop.open(folder / "l", learner="perceptron")
+
+
+def test_what_can_no_longer_be_proved_is_said(folder: Path) -> None:
+    for j, (settings, learner, words) in enumerate(
+        [
+            ({}, "fair-pairs", []),
+            ({"control": 0.0}, "fair-pairs", ["control 0"]),
+            ({"exploration": 0.0}, "fair-pairs", ["exploration 0"]),
+            ({"control": 0.0}, "perceptron", ["control 0", "exploration 0"]),
+        ]
+    ):
+        with small_loop(folder / f"l{j}", learner, **settings) as loop:
+            assert [told.split(":")[0] for told in loop.caveats] == words
+
+
+# ---------------------------------------------------------------------------- looking back
+
+
+@pytest.mark.parametrize("learner", [s for s in specs() if not s.startswith("dueling")])
+def test_an_explanation_adds_up(folder: Path, learner: str) -> None:
+    """What the features count is the margin between the first two, by the model as it was then; what the lessons moved
+    and the caller's own score are the margin too. Looking back changes nothing."""
+    with small_loop(folder / "l", learner, control=0.0, shrink=1.0) as loop:
+        for t in range(6):
+            d = loop.decide(["i0", "i1", "i2", "i3"], id=f"d{t}", person="pq"[t % 2], prior=[3, 1, 2, 0])
+            loop.feedback(d.id, better=["i3"], id=f"e{t}")
+        loop.undo("e1")
+        asked = loop.decide(["i0", "i1", "i2"], id="asked", prior=[3, 1, 2])
+        w = loop.weights
+        loop.feedback("asked", better=["i1"], id="later")
+        loop.put_items([{"id": "i0", "f0": 9.0, "f1": 9.0, "f2": 9.0, "f3": 9.0}])
+        before = bits(loop), counts(loop)
+        told = loop.explain("asked")
+        assert (told.decision, told.first, told.second) == ("asked", *asked.shown[:2])
+        x = {row["id"]: loop.founding.encoding.encode(row).astype(float) for row in rows(12, 4)}
+        prior = dict(zip(["i0", "i1", "i2"], np.array([1.0, -1.0, 0.0]) / np.std([3, 1, 2])))
+        gap = np.append(x[told.first] - x[told.second or ""], prior[told.first] - prior[told.second or ""])
+        assert told.margin == pytest.approx(float(gap @ np.array(list(w.values()))))
+        assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
+        for part in told.features:
+            assert part.weight == pytest.approx(w[part.name])
+            assert part.counts == pytest.approx(part.weight * (part.first - part.second))
+            assert part.first - part.second == pytest.approx(gap[list(w).index(part.name)])
+        counted = [abs(part.counts) for part in told.features]
+        assert counted == sorted(counted, reverse=True)
+        assert sum(moved.by for moved in told.lessons) + gap[-1] == pytest.approx(told.margin)
+        assert {moved.event for moved in told.lessons} <= {"e0", "e2", "e3", "e4", "e5"}
+        assert (bits(loop), counts(loop)) == before
+        with pytest.raises(LookupError, match="nobody"):
+            loop.explain("nobody")
+
+
+def test_a_replay_is_the_loop_that_another_learner_would_have_been(folder: Path) -> None:
+    """Of the same decisions and answers; with its own learner it is the loop itself. It changes nothing."""
+    loops = {spec: small_loop(folder / spec[:4], spec, shrink=2.0) for spec in ("perceptron", "second-order")}
+    for loop in loops.values():
+        for t in range(9):
+            names = [f"i{(2 * t + j) % 12}" for j in range(4)]
+            loop.record(names, list(reversed(names)), id=f"d{t}", person=f"p{t % 2}", prior=[1, 4, 2, 3])
+            loop.feedback(f"d{t}", clicks=[names[t % 4]], id=f"e{t}")
+        loop.undo("e4")
+    for spec, loop in loops.items():
+        for other, made in loops.items():
+            before = bits(loop), counts(loop), loop.version
+            replayed = loop.replay(other)
+            assert replayed.weights == made.weights
+            assert (replayed.learner, replayed.lessons) == (other, 8)
+            assert (bits(loop), counts(loop), loop.version) == before
+        for nonsense in ("nobody", "convex", "convex:radius=-1"):
+            with pytest.raises(ValueError, match=r"learner|radius"):
+                loop.replay(nonsense)
+        assert loop.verify() == [], spec
+        loop.close()
+
+
+# ---------------------------------------------------------------------------- fair pairs: what is known of chances
+
+
+def test_the_fair_pairs_of_a_loop_are_shown_as_often_as_they_say(folder: Path) -> None:
+    """4000 ids, four candidates, a model that disagrees with the caller: every list as often as its probability says
+    (chi-square, 1 in 10^4), and the probabilities of all lists are 1."""
+    with small_loop(folder / "l", "fair-pairs", control=0.2) as loop:
+        for _ in range(30):
+            loop.feedback(loop.decide(["i0", "i1", "i2", "i3"]).id, better=["i3", "i1", "i0", "i2"])
+        made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id), MANY)
+        chances = {d.shown: d.probability for d in made}
+        assert all(chances[d.shown] == d.probability for d in made)
+        assert sum(p for p in chances.values() if p is not None) == pytest.approx(1.0, abs=1e-9)
+        seen = Counter(d.shown for d in made)
+        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items() if p is not None)
+        assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
+
+
+def test_fair_pairs_cut_to_what_is_seen_are_shown_as_often_as_they_say(folder: Path) -> None:
+    """With show = 3 of four: the pair across the cut is seen as one of two."""
+    with small_loop(folder / "l", "fair-pairs", control=0.0) as loop:
+        made = threaded(lambda id: loop.decide(["i0", "i1", "i2", "i3"], id=id, show=3), MANY)
+        chances = {d.shown: d.probability for d in made}
+        assert sum(p for p in chances.values() if p is not None) == pytest.approx(1.0, abs=1e-9)
+        seen = Counter(d.shown for d in made)
+        off = sum((seen[s] - 4000 * p) ** 2 / (4000 * p) for s, p in chances.items() if p is not None)
+        assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
+        for d in made[:40]:
+            assert loop.feedback(d.id, clicks=[d.shown[-1]]).reason is None
+        assert loop.notes == []
+
+
+def test_clicks_teach_the_default_learner(folder: Path) -> None:
+    """Whoever always clicks the same one sees it first before long."""
+    items = rows(6, 3)
+    with Loop.create(folder / "l", encoding=infer(items, identifier="id"), items=items) as loop:
+        for _ in range(60):
+            d = loop.decide(None, show=5)
+            if "i4" in d.shown:
+                assert loop.feedback(d.id, clicks=["i4"]).reason is None
+        firsts = [loop.decide(None).shown[0] for _ in range(40)]
+        assert firsts.count("i4") >= 20
+
+
+def test_a_learner_is_made_for_the_callers_score_too(folder: Path) -> None:
+    """N features of items and one more, weighed from 1."""
+    with small_loop(folder / "l", "perceptron", k=3) as loop:
+        assert loop.learner == make_learner("perceptron", n_features=5, space=Primed(Ranking(3)))
+        assert loop.founding.names == ["f0", "f1", "f2", "f3", "the caller's score"]

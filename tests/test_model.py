@@ -1,0 +1,609 @@
+"""What each form of feedback teaches each learner: worked by hand, and against the words in code."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from budget import examples
+from heedful.checks import same
+from heedful.fold import copied
+from heedful.loop.model import Context, Model, learner_version, order_shown
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.naming import make_learner
+from heedful.spaces import Primed, Ranking
+
+N = 3  # two features and the caller's score
+D2 = 1.0 / math.log2(3.0)  # the discount of the second position
+NONE = np.zeros((0, N))
+STEPPING = [
+    "perceptron",
+    "pairwise-logistic:rate=0.5",
+    "fair-pairs:rate=0.5",
+    "second-order",
+    "exponentiated:bound=10",
+    "convex:radius=5",
+]
+
+
+def model(spec: str, k: int = 10, shrink: float = 0.0) -> Model:
+    return Model(make_learner(spec, n_features=N, space=Primed(Ranking(k))), shrink)
+
+
+def decided(x: Any, shown: Any, person: str | None = None, arm: Any = "learned", **proposal: Any) -> Context:
+    record = DecisionRecord(shown=list(shown), arm=arm, proposal=proposal)
+    return Context(record, np.array(x, float), person)
+
+
+def proposed(spec: str, shown: Any) -> dict[str, Any]:
+    """What the learner kept with a decision that it did not perturb, or in which nobody won."""
+    if spec.startswith("fair-pairs"):
+        return {"start": -1, "swapped": [], "probability": 1.0}
+    if spec.startswith("dueling"):
+        return {"teams": [j % 2 for j in range(len(shown))], "u": [0.6, 0.8, 0.0]}
+    return {}
+
+
+def learn(m: Model, x: Any, shown: Any, form: str, chosen: Any = (), values: Any = (), **more: Any) -> bool:
+    """One lesson on a decision that the model made; `extra` are the rows that the feedback brought."""
+    extra = np.array(more.pop("extra", NONE), float).reshape(-1, N)
+    proposal = more.pop("proposal", proposed(type(m.learner).__name__.lower().replace("pairs", "-pairs", 1), shown))
+    context = decided(x, shown, more.pop("person", None), more.pop("arm", "learned"), **proposal)
+    feedback = FeedbackRecord(form, list(chosen), [float(v) for v in values], base=more.pop("base", 0))
+    return m.teach(context, feedback, extra, more.pop("version", 1))
+
+
+def utilities(m: Model, person: str | None, x: Any) -> Any:
+    """The scores of candidates for a person, or for anybody."""
+    return np.array(x, float) @ m.effective(m.shared, m.people[person] if person is not None else None)
+
+
+def weights(m: Model) -> list[float]:
+    return [float(v) for v in m.learner.weights(m.shared)]
+
+
+# ---------------------------------------------------------------------------- by hand: the perceptron, w += D
+
+X = [[1, 0, 0], [0, 1, 0], [2, 3, 1]]
+
+
+def test_clicks_come_first_by_hand() -> None:
+    """Shown a b c, clicked c: ybar = c a b; D = (c + a d2 + b d3) - (a + b d2 + c d3), d3 = 1/2."""
+    m = model("perceptron")
+    assert learn(m, X, [0, 1, 2], "clicks", [2])
+    a, b, c = (np.array(row, float) for row in X)
+    assert weights(m) == pytest.approx(c + a * D2 + b / 2 - a - b * D2 - c / 2)
+
+
+def test_only_k_positions_count_by_hand() -> None:
+    m = model("perceptron", k=1)
+    assert learn(m, X, [0], "better", [2])
+    assert weights(m) == [1.0, 3.0, 1.0]
+
+
+def test_clicks_in_the_order_of_the_first_click_by_hand() -> None:
+    """Shown a b c, clicked c, then b: ybar = c b a."""
+    m = model("perceptron", k=2)
+    assert learn(m, X, [0, 1, 2], "clicks", [2, 1])
+    a, b, c = (np.array(row, float) for row in X)
+    assert weights(m) == pytest.approx(c + b * D2 - a - b * D2)
+
+
+def test_a_chain_of_queries_by_hand() -> None:
+    """[J15]: the clicked of all queries, then the rest of the first ranking. The first query showed b a; of the second
+    query d was clicked, then a of the first: ybar = d a b."""
+    m = model("perceptron", k=3)
+    d = [5.0, -1.0, 2.0]
+    assert learn(m, X[:2], [1, 0], "clicks", [-1, 0], extra=[d])
+    a, b = (np.array(row, float) for row in X[:2])
+    assert weights(m) == pytest.approx(np.array(d) + a * D2 + b / 2 - b - a * D2)
+
+
+def test_two_candidates_of_later_queries_by_hand() -> None:
+    """-1 is the first that came along, -2 the second, in whatever order they were clicked."""
+    m = model("perceptron", k=2)
+    assert learn(m, X[:1], [0], "clicks", [-2, -1], extra=[[1, 0, 0], [0, 1, 0]])
+    assert weights(m) == pytest.approx([D2 - 1.0, 1.0, 0.0])  # e2 + e1 d2 - a
+
+
+def test_an_edit_beats_what_it_was_made_of_by_hand() -> None:
+    """The edited object against the one that was edited, and nobody else: k = 2, D = (e + b d2) - (b + e d2)."""
+    m = model("perceptron", k=2)
+    assert learn(m, X, [0, 1, 2], "edit", [-1], base=1, extra=[[4.0, 4.0, 0.5]])
+    assert weights(m) == pytest.approx((1.0 - D2) * np.array([4.0, 3.0, 0.5]))
+
+
+def test_an_edit_that_means_a_candidate_by_hand() -> None:
+    """The nearest candidate against the one that was edited; where it is that one, nothing is said."""
+    m = model("perceptron", k=1)
+    assert learn(m, X, [0], "edit", [2], base=1)
+    assert weights(m) == [2.0, 2.0, 1.0]
+    assert not learn(m, X, [0], "edit", [1], base=1)
+    assert weights(m) == [2.0, 2.0, 1.0]
+
+
+def test_hiding_says_all_else_shown_is_better_by_hand() -> None:
+    """Shown a b c, a hidden (weight 1/2): ybar = b c a, half the step."""
+    m = model("perceptron", k=2)
+    assert learn(m, X, [0, 1, 2], "action", [0], [-0.5])
+    a, b, c = (np.array(row, float) for row in X)
+    assert weights(m) == pytest.approx(0.5 * (b + c * D2 - a - b * D2))
+
+
+def test_an_action_scales_the_step_by_hand() -> None:
+    m = model("perceptron", k=1)
+    assert learn(m, X, [0, 2], "action", [2], [0.1])
+    assert weights(m) == pytest.approx(0.1 * (np.array(X[2]) - X[0]))
+
+
+def test_ratings_compare_the_rated_alone_by_hand() -> None:
+    """Shown c b a; rated a 5, c 2: between the two, shown c a, better a c. b has no part in it."""
+    m = model("perceptron", k=1)
+    assert learn(m, X, [2, 1, 0], "rating", [0, 2], [5, 2])
+    assert weights(m) == pytest.approx(np.array(X[0], float) - X[2])
+
+
+@pytest.mark.parametrize("form", ["rating", "grade"])
+def test_equal_ratings_keep_their_order_by_hand(form: str) -> None:
+    """Shown a b c, all rated, b best, a and c alike: ybar = b a c."""
+    m = model("perceptron", k=2)
+    assert learn(m, X, [0, 1, 2], form, [2, 0, 1], [1, 1, 3])
+    a, b = (np.array(row, float) for row in X[:2])
+    assert weights(m) == pytest.approx(b + a * D2 - a - b * D2)
+
+
+def test_the_second_choice_wins_by_hand() -> None:
+    m = model("perceptron", k=1)
+    assert learn(m, X, [2, 0, 1], "choice", values=[1])
+    assert weights(m) == pytest.approx(np.array(X[0], float) - X[2])
+
+
+@pytest.mark.parametrize(("sign", "wanted"), [(1.0, 0.5), (-1.0, -0.5)])
+def test_a_thumb_on_an_item_by_hand(sign: float, wanted: float) -> None:
+    """w += s sigma(-s (w + e_prior) . z) z: at w = 0 and prior 0 the step is s z / 2."""
+    m = model("perceptron")
+    assert learn(m, X, [1, 0, 2], "thumb", [1], [sign])
+    assert weights(m) == [0.0, wanted, 0.0]
+
+
+def test_a_thumb_knows_the_callers_score_by_hand() -> None:
+    """z = (2, 3, 1), margin 1 at w = 0: an approval of what the caller ranks high says less."""
+    m = model("perceptron")
+    assert learn(m, X, [2, 1, 0], "thumb", [2], [1.0])
+    assert weights(m) == pytest.approx(np.array([2.0, 3.0, 1.0]) / (1.0 + math.e))
+
+
+def test_a_thumb_on_the_whole_list_by_hand() -> None:
+    """z is the average of what was shown, weighted by position; k = 2: (b + a d2) / (1 + d2)."""
+    m = model("perceptron", k=2)
+    assert learn(m, X, [1, 0, 2], "thumb", [], [1.0])
+    assert weights(m) == pytest.approx(0.5 * np.array([D2, 1.0, 0.0]) / (1.0 + D2))
+
+
+def test_a_thumb_on_a_short_list_by_hand() -> None:
+    """Of a single one z is the one: the average is over the positions that there are."""
+    m = model("perceptron", k=5)
+    assert learn(m, X, [1], "thumb", [], [1.0])
+    assert weights(m) == pytest.approx([0.0, 0.5, 0.0])
+
+
+# ---------------------------------------------------------------------------- what says nothing
+
+
+@pytest.mark.parametrize("spec", [*STEPPING, "dueling-bandit"])
+@pytest.mark.parametrize(
+    ("form", "chosen", "values"),
+    [
+        ("none", [], []),
+        ("clicks", [], []),
+        ("choice", [], [-1]),
+        ("rating", [0, 1], [3, 3]),
+        ("grade", [2], [9]),
+    ],
+)
+def test_what_says_nothing_teaches_nothing(spec: str, form: str, chosen: Any, values: Any) -> None:
+    """No click is not a dislike; equal, cannot judge, ratings without a difference are no comparison."""
+    m = model(spec, shrink=1.0)
+    before = copied(m.shared)
+    assert not learn(m, X, [0, 1, 2], form, chosen, values, person="p")
+    assert same(m.shared, before)
+    assert m.people == {}
+
+
+def test_hiding_the_only_one_teaches_nothing() -> None:
+    m = model("perceptron")
+    assert not learn(m, X, [1], "action", [1], [-1.0])
+    assert weights(m) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("spec", ["perceptron", "pairwise-logistic", "second-order", "exponentiated:bound=10"])
+@pytest.mark.parametrize(
+    ("form", "chosen", "values"), [("clicks", [1], []), ("better", [1], []), ("action", [0], [-1.0])]
+)
+def test_what_was_not_shown_was_not_passed_over(spec: str, form: str, chosen: Any, values: Any) -> None:
+    """Two of three were shown: whatever the third is, the lesson is the same."""
+    states = []
+    for third in ([9.0, 9.0, 9.0], [-4.0, 0.0, 1.0]):
+        m = model(spec)
+        assert learn(m, [*X[:2], third], [0, 1], form, chosen, values)
+        states.append(m.shared)
+    assert same(*states)
+    assert np.any(states[0].w)
+
+
+# ---------------------------------------------------------------------------- against the words, form by form
+
+
+class Told:
+    """The rule of each learner, (w + e_prior) . x its score, from the papers' steps; D as the spaces' definition."""
+
+    def __init__(self, spec: str, k: int) -> None:
+        self.name = spec.partition(":")[0]
+        self.space = naive.Rankings(k)
+        self.w, self.theta, self.squares, self.A, self.t = np.zeros(N), np.zeros(N), np.zeros(N), np.eye(N), 0
+        self.e, self.last = np.array([0.0, 0.0, 1.0]), np.zeros(N)
+
+    def D(self, X: Any, y: list[int], ybar: list[int], clicked: list[int], pairs: Any) -> Any:
+        if self.name == "pairwise-logistic":
+            return self.gradient(X, self.space.pairs(y, clicked))
+        if self.name == "fair-pairs":
+            rule = naive.FairPairs(N, self.space, 0.5, 0.25, 0.3)
+            rule.w = self.w + self.e
+            start, swapped = pairs
+            return rule.direction(X, y, start, swapped, clicked)
+        return self.space.phi(X, ybar) - self.space.phi(X, y)
+
+    def gradient(self, X: Any, pairs: Any) -> Any:
+        differences = [X[a] - X[b] for a, b in pairs]
+        return sum((d / (1.0 + math.exp((self.w + self.e) @ d)) for d in differences), np.zeros(N))
+
+    def step(self, D: Any) -> None:
+        self.t += 1
+        self.last = D
+        if self.name == "perceptron":
+            self.w = self.w + D
+        elif self.name == "exponentiated":
+            self.theta = self.theta + D / (2.0 * 10.0 * math.sqrt(self.t))
+            up, down = np.exp(self.theta), np.exp(-self.theta)
+            self.w = (up - down) / (up + down).sum()
+        elif self.name == "convex":
+            w = self.w + D / math.sqrt(self.t)
+            self.w = w / max(1.0, np.linalg.norm(w) / 5.0)
+        elif self.name == "second-order":
+            self.A = self.A + np.outer(D, D)
+            self.w = naive.projected(self.A, self.w + np.linalg.inv(self.A) @ D, 100.0)
+        else:
+            self.squares = self.squares + D**2
+            moved = self.squares > 0.0
+            self.w = self.w + np.divide(0.5 * D, np.sqrt(self.squares), where=moved, out=np.zeros(N))
+
+    def learn(
+        self, x: Any, shown: list[int], form: str, named: Any, values: Any, extra: Any, pairs: Any, base: int = 0
+    ) -> None:
+        """The words of the issue, one form after the other."""
+        X, rest, weight, face = x, [j for j in shown if j not in named], 1.0, (-1, [])
+        if form == "thumb":
+            k = min(self.space.k, len(shown))
+            z = x[named[0]] if named else self.space.phi(x, shown) / sum(1 / math.log2(i + 2) for i in range(k))
+            s = values[0]
+            return self.step(s / (1.0 + math.exp(s * float((self.w + self.e) @ z))) * z)
+        if form in ("rating", "grade"):
+            rated = dict(zip(named, values))
+            among = [j for j in shown if j in rated] + sorted(j for j in rated if j not in shown)
+            if len(set(values)) < 2:
+                return None
+            X, y = x[among], list(range(len(among)))
+            ybar = sorted(y, key=lambda i: -rated[among[i]])
+            return self.step(self.D(X, y, ybar, ybar, face))
+        if form == "choice":
+            winner = int(values[0])
+            return self.step(self.D(x[shown[:2]], [0, 1], [winner, 1 - winner], [winner], face))
+        if form == "edit":
+            if named[0] == base:
+                return None
+            both = np.array([x[base], x[named[0]] if extra is None else extra])
+            return self.step(self.D(both, [0, 1], [1, 0], [1], face))
+        clicked = list(named)
+        if form == "action":
+            weight = abs(values[0])
+            if values[0] < 0:
+                clicked, rest = rest, list(named)
+        if not clicked:
+            return None
+        if extra is not None:
+            X = np.concatenate([x, [extra]])
+            clicked = [len(x) if j < 0 else j for j in clicked]
+        return self.step(weight * self.D(X, shown, clicked + rest, clicked, pairs if form == "clicks" else face))
+
+
+FORMS = ("clicks", "chain", "better", "edit", "nearest", "thumb", "on an item", "action", "rating", "grade", "choice")
+
+
+def answered(form: str, m: int, shown: list[int], rng: np.random.Generator) -> tuple[str, list[int], list[float], Any]:
+    """A random piece of feedback of that form: (form, candidates, values, the row that came along or None)."""
+    some = rng.permutation(shown)[: int(rng.integers(0 if form == "clicks" else 1, len(shown) + 1))].tolist()
+    row = rng.integers(-2, 3, N).astype(float)
+    if form == "chain":
+        some.insert(int(rng.integers(0, len(some) + 1)), -1)
+        return "clicks", some, [], row
+    if form == "edit":
+        return "edit", [-1], [], row
+    if form == "nearest":
+        return "edit", [int(rng.integers(0, m))], [], None
+    if form in ("thumb", "on an item"):
+        return "thumb", some[:1] if form == "on an item" else [], [float(rng.choice([-1, 1]))], None
+    if form == "action":
+        return "action", some[:1], [float(rng.choice([-1.0, -0.3, 0.1, 0.5, 1.0]))], None
+    if form in ("rating", "grade"):
+        some = rng.permutation(m)[: int(rng.integers(1, m + 1))].tolist()
+        return form, some, rng.integers(0, 3, len(some)).astype(float).tolist(), None
+    if form == "choice":
+        return ("choice", [], [float(rng.integers(0, 2))], None) if len(shown) > 1 else ("none", [], [], None)
+    return form, [] if form == "none" else some, [], None
+
+
+def noise(*directions: Any) -> bool:
+    """Whether a coordinate is 0 but for rounding: AdaGrad's first step on it is as long as any."""
+    return any(bool(np.any((np.abs(D) < 1e-12) & (D != 0.0))) for D in directions)
+
+
+def play(spec: str, k: int, seed: int) -> None:
+    """Lessons of every form, in any order, on lists with ties: after each the weights are those of the words."""
+    rng = np.random.default_rng(seed)
+    m, told = model(spec, k), Told(spec, k)
+    for form in rng.permutation([*FORMS, "none"]).tolist():
+        size = int(rng.integers(1, 7))
+        x = rng.integers(-2, 3, (size, N)).astype(float)
+        shown = rng.permutation(size)[: 1 if k == 1 else int(rng.integers(1, size + 1))].tolist()
+        given, named, values, extra = answered(form, size, shown, rng)
+        start, pairs = -1, []
+        if spec.startswith("fair") and k > 1 and len(shown) > 1:
+            start = int(rng.integers(0, 2))
+            pairs = (rng.random((min(len(shown), 2 * k) - start) // 2) < 0.5).tolist()
+        proposal = {"start": start, "swapped": pairs, "probability": 0.5} if spec.startswith("fair") else {}
+        base, rows = int(rng.integers(0, size)), NONE if extra is None else extra
+        learned = learn(m, x, shown, given, named, values, proposal=proposal, extra=rows, base=base)
+        rounds = told.t
+        if given != "none":
+            told.learn(x, shown, given, named, values, extra, (start, pairs), base)
+        assert learned == (told.t > rounds), (form, x, shown, given, named, values)
+        if told.name in ("pairwise-logistic", "fair-pairs") and noise(told.last, np.sqrt(m.shared.total)):
+            return
+        assert weights(m) == pytest.approx(told.w, abs=1e-9), (form, x, shown, given, named, values)
+
+
+@pytest.mark.parametrize("spec", [s for s in STEPPING if not s.startswith("fair")])
+@examples(40)
+@given(k=st.sampled_from([1, 2, 5]), seed=st.integers(0, 2**32 - 1))
+def test_every_form_teaches_what_the_words_say(spec: str, k: int, seed: int) -> None:
+    play(spec, k, seed)
+
+
+# ---------------------------------------------------------------------------- arms
+
+
+@pytest.mark.parametrize("spec", ["perceptron", "pairwise-logistic"])
+@pytest.mark.parametrize("arm", ["control", "imported"])
+def test_clicks_on_what_others_ordered_teach_plain_learners(spec: str, arm: str) -> None:
+    """The learner's own order is not needed: D is that of what was shown."""
+    one, two = model(spec), model(spec)
+    assert learn(one, X, [2, 0, 1], "clicks", [1])
+    assert learn(two, X, [2, 0, 1], "clicks", [1], arm=arm)
+    assert same(one.shared, two.shared)
+
+
+@pytest.mark.parametrize("spec", ["fair-pairs", "dueling-bandit"])
+def test_clicks_on_a_control_teach_no_learner_that_perturbs(spec: str) -> None:
+    """Nothing was swapped or interleaved there: position cannot be told from worth."""
+    m = model(spec)
+    before = copied(m.shared)
+    for proposal in ({}, proposed(spec, X)):  # whatever is known of what the learner would have shown
+        assert not learn(m, X, [2, 0, 1], "clicks", [1], arm="control", proposal=proposal)
+    assert same(m.shared, before)
+
+
+@pytest.mark.parametrize("arm", ["control", "imported"])
+@pytest.mark.parametrize(
+    ("form", "chosen", "values"),
+    [("better", [1], []), ("rating", [0, 1], [1, 2]), ("choice", [], [1]), ("edit", [1], []), ("clicks", [1], [])],
+)
+def test_the_dueling_bandit_learns_of_its_duels_only(arm: str, form: str, chosen: Any, values: Any) -> None:
+    m = model("dueling-bandit")
+    assert not learn(m, X, [2, 0, 1], form, chosen, values, arm=arm, proposal={})
+    assert weights(m) == [0.0] * N
+
+
+def test_forms_that_need_a_step_are_refused_where_there_is_none() -> None:
+    for form in ("thumb", "action"):
+        assert "DuelingBandit" in str(model("dueling-bandit").refusal(form))
+        assert model("perceptron").refusal(form) is None
+    assert model("dueling-bandit").refusal("clicks") is None
+
+
+# ---------------------------------------------------------------------------- a person's offset
+
+
+def test_without_shrink_nobody_has_an_offset() -> None:
+    m = model("perceptron")
+    assert learn(m, X, [0, 1, 2], "clicks", [2], person="p")
+    assert m.people == {}
+
+
+def test_nobody_in_particular_has_no_offset() -> None:
+    m = model("perceptron", shrink=1.0)
+    assert learn(m, X, [0, 1, 2], "clicks", [2])
+    assert m.people == {}
+
+
+def test_the_offset_of_the_perceptron_by_hand() -> None:
+    """k = 1, shrink 1; the person picks b over a twice. The same rule on (c x, the shared score before the lesson),
+    c = n / (n + 1) with the lesson counted.
+
+    First lesson: c = 1/2, w = 0: her D is (b - a) / 2. Shared: w = b - a = (-1, 1, 0).
+    Second: c = 2/3; the shared scores are a: -1, b: 1, and how much they count is not hers to learn, so
+    D = (b - a) 2/3: v = (-7/6, 7/6, 0). Then a's score is -2 - (2/3)(7/6), and b's as much above 0.
+    """
+    m = model("perceptron", k=1, shrink=1.0)
+    x = [[1, 0, 0], [0, 1, 0]]
+    learn(m, x, [0], "better", [1], person="p", version=7)
+    assert m.people["p"].state.w.tolist() == [-0.5, 0.5, 0.0]
+    learn(m, x, [0], "better", [1], person="p", version=9)
+    assert m.people["p"].state.w == pytest.approx([-7 / 6, 7 / 6, 0.0])
+    assert (m.people["p"].lessons, m.people["p"].since) == (2, 9)
+    assert weights(m) == [-2.0, 2.0, 0.0]
+    assert utilities(m, "p", x) == pytest.approx([-2.0 - 7 / 9, 2.0 + 7 / 9])
+    assert utilities(m, None, x).tolist() == [-2.0, 2.0]
+
+
+@pytest.mark.parametrize("spec", STEPPING)
+def test_what_is_shown_to_a_person_is_by_her_effective_weights(spec: str) -> None:
+    """Shared and personal together are one linear score: what explains it is what ranks by it."""
+    rng = np.random.default_rng(5)
+    m = model(spec.replace("fair-pairs:", "fair-pairs:swap=0,"), k=3, shrink=2.0)
+    for t in range(12):
+        x = rng.standard_normal((5, N))
+        shown = rng.permutation(5).tolist()
+        learn(m, x, shown, "better", [shown[3]], person="pq"[t % 2], version=t)
+        for person in (None, *m.people):
+            own = None if person is None else m.people[person]
+            y = m.propose(m.shared, own, x, rng)
+            wanted = np.argsort(-utilities(m, person, x), kind="stable").tolist()
+            assert order_shown(y).tolist() == m.order(m.shared, own, x).tolist() == wanted
+
+
+@pytest.mark.parametrize("spec", STEPPING)
+def test_opposite_tastes_get_opposite_orders(spec: str) -> None:
+    """p always prefers the first feature high, q low; after some lessons each is shown her own order, and somebody new
+    the order that all share."""
+    rng = np.random.default_rng(3)
+    m = model(spec.replace("fair-pairs:", "fair-pairs:swap=0,"), k=1, shrink=3.0)
+    for t in range(80):
+        x = np.column_stack([rng.permutation(4) - 1.5, np.zeros(4), np.zeros(4)])
+        for person, sign in (("p", 1.0), ("q", -1.0)):
+            y = m.propose(m.shared, m.people.get(person), x, rng)
+            shown = int(order_shown(y)[0])
+            best = int(np.argmax(sign * x[:, 0]))
+            if shown != best:
+                learn(m, x, [shown], "better", [best], person=person, version=t)
+    x = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    p, q = utilities(m, "p", x), utilities(m, "q", x)
+    assert p[1] > p[0]
+    assert q[0] > q[1]
+    assert m.people.get("new") is None
+    assert utilities(m, None, x).tolist() == (x @ (np.array(weights(m)) + np.array([0, 0, 1]))).tolist()
+
+
+@pytest.mark.parametrize("spec", STEPPING)
+def test_few_lessons_count_for_little(spec: str) -> None:
+    """c = n / (n + shrink): after few lessons an offset hardly moves the scores; with shrink near 0 it does."""
+    x = np.array([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    moved = []
+    for shrink in (1e6, 1e-6):
+        m = model(spec, k=1, shrink=shrink)
+        for t in range(3):
+            learn(m, x, [0], "better", [1], person="p", version=t)
+        shared, own = utilities(m, None, x), utilities(m, "p", x)
+        v = m.people["p"].state.w[-1]  # how much she trusts the shared score: not shrunk
+        moved.append(float(np.abs(own - (1.0 + v) * shared).max()))
+    assert moved[0] < 1e-5 < 1e-2 < moved[1]
+
+
+def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
+    """Readers decide from a state that nobody writes to."""
+    m = model("perceptron", shrink=1.0)
+    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
+    learn(m, X, [0, 1, 2], "clicks", [1], person="p")
+    old = m.people["p"]
+    kept = copied(old.state)
+    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
+    assert same(old.state, kept)
+    assert m.people["p"].state.w is not old.state.w
+
+
+def test_a_copy_shares_nothing() -> None:
+    m = model("second-order", shrink=1.0)
+    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
+    other = m.copy()
+    before = copied(m.shared), copied(m.people["p"].state)
+    learn(other, X, [0, 1, 2], "clicks", [1], person="p")
+    assert same(m.shared, before[0])
+    assert same(m.people["p"].state, before[1])
+    assert not same(other.shared, m.shared)
+
+
+# ---------------------------------------------------------------------------- keeping
+
+
+def test_a_proposal_goes_through_json_and_back() -> None:
+    """What the learner wants to know when the answer comes is what it drew, bit for bit."""
+    m = model("dueling-bandit:delta=0.5")
+    x = np.random.default_rng(1).standard_normal((4, N))
+    for seed in range(40):
+        y = m.propose(m.shared, None, x, np.random.default_rng(seed))
+        kept = m.described(y)
+        assert set(kept) == {"teams", "u"}
+        context = decided(x, y.shown.tolist(), **kept)
+        lesson: Any = m.lesson(context, FeedbackRecord("clicks", [int(y.shown[0])]), NONE)
+        assert same(lesson.y, y)
+    assert model("perceptron").described(np.arange(3)) == {}
+
+
+def test_the_version_is_that_of_the_code() -> None:
+    """The same for the same class, whatever its parameters; another for another."""
+    one, two = model("perceptron").learner, model("perceptron:batch=2").learner
+    assert learner_version(one) == learner_version(two)
+    assert learner_version(one) != learner_version(model("second-order").learner)
+    assert len(learner_version(one)) == 12
+
+
+# ---------------------------------------------------------------------------- learners that take the clicked alone
+
+
+@examples(60)
+@given(k=st.sampled_from([1, 2, 5]), seed=st.integers(0, 2**32 - 1))
+def test_every_form_teaches_fair_pairs_what_the_words_say(k: int, seed: int) -> None:
+    """Clicks by the pairs that were swapped by chance; all else is said of the objects, whatever their places, and is
+    taken at face value."""
+    play("fair-pairs:rate=0.5", k, seed)
+
+
+def test_fair_pairs_by_hand() -> None:
+    """Shown a b, swapped with probability 1/4; b clicked alone: weight .5 / .25, and b beats a at face value, .3 of it.
+    The first step of AdaGrad is the rate, whatever the gradient's size: so look at the gradient's squares."""
+    m = model("fair-pairs", k=2)
+    proposal = {"start": 0, "swapped": [True], "probability": 0.125}
+    assert learn(m, [[0, 0, 0], [1, 0, 0]], [0, 1], "clicks", [1], proposal=proposal)
+    assert m.shared.total.tolist() == pytest.approx([(0.5 * (2.0 + 0.3)) ** 2, 0.0, 0.0])
+
+
+def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
+    """Three of five were shown: pairs of which one was not shown do not count, and nothing breaks."""
+    m = model("fair-pairs:implied=0", k=5)
+    x = np.eye(5, N)
+    proposal = {"start": 0, "swapped": [False, True], "probability": 0.1}
+    assert learn(m, x, [0, 1, 2], "clicks", [1], proposal=proposal)
+    assert m.shared.total.tolist() == pytest.approx([(0.5 * 2.0 / 3.0) ** 2] * 2 + [0.0])
+    before = copied(m.shared)
+    learn(m, x, [0, 1, 2], "clicks", [2], proposal=proposal)  # its partner was not shown
+    assert m.shared.w.tobytes() == before.w.tobytes()
+
+
+def test_clicks_on_imported_lists_teach_fair_pairs_at_face_value() -> None:
+    """Somebody else's order was not swapped by chance; there is nothing but its face value."""
+    m, told = model("fair-pairs:rate=0.5"), Told("fair-pairs:rate=0.5", 10)
+    assert learn(m, X, [0, 1, 2], "clicks", [2], arm="imported", proposal={})
+    told.learn(np.array(X, float), [0, 1, 2], "clicks", [2], [], None, (-1, []))
+    assert weights(m) == pytest.approx(told.w)
+
+
+def test_the_clicked_alone_decide_a_duel() -> None:
+    """Teams 0 1 0 1; k = 10; the candidate's only entry is clicked: w += delta u. With one click on each, a tie."""
+    x = np.eye(4, N)
+    for clicked, won in (([1], True), ([3], True), ([0], False), ([1, 2], False), ([1, 3, 0], True)):
+        m = model("dueling-bandit:delta=0.5")
+        learn(m, x, [0, 1, 2, 3], "clicks", clicked)
+        assert weights(m) == pytest.approx([0.3, 0.4, 0.0] if won else [0.0] * 3), clicked

@@ -1,0 +1,267 @@
+"""What a loop is founded on: refused by name where it makes no sense, frozen in the log, the same again from there."""
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from heedful import TEXTS, PreferencePerceptron, Settings, infer
+from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
+from heedful.naming import find_learners
+from heedful.spaces import Primed, Ranking
+
+ITEMS = [{"id": f"i{j}", "f0": float(j), "colour": "redblue"[3 * (j % 2) :][:4], "note": f"n {j}"} for j in range(8)]
+ENCODING = infer(ITEMS, identifier="id", kinds={"f0": "number", "colour": "category", "note": "text"}, buckets=4)
+CONTEXT = infer([{"hour": float(h)} for h in range(4)], identifier="")
+NO_NUMBERS = [
+    "1",
+    b"1",
+    None,
+    True,
+    np.bool_(True),
+    [1],
+    {},
+    Decimal(1),
+    timedelta(1),
+    1j,
+    math.nan,
+    math.inf,
+    object(),
+]
+
+
+def founding(**given: Any) -> Founding:
+    fields: dict[str, Any] = {"learner": "perceptron", "encoding": ENCODING, "settings": Settings()}
+    return Founding(**(fields | given))
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("k", [0, -1, 1025, 1.0, *NO_NUMBERS]),
+        ("control", [-0.01, 1.01, *NO_NUMBERS]),
+        ("exploration", [-0.01, 0.51, *[v for v in NO_NUMBERS if v is not None]]),
+        ("shrink", [-1, 1.1e9, *NO_NUMBERS]),
+        ("late_after", [-1, 1.1e12, *NO_NUMBERS]),
+        ("snapshot_every", [0, 1.5, *NO_NUMBERS]),
+        ("seed", [-1, 2**63, 0.0, *NO_NUMBERS]),
+        ("store_text", [0, 1, "true", None, []]),
+        (
+            "actions",
+            [None, "buy", [("buy", 1.0)], 1, {"buy": 0}, {"buy": 0.0}, {"": 1.0}, {"a\n": 1.0}],
+        ),
+    ],
+)
+def test_settings_are_refused_by_name(field: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(ValueError, match=f"^{field}.*: wanted .*, got "):
+            Settings(**{field: value})
+    if field == "actions":
+        for value in NO_NUMBERS:
+            with pytest.raises(ValueError, match=r"^actions\[buy\]: wanted "):
+                Settings(actions={"view": 0.1, "buy": value})
+    with pytest.raises(TypeError):
+        Settings(**{field + "s_": 1})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"k": 1},
+        {"k": 1024},
+        {"control": 0},
+        {"control": 1.0},
+        {"exploration": 0.5},
+        {"shrink": 1e9},
+        {"late_after": 0},
+        {"seed": 2**63 - 1},
+        {"actions": {"buy": -3, "5": 1e100}},
+        {"actions": {}},
+    ],
+)
+def test_the_bounds_themselves_are_settings(given: dict[str, Any]) -> None:
+    chosen = Settings(**given)
+    again = Founding.from_json(founding(settings=chosen).to_json("v")).settings
+    assert again == chosen
+
+
+def test_an_action_is_weighed_by_the_loudest() -> None:
+    """From -1 to 1, whatever scale they were given on."""
+    chosen = Settings(actions={"glance": 0.5, "buy": 4.0, "return": -8.0})
+    assert [chosen.weight(action) for action in chosen.actions] == [0.0625, 0.5, -1.0]
+    assert [Settings().weight(action) for action in ACTIONS] == [0.1, 0.5, 1.0, -1.0]
+    with pytest.raises(ValueError, match="action: wanted glance, buy, return, got 'steal'"):
+        chosen.weight("steal")
+    assert Settings().actions is not Settings().actions
+
+
+# ---------------------------------------------------------------------------- the founding
+
+
+@pytest.mark.parametrize("context", [None, CONTEXT])
+@pytest.mark.parametrize("crosses", [(), (("hour", "f0"), ("hour", "note"))])
+def test_a_founding_comes_back_from_the_log(context: Any, crosses: Any) -> None:
+    if crosses and context is None:
+        return
+    made = founding(context=context, crosses=crosses, settings=Settings(k=3, seed=7, actions={"buy": 2.0}))
+    again = Founding.from_json(made.to_json("abc"))
+    assert again.learner_version == "abc"
+    assert again.schema == SCHEMA
+    assert (again.learner, again.encoding, again.context, again.crosses, again.settings) == (
+        made.learner,
+        made.encoding,
+        made.context,
+        made.crosses,
+        made.settings,
+    )
+    assert again.names == made.names
+    assert again.to_json("abc") == made.to_json("abc")
+
+
+@pytest.mark.parametrize("written", ["", "{}", "[]", "null", "not json", '{"learner": 5}', "[" * 100_000])
+def test_what_is_no_founding_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="loop: wanted"):
+        Founding.from_json(written)
+
+
+def test_a_newer_schema_and_newer_fields_are_refused() -> None:
+    written = founding().to_json("v")
+    with pytest.raises(ValueError, match=f"loop: wanted schema {SCHEMA}, got 99"):
+        Founding.from_json(written.replace(f'"schema":{SCHEMA}', '"schema":99'))
+    with pytest.raises(ValueError, match="newer heedful"):
+        Founding.from_json(written.replace('"seed"', '"later":1,"seed"'))
+
+
+def test_the_last_feature_is_the_callers_score() -> None:
+    assert founding().names == [*ENCODING.names, "the caller's score"]
+    crossed = founding(context=CONTEXT, crosses=(("hour", "f0"),))
+    assert crossed.names == [*ENCODING.names, "hour × f0", "the caller's score"]
+    assert founding(context=CONTEXT).names == founding().names
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"learner": None}, "learner: wanted its name"),
+        ({"learner": 5}, "learner: wanted its name"),
+        ({"encoding": None}, "encoding: wanted an Encoding"),
+        ({"encoding": {"columns": []}}, "encoding: wanted an Encoding"),
+        ({"context": 5}, "context: wanted an Encoding"),
+        ({"settings": {"k": 3}}, "settings: wanted Settings"),
+        ({"settings": 0}, "settings: wanted Settings"),
+        ({"crosses": [("hour", "f0")]}, "crosses: wanted an encoding of the context"),
+        ({"crosses": "all"}, "crosses: wanted an encoding of the context"),
+        ({"context": CONTEXT, "crosses": None}, "crosses: wanted"),
+        ({"context": CONTEXT, "crosses": 5}, "crosses: wanted"),
+        ({"context": CONTEXT, "crosses": [5]}, "crosses: wanted"),
+        ({"context": CONTEXT, "crosses": [("hour",)]}, "crosses: wanted"),
+        ({"context": CONTEXT, "crosses": "some"}, "crosses: wanted"),
+        ({"context": CONTEXT, "crosses": [("minute", "f0")]}, "column of the context"),
+        ({"context": CONTEXT, "crosses": [("hour", "size")]}, "column of the item"),
+        ({"context": CONTEXT, "crosses": [("hour", "f0")] * 2}, "each once"),
+        ({"context": CONTEXT, "crosses": [({}, [])]}, "column of the context"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(given: dict[str, Any], message: str) -> None:
+    parts = {"learner": "perceptron", "encoding": ENCODING, "context": None, "crosses": (), "settings": Settings()}
+    Founding.of(**parts)
+    with pytest.raises(ValueError, match=message):
+        Founding.of(**(parts | given))
+
+
+def test_every_pair_of_features_may_be_crossed() -> None:
+    made = Founding.of("perceptron", ENCODING, CONTEXT, "all", Settings())
+    assert len(made.names) == 2 * ENCODING.size + 1
+    assert Founding.from_json(made.to_json("v")).names == made.names
+
+
+def test_an_encoding_keeps_no_words_where_texts_are_not_stored() -> None:
+    """What tells a reader what a bucket is about is text too, and so are examples; the features are the same."""
+    words = [{"id": f"x{j}", "note": f"sesame word{j} of {j}", "tone": "Open, now!"} for j in range(9)]
+    encoding = infer(words, identifier="id", kinds={"note": "text", "tone": "prose"})
+    kept, less = (Founding.of("perceptron", encoding, None, (), Settings(store_text=s)) for s in (True, False))
+    assert "sesame" in kept.to_json("v")
+    assert "sesame" not in less.to_json("v")
+    assert "Open" not in less.to_json("v")
+    for row in words:
+        assert kept.encoding.encode(row).tobytes() == less.encoding.encode(row).tobytes()
+
+
+def test_numbers_of_numpy_are_settings() -> None:
+    """They come back from the log as plain numbers."""
+    chosen = Settings(k=np.int64(3), control=np.float64(0.5), seed=np.int64(2), store_text=np.bool_(False))  # type: ignore[arg-type]
+    chosen = msgspec.structs.replace(chosen, actions={"buy": np.float64(2.0)}, exploration=np.float64(0.25))
+    again = Founding.from_json(founding(settings=chosen).to_json("v")).settings
+    assert (
+        again == chosen == Settings(k=3, control=0.5, seed=2, store_text=False, actions={"buy": 2.0}, exploration=0.25)
+    )
+
+
+# ---------------------------------------------------------------------------- the learner of a founding
+
+
+@pytest.mark.parametrize("name", find_learners())
+def test_every_learner_can_be_founded_on(name: str) -> None:
+    spec = {"exponentiated": "exponentiated:bound=5", "convex": "convex:radius=2"}.get(name, name)
+    learner = built_learner(founding(learner=spec, settings=Settings(k=4)))
+    assert learner.n_features == ENCODING.size + 1
+    assert learner.space == Primed(Ranking(4))
+
+
+def test_exploration_is_the_share_of_swaps() -> None:
+    assert built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0.5))).swap == 0.5
+    assert built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0))).swap == 0.0
+    assert built_learner(founding(learner="fair-pairs:swap=0.1")).swap == 0.1
+    assert built_learner(founding(settings=Settings(exploration=0.0))) == built_learner(founding())
+    with pytest.raises(ValueError, match="exploration: wanted none or 0 for perceptron"):
+        built_learner(founding(settings=Settings(exploration=0.1)))
+    with pytest.raises(ValueError, match="swap"):
+        built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0.0001)))
+
+
+def test_a_learner_is_the_one_that_the_log_names() -> None:
+    assert built_learner(founding(learner="batch")).batch == 10
+    assert built_learner(founding(learner="perceptron"), "perceptron") == PreferencePerceptron(
+        ENCODING.size + 1, Primed(Ranking(10))
+    )
+    with pytest.raises(ValueError, match="learner: wanted perceptron, which this loop was made with, got second-order"):
+        built_learner(founding(), "second-order")
+    with pytest.raises(LookupError, match="name it when opening the loop"):
+        built_learner(founding(learner="mine.py:Mine"))
+    with pytest.raises(ValueError, match="radius"):
+        built_learner(founding(learner="convex:radius=-1"))
+
+
+# ---------------------------------------------------------------------------- what is kept of texts
+
+
+def test_texts_are_kept_or_not() -> None:
+    row = {"id": "a", "f0": 1, "colour": "red", "note": "a secret", "other": "too"}
+    whole, less = founding(), founding(settings=Settings(store_text=False))
+    assert whole.item_payload(row) == '{"id":"a","f0":1,"colour":"red","note":"a secret","other":"too"}'
+    assert less.item_payload(row) == '{"id":"a","f0":1,"colour":"red"}'
+    assert whole.kept(row, ENCODING) == row
+    assert less.kept(row, ENCODING) is None
+    assert whole.kept(None, ENCODING) is None
+    assert founding(encoding=TEXTS, settings=Settings(store_text=False)).item_payload({"id": "a", "text": "x"}) == (
+        '{"id":"a"}'
+    )
+
+
+def test_numbers_of_numpy_are_kept_as_numbers() -> None:
+    row = {"id": "a", "f0": np.float32(1.5), "v": np.arange(2), "n": np.int64(3), "missing": math.nan}
+    assert founding().kept(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
+    for strange in (object(), 1j, len):
+        with pytest.raises(ValueError, match="attributes: wanted what JSON can say"):
+            founding().kept({"id": "a", "x": strange}, ENCODING)
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(ValueError, match="attributes: wanted what JSON can say"):
+        founding().kept({"id": "a", "x": loop}, ENCODING)
