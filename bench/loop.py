@@ -33,12 +33,12 @@ from heedful.loop.wire import DecisionRecord, encode
 N_FEATURES, N_ITEMS, CANDIDATES = 50, 10_000, 20
 
 
-def new_loop(folder: Path, learner: str) -> Loop:
+def new_loop(folder: Path, learner: str, snapshot_every: int = 10**9) -> Loop:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ITEMS, N_FEATURES))
     rows = [{"id": f"i{j}", **{f"f{k}": float(v) for k, v in enumerate(row)}} for j, row in enumerate(X)]
     return Loop.create(
-        folder, encoding=infer(rows), items=rows, learner=learner, settings=Settings(snapshot_every=10**9)
+        folder, encoding=infer(rows), items=rows, learner=learner, settings=Settings(snapshot_every=snapshot_every)
     )
 
 
@@ -120,7 +120,7 @@ def durable(folder: Path, learner: str, threads: int, each: int) -> dict[str, fl
 def folding(folder: Path, learner: str, events: int) -> dict[str, float]:
     """A log of that many lessons: folded from the first event, and opened from a snapshot."""
     path = folder / f"fold-{learner}.heedful"
-    loop = new_loop(path, learner)
+    loop = new_loop(path, learner, Settings().snapshot_every)
     made = fill(loop, events)
     start = time.perf_counter()
     for first in range(0, events, 1000):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import finite_array, indices, wanted_count, wanted_space
-from heedful.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, scores, top
+from heedful.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, primitive, scores, top
 
 Array = npt.NDArray[np.float64]
 
@@ -286,14 +286,7 @@ def assigned(benefit: Array) -> Ints:
     return out
 
 
-@kernel
-def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
-
-    The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at
-    least at its first k), so each chosen beats each that was passed over on the way; and among the chosen, a
-    before b in ybar but after it in y.
-    """
+def _implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
     m = s.size
     place_of = np.full(m, m)  # position in y; candidates that were not shown come last
     for i in range(y.size):
@@ -319,3 +312,25 @@ def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
                 g = logistic(s[b] - s[a])
                 coef[a] += g
                 coef[b] -= g
+
+
+@primitive(_implied_pairs_loop)
+def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
+
+    The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at
+    least at its first k), so each chosen beats each that was passed over on the way; and among the chosen, a
+    before b in ybar but after it in y.
+    """
+    total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists: one by one is faster
+    place_of = {j: i for i, j in enumerate(seen)}
+    depth = max([min(k, len(seen)), *(place_of[a] + 1 for a in chosen if a in place_of)])
+    picked, last = set(chosen), len(seen)
+    for i, a in enumerate(chosen):
+        beaten = [b for b in seen[:depth] if b not in picked]
+        beaten += [b for b in chosen[i + 1 :] if place_of.get(a, last) > place_of.get(b, last)]
+        for b in beaten:
+            g = logistic(value[b] - value[a])
+            total[a] += g
+            total[b] -= g
+    coef[:] = total

@@ -138,7 +138,7 @@ def test_import_refuses() -> None:
     bad(heedful("import cars good.jsonl good.jsonl --ubi good.jsonl"), "FILE: wanted one with --ubi, the events, got 2")
     bad(heedful("import cars good.jsonl --chains"), "--chains: wanted --ubi too, got none")
     bad(heedful("import cars good.jsonl --ubi none.jsonl"), "none.jsonl: no such file")
-    got = heedful("import cars good.jsonl --items none.csv")
+    got = heedful("import cars good.jsonl --features none.csv")
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith("heedful: none.csv: no such file")
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b'{"kind": "undo"}\n' * 1000)[:60])
@@ -153,11 +153,11 @@ def test_import_puts_items_first() -> None:
     Path("more.csv").write_text("id,f0,f1\nlater,1,2\ni0,7,7\n")
     write("d.jsonl", [DECISION | {"candidates": ["later", "i0"], "shown": ["later"]}])
     assert heedful("import cars d.jsonl").code == 1
-    got = heedful("import cars d.jsonl --items more.csv --json")
+    got = heedful("import cars d.jsonl --features more.csv --json")
     assert (got.code, got.json["items_put"]) == (0, 2)
-    assert "0 items were new or changed" in heedful("import cars d.jsonl --items more.csv").out
+    assert "0 items were new or changed" in heedful("import cars d.jsonl --features more.csv").out
     Path("odd.csv").write_text("id,f0,f1\nlater,far,2\n")
-    got = heedful("import cars d.jsonl --items odd.csv")
+    got = heedful("import cars d.jsonl --features odd.csv")
     assert (got.code, got.out) == (2, "")
     assert "f0: wanted" in got.err
 

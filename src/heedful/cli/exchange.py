@@ -36,7 +36,8 @@ def import_(
         bool, typer.Option("--chains", help="With --ubi: searches within 30 minutes of each other are one need.")
     ] = False,
     items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="First put these items on offer: CSV, JSON lines or Parquet.")
+        Path | None,
+        typer.Option("--features", metavar="FILE", help="First put these items on offer: CSV, JSON lines or Parquet."),
     ] = None,
     own: Own = None,
     json: Json = False,

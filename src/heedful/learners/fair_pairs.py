@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import describe, is_number, wanted_count, wanted_positive
-from heedful.kernel import Ints, kernel
+from heedful.kernel import Ints, kernel, primitive
 from heedful.learners.pairwise_logistic import adagrad_step
 from heedful.spaces import wanted_ranking
 
@@ -160,9 +160,7 @@ class FairPairs(NamedTuple):
         return total
 
 
-@kernel
-def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """The winners, the losers and the weights (p,) of the pairs of which exactly one was clicked; clicked (m,)."""
+def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
     better, worse = np.empty(swapped.size, np.int64), np.empty(swapped.size, np.int64)
     weights = np.empty(swapped.size)
     size = 0
@@ -173,6 +171,20 @@ def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: fl
             weights[size] = 0.5 / (swap if swapped[p] else 1.0 - swap)
             size += 1
     return better[:size], worse[:size], weights[:size]
+
+
+@primitive(_fair_pairs_loop)
+def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
+    """The winners, the losers and the weights (p,) of the pairs of which exactly one was clicked; clicked (m,)."""
+    order, hit = shown.tolist(), clicked.tolist()
+    better, worse, weights = [], [], []
+    for p, other in enumerate(swapped.tolist()):
+        upper, lower = order[start + 2 * p], order[start + 2 * p + 1]
+        if hit[upper] != hit[lower]:
+            better.append(upper if hit[upper] else lower)
+            worse.append(lower if hit[upper] else upper)
+            weights.append(0.5 / (swap if other else 1.0 - swap))
+    return np.array(better, np.int64), np.array(worse, np.int64), np.array(weights, np.float64)
 
 
 @kernel
