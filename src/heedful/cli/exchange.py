@@ -102,11 +102,25 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     # A loop that calls an action what the log does keeps its name.
     own = {name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions}
     report = Report()
-    records = read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own})
+    records = _on_offer(loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own}), report)
     with _progress(queries.name, None) as advance:
         for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
     return report
+
+
+def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
+    """The records without hits that the loop does not know, which are counted: catalogues forget, logs do not."""
+    known = set(loop.items)
+    for record in records:
+        if record["kind"] == "decision":
+            there = [name for name in record["candidates"] if name in known]
+            if there and len(there) < len(record["candidates"]):
+                report.left_out["hits that are not on offer (--features brings items along)"] += len(
+                    record["candidates"]
+                ) - len(there)
+                record = record | {"candidates": there, "shown": [name for name in record["shown"] if name in known]}
+        yield record
 
 
 def _count_lines(file: Path) -> int:

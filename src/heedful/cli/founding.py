@@ -132,7 +132,7 @@ def _made(
                 folder, encoding=encoding, items=rows, learner=learner, settings=told, context=around, crosses=crosses
             )
     except (FileExistsError, FileNotFoundError) as error:
-        raise BadInput(f"{error.filename}: {error.strerror}") from error
+        raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
     return loop, len(rows)
 
 
@@ -188,12 +188,16 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
     if founding.context is not None:
         screen.print(_table("The context", founding.context))
     n = len(founding.names)
+    crossed = "crosses included, " if founding.crosses else ""
     screen.print(
-        f"{n:,} features, with the products asked for and your own score as the last. All of this is frozen: an item "
-        "has the same features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
+        f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features for "
+        "good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
         markup=False,
         soft_wrap=True,
     )
+    if founding.context is not None and not founding.crosses:
+        told = "a context alone adds the same to every item, which never changes an order"
+        screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
     screen.print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)

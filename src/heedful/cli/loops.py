@@ -186,7 +186,7 @@ def feedback(
         answers = [loop.activate(decision)] if activate else []
         if form and not (answers and answers[0].status == "rejected"):
             answers.append(loop.feedback(decision, id=id, **form))
-        _end(answers, json, [*(clicks or ()), *(better or ())])
+        _end(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, form))
 
 
 def _one_of(option: str, wanted: Sequence[str], given: str | None) -> str | None:
@@ -197,6 +197,8 @@ def _one_of(option: str, wanted: Sequence[str], given: str | None) -> str | None
 
 def _edited(given: str) -> Any:
     """A JSON object is the attributes that were changed; anything else is a text."""
+    if not given.strip():
+        raise BadInput("--edit: wanted the corrected text, got nothing")
     if given.lstrip().startswith("{"):
         try:
             return read_json("--edit", given)
@@ -205,7 +207,7 @@ def _edited(given: str) -> Any:
     return given
 
 
-def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = ()) -> None:
+def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: str = "") -> None:
     """Print what became of events; the last counts."""
     last = answers[-1]
     if json:
@@ -213,20 +215,30 @@ def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = ()) -> No
         print_json(last._asdict() | activated)
     else:
         for answer in answers:
-            console().print(_in_words(answer), markup=False, soft_wrap=True)
+            console().print(_in_words(answer, why), markup=False, soft_wrap=True)
     if last.status == "rejected":
         if commas := [each for each in named if "," in each]:
             note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
         raise typer.Exit(REJECTED)
 
 
-def _in_words(answer: Answer) -> str:
+def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
+    """Why feedback that was taken taught nothing, as far as that is plain."""
+    known = loop.ledger.known(decision)
+    if known is not None and known.record.arm == "control" and given.get("clicks"):
+        return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
+    if "rating" in given or "grade" in given:
+        return ": that takes two items with different numbers"
+    return ": it says nothing, or what was shown already" if given else ""
+
+
+def _in_words(answer: Answer, why: str = "") -> str:
     if answer.status == "rejected":
         return f"rejected {answer.event}: {answer.reason}"
     if answer.status == "duplicate":
         return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
     told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
-    told += ["learned from it" if answer.learned else "nothing in it to learn"]
+    told += ["learned from it" if answer.learned else f"nothing in it to learn{why}"]
     return f"applied {answer.event}: {', '.join(told)}" + (f" ({answer.reason})" if answer.reason else "")
 
 

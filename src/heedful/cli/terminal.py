@@ -71,7 +71,7 @@ def in_words(error: Exception) -> tuple[str, int]:
         hint = f"{'' if told.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
         return f"{told}{hint}", getattr(error, "exit_code", 2)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}", 1
+        return f"{error.filename or 'output'}: {error.strerror}", 1
     told = str(error).splitlines()[0] if str(error) else "nothing more"
     return f"{type(error).__name__}: {told}; --debug shows where", 1
 

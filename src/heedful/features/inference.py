@@ -161,7 +161,8 @@ def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
     short = [
         c.name
         for c in seen
-        if not unique[c.name] and all(isinstance(v, str) and len(v) <= _LONGEST_NAME for v in c.values)
+        if not unique[c.name]
+        and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not _is_number(v) for v in c.values)
     ]
     if short:
         return short[0]

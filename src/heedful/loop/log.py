@@ -228,6 +228,8 @@ class Log:
                 raise OSError(
                     errno.EIO, f"the log cannot be read or written ({error}); nothing was changed", name
                 ) from error
+            if "decode" in str(error):  # text that is none any more; what it is now is not repeated
+                raise ValueError(f"{name}: wanted a whole log, got a damaged one: restore a back-up") from None
             if opening or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 told = f"wanted a whole log, got a damaged file or one of another kind ({error}): restore a back-up"
                 raise ValueError(f"{name}: {told}") from error

@@ -133,7 +133,8 @@ def parse_feedback(given: Mapping[str, Any]) -> Feedback:
         else:
             beside.add(name)
     if not form:
-        raise ValueError(f"feedback: wanted one of {', '.join(FORMS)}, got none of them")
+        got = f"got {describe(min(beside, key=str))}" if beside else "got none of them"
+        raise ValueError(f"feedback: wanted one of {', '.join(FORMS)}, {got}")
     if beside and (extra := beside - set(_BESIDES.get(form, ()))):
         allowed = ", ".join((form, *_BESIDES.get(form, ())))
         raise ValueError(f"feedback: wanted {allowed}, got another field: {describe(min(extra, key=str))}")
