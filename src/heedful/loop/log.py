@@ -209,7 +209,7 @@ class Log:
     # ------------------------------------------------------------------------ appending
 
     @contextmanager
-    def _errors(self, opening: bool = False) -> Iterator[None]:
+    def _errors(self, opening: bool = False, writing: bool = False) -> Iterator[None]:
         """What SQLite says, in the words of the operating system and of the user."""
         try:
             yield
@@ -230,7 +230,9 @@ class Log:
                 ) from error
             if "decode" in str(error):  # text that is none any more; what it is now is not repeated
                 raise ValueError(f"{name}: wanted a whole log, got a damaged one: restore a back-up") from None
-            if opening or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            # Nobody but us asks: where a question makes no sense to the database, its schema is damaged.
+            asking = code == sqlite3.SQLITE_ERROR and not writing
+            if opening or asking or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 told = f"wanted a whole log, got a damaged file or one of another kind ({error}): restore a back-up"
                 raise ValueError(f"{name}: {told}") from error
             raise
@@ -238,7 +240,7 @@ class Log:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: committed and on the disk when the block ends, undone where it raises."""
-        with self._lock, self._errors():
+        with self._lock, self._errors(writing=True):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
