@@ -29,8 +29,6 @@ from heedful.spaces import primed
 
 Array = npt.NDArray[np.float64]
 
-COACTIVE_FORMS = ("clicks", "better", "edit", "thumb", "action", "rating", "grade", "choice", "none")
-
 
 class Person(NamedTuple):
     """One person's offset: the learner's state, how many lessons it is made of, the version it came with."""
