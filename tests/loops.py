@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,9 @@ def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
 
 def _bytes(value: Any) -> bytes:
     return f"{value.dtype} {value.shape} ".encode() + value.tobytes()
+
+
+def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
+    """Let a loop's clock be `clock`, in microseconds since 1970."""
+    for module in ("loop", "deciding", "answering"):
+        monkeypatch.setattr(f"heedful.loop.{module}.now", clock)

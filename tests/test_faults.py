@@ -25,7 +25,7 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from heedful.snapshot import read_arrays, write_arrays
-from loops import bits, bits_from_scratch, small_loop
+from loops import bits, bits_from_scratch, set_clock, small_loop
 
 
 def taught(path: Path, n: int = 4, **settings: Any) -> Loop:
@@ -603,7 +603,7 @@ def test_clocks_do_not_order_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def now() -> int:
         return int(clock(next(ticks)))
 
-    monkeypatch.setattr("heedful.loop.loop.now", now)
+    set_clock(monkeypatch, now)
     monkeypatch.setattr("heedful.loop.log.now", now)
     with small_loop(tmp_path / "loop", control=0.0, shrink=2.0) as loop:
         for n in range(10):
@@ -630,7 +630,7 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
     found = []
     for name, clock in CLOCKS.items():
         ticks = iter(range(10_000))
-        monkeypatch.setattr("heedful.loop.loop.now", lambda ticks=ticks, clock=clock: clock(next(ticks)))
+        set_clock(monkeypatch, lambda ticks=ticks, clock=clock: clock(next(ticks)))
         with taught(tmp_path / name, shrink=2.0) as loop:
             found.append(bits(loop))
     assert all(each == found[0] for each in found)
@@ -641,9 +641,9 @@ def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest
 )
 def test_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: float, late: bool) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
-        monkeypatch.setattr("heedful.loop.loop.now", lambda: 50 * YEAR)
+        set_clock(monkeypatch, lambda: 50 * YEAR)
         d = loop.decide(id="d")
-        monkeypatch.setattr("heedful.loop.loop.now", lambda: 50 * YEAR + int(after))
+        set_clock(monkeypatch, lambda: 50 * YEAR + int(after))
         a = loop.feedback(d.id, clicks=[d.shown[3]])
         assert (a.late, a.learned) == (late, True)
 

@@ -107,7 +107,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
     names = [row["id"] for row in some]
     given = some if inline else names
     request = requests(loop).parsed(given, context, [float(j % 3) for j in order[:size]] if prior else None, None)
-    assert requests(loop).names(request) == names
+    assert request.called == names
     assert request.x.shape == (size, len(loop.founding.names))
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
@@ -270,3 +270,35 @@ def test_a_text_is_an_edit_of_the_only_text(tmp_path: Path) -> None:
         [(event, _, record)] = list(loop.ledger.lessons())
         assert record.text == "One, or two."
         assert np.frombuffer(event.arrays or b"", "<f4").tolist() == TEXTS.encode({"text": "One, or two."}).tolist()
+
+
+def test_candidates_that_are_nothing_but_features(loop: Loop) -> None:
+    """As if each had come as {"features": [...]}."""
+    features = np.ascontiguousarray(X[[3, 5]])
+    objects = [{"id": str(j), "features": row.tolist()} for j, row in enumerate(features)]
+    request, same = (requests(loop).parsed(each, None, [2.0, 1.0], None) for each in (features, objects))
+    assert request.called == request.names == same.called == ["0", "1"]
+    assert request.x.tobytes() == same.x.tobytes()
+    assert request.arrays == same.arrays
+    d = loop.decide(features, id="raw", show=1)
+    assert loop.decide(features.astype(np.float64), id="raw", show=1) == d
+    assert loop.feedback(d.id, better=["1", "0"]).learned == (d.shown == ("0",))
+
+
+N = X.shape[1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros(3),
+        np.zeros((0, N)),
+        np.zeros((2, N + 1)),
+        np.full((1, N), np.nan),
+        np.full((1, N), 1e39),
+        np.array([["a"] * N]),
+    ],
+)
+def test_features_that_are_none(loop: Loop, wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"^candidates: wanted f"):
+        loop.decide(wrong)

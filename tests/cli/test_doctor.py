@@ -15,7 +15,7 @@ from command import heedful
 from heedful import Loop, Settings
 from heedful.features import infer
 from heedful.snapshot import read_arrays, write_arrays
-from loops import rows, small_loop
+from loops import rows, set_clock, small_loop
 
 
 @pytest.fixture(autouse=True)
@@ -212,7 +212,7 @@ def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) ->
     with Loop.open(loop) as one:
         decided = when(one)
         for later in (60, 59.5, 0, 70):
-            monkeypatch.setattr("heedful.loop.loop.now", lambda later=later: decided + int(later * 1e6))
+            set_clock(monkeypatch, lambda later=later: decided + int(later * 1e6))
             one.decide()
     monkeypatch.undo()
     monkeypatch.chdir(loop.parent)

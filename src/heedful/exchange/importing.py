@@ -199,7 +199,7 @@ class Importer:
         record, ledger = told.record, self._loop.ledger
         again = bool(record.get("standardised"))
         request = ledger.requests.parsed(record["candidates"], record.get("context"), record.get("prior"), None)
-        places = {name: j for j, name in enumerate(ledger.requests.names(request))}
+        places = {name: j for j, name in enumerate(request.called)}
         shown = wire.distinct("shown", record["shown"])
         within(shown, list(places))
         probability = record.get("probability")

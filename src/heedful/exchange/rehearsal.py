@@ -17,7 +17,7 @@ def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
     What it would have written is held in memory. Nothing is learned. Raises as `Loop.open`.
     """
     loop = Loop.open(path, learner=learner)
-    loop.ledger = _Rehearsal(loop.ledger)
+    loop.rest_on(_Rehearsal(loop.ledger))
     return loop
 
 

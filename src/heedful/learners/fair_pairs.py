@@ -144,20 +144,29 @@ class FairPairs(NamedTuple):
 
     def chance(self, order: Ints, shown: Ints) -> float:
         """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
-        depth = min(order.size, 2 * self.space.positions())
+        depth, size = min(order.size, 2 * self.space.positions()), shown.size
+        learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # plain numbers: one by one, they are faster
         if self.swap == 0.0 or depth < 2:
-            return float(np.array_equal(order[: shown.size], shown))
+            return float(learned[:size] == seen)
         total = 0.0
         for start in (0, 1):
-            p, expected = 0.5, order.copy()
-            for i in range(start, depth - 1, 2):
-                if i < shown.size and shown[i] == order[i + 1]:  # swapped, also where only the upper was seen
-                    expected[i], expected[i + 1] = order[i + 1], order[i]
+            p, expected = 0.5, learned.copy()
+            for i in range(start, min(depth - 1, size), 2):
+                if seen[i] == learned[i + 1]:  # swapped, also where only the upper was seen
+                    expected[i], expected[i + 1] = learned[i + 1], learned[i]
                     p *= self.swap
-                elif i < shown.size:
+                else:
                     p *= 1.0 - self.swap
-            total += p if np.array_equal(expected[: shown.size], shown) else 0.0
+            total += p if expected[:size] == seen else 0.0
         return total
+
+    def order(self, y: Perturbed) -> Ints:
+        """The learner's own order (m,) of a proposal: its swaps taken back."""
+        order = y.shown.copy()
+        for p in np.flatnonzero(y.swapped).tolist():
+            i = y.start + 2 * p
+            order[i], order[i + 1] = y.shown[i + 1], y.shown[i]
+        return order
 
 
 def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:

@@ -17,7 +17,7 @@ from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
-from heedful.loop.log import Event, Log
+from heedful.loop.log import Busy, Event, Log
 from heedful.loop.model import Model, Person, learner_version
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
@@ -27,8 +27,9 @@ from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
 AGAIN = "another process has changed the model meanwhile"
-CACHED = 50_000
-"""Decisions kept in memory; older ones are read from the log when their feedback comes."""
+CACHED, HELD = 50_000, 128_000_000
+"""Decisions kept in memory, and bytes of features that came with them; older ones are read from the log when their
+feedback comes."""
 
 
 class Known(NamedTuple):
@@ -54,6 +55,7 @@ class Draft(NamedTuple):
 
     event: Event
     decision: Known | None = None
+    """that a feedback answers; or the one that this is"""
     feedback: FeedbackRecord | None = None
     again: bool = False
     """to be made again where another process has changed the model meanwhile"""
@@ -101,12 +103,15 @@ class Ledger:
         if self.learner_version != self.founding.learner_version:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
+        self.named = f"{self.founding.learner}@{self.learner_version}"
+        """the learner, as decisions name it"""
         self.shelf = Shelf(self.log, self.founding.encoding.size)
         self.requests = Requests(self.founding, self.shelf)
         self.turn = threading.RLock()
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
         self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)
         self._decisions: dict[str, Known] = {}
+        self._held = 0
         self._remembering = threading.Lock()
         self._model = Model(self.learner, self.settings.shrink)
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
@@ -155,18 +160,19 @@ class Ledger:
         known = self._decisions.get(id)
         if known is None:
             event = self.log.find("decision", id)
-            known = self._remember(event) if event is not None else None
+            known = self._remember(as_known(event)) if event is not None else None
         return known
 
-    def _remember(self, event: Event) -> Known:
-        known = as_known(event)
+    def _remember(self, known: Known) -> Known:
         if not known.names:
             items = known.record.items
             known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
         with self._remembering:
-            while len(self._decisions) >= CACHED:
-                del self._decisions[next(iter(self._decisions))]
-            self._decisions[event.id] = known
+            while len(self._decisions) >= CACHED or (self._held > HELD and self._decisions):
+                self._held -= len(self._decisions.pop(next(iter(self._decisions))).arrays)
+            before = self._decisions.get(known.id)
+            self._held += len(known.arrays) - (len(before.arrays) if before is not None else 0)
+            self._decisions[known.id] = known
         return known
 
     # ------------------------------------------------------------------------ writing
@@ -179,14 +185,36 @@ class Ledger:
         """The answer that refuses an event."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
-    def _commit(self, drafts: Sequence[Draft]) -> list[Answer]:
-        """Write a group of events, then learn from them: the only way into the log, but for forgetting."""
+    def attempt(self, drafts: Sequence[Draft]) -> list[Answer] | None:
+        """What became of each, committed and learned by this thread at once; None, and nothing is done, where that
+        would mean to wait for another writer or to take in what another process wrote.
+
+        For whoever serves many callers in one thread; he also keeps a snapshot where one is `due`."""
+        if not self.turn.acquire(blocking=False):
+            return None
+        try:
+            return self._commit(drafts, patient=False)
+        except Busy:
+            return None
+        finally:
+            self.turn.release()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to keep a snapshot."""
+        return self._since_snapshot >= self.settings.snapshot_every
+
+    def _commit(self, drafts: Sequence[Draft], patient: bool = True) -> list[Answer]:
+        """Write a group of events, then learn from them: the only way into the log, but for forgetting. Busy, and
+        nothing is changed, where that means to wait and this is not `patient`."""
         with self.turn:
             answers: list[Any] = [None] * len(drafts)
             fresh: list[int] = []
             group: dict[tuple[str, str], Event] = {}
-            with self.log.writing():
+            with self.log.writing(patient):
                 version = self._version
+                if not patient and (self._stale or self.log.head() != self._head):
+                    raise Busy("there is something to catch up with")
                 head = self._catch_up()
                 there = self._there(drafts)
                 for i, draft in enumerate(drafts):
@@ -211,7 +239,7 @@ class Ledger:
             self._publish()
             if self._since_mark >= max(BETWEEN, len(self._model.people)):
                 self._mark()
-            if self._since_snapshot >= self.settings.snapshot_every:
+            if patient and self.due:
                 self.keep()
             return answers
 
@@ -261,7 +289,7 @@ class Ledger:
             elif event.kind == "item":
                 self.shelf.put(event)
             elif event.kind == "decision":
-                self._remember(event)
+                self._remember(as_known(event) if decision is None else decision._replace(seq=event.seq))
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq)
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
@@ -429,7 +457,7 @@ class Ledger:
 
     def forget_cached(self) -> None:
         """Drop what is in memory of people, decisions and items."""
-        self._decisions, self._marks = {}, []
+        self._decisions, self._held, self._marks = {}, 0, []
         self.shelf.look_again()
 
     def forget_derived(self) -> None:

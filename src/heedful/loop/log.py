@@ -70,6 +70,14 @@ _TRIGGERS = {
 }
 
 
+class Busy(Exception):
+    """Somebody else is writing, and this caller does not wait."""
+
+
+class Damaged(ValueError):
+    """The file is not what a log has to be."""
+
+
 class Event(NamedTuple):
     """One row of the log; `seq` 0 before it is appended."""
 
@@ -126,7 +134,7 @@ class Log:
             self._wanted_log()
         self._wait = wait
         self._lock = threading.RLock()
-        self._reading = threading.Lock()
+        self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
             self._writer, self._reader = self._connect(create), self._connect(False)
             self._migrate(create)
@@ -146,7 +154,7 @@ class Log:
         with self.path.open("rb") as file:
             header = file.read(100)
         if header[:16] != b"SQLite format 3\0" or header[68:72] != APPLICATION.to_bytes(4, "big"):
-            raise ValueError(f"{self.path}: wanted a log, got a file of another kind or a damaged one")
+            raise Damaged(f"{self.path}: wanted a log, got a file of another kind or a damaged one")
 
     def _connect(self, create: bool) -> sqlite3.Connection:
         with self._errors(opening=True):
@@ -190,7 +198,7 @@ class Log:
         [value] = self._one("SELECT value FROM secret WHERE name = 'salt'") or [""]
         salt, checked = value[:-8], value[-8:]
         if checked != f"{zlib.crc32(salt.encode()):08x}":
-            raise ValueError(f"{self.path}: wanted a whole log, got one whose secret was changed: restore a back-up")
+            raise Damaged(f"{self.path}: wanted a whole log, got one whose secret was changed: restore a back-up")
         return bytes.fromhex(salt)
 
     @staticmethod
@@ -229,26 +237,49 @@ class Log:
                     errno.EIO, f"the log cannot be read or written ({error}); nothing was changed", name
                 ) from error
             if "decode" in str(error):  # text that is none any more; what it is now is not repeated
-                raise ValueError(f"{name}: wanted a whole log, got a damaged one: restore a back-up") from None
+                raise Damaged(f"{name}: wanted a whole log, got a damaged one: restore a back-up") from None
             # Nobody but us asks: where a question makes no sense to the database, its schema is damaged.
             asking = code == sqlite3.SQLITE_ERROR and not writing
             if opening or asking or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 told = f"wanted a whole log, got a damaged file or one of another kind ({error}): restore a back-up"
-                raise ValueError(f"{name}: {told}") from error
+                raise Damaged(f"{name}: {told}") from error
             raise
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: committed and on the disk when the block ends, undone where it raises."""
-        with self._lock, self._errors(writing=True):
+    def writing(self, patient: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction: committed and on the disk when the block ends, undone where it raises. One that is not
+        patient waits for nobody: Busy where somebody else is writing."""
+        if not self._lock.acquire(blocking=patient):
+            raise Busy(f"{self.path}: a thread is writing")
+        try:
+            with self._errors(writing=True):
+                yield from self._transaction(patient)
+        finally:
+            self._lock.release()
+
+    def _transaction(self, patient: bool) -> Iterator[sqlite3.Connection]:
+        if patient:
             self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                raise
+        else:
+            self._begin_at_once()
+        try:
+            yield self._writer
+            self._writer.execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+
+    def _begin_at_once(self) -> None:
+        self._writer.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise Busy(f"{self.path}: another process is writing") from None
+            raise
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(1000 * self._wait)}")
 
     def append(self, events: Iterable[Event]) -> None:
         """Add events; inside `writing`."""
@@ -300,7 +331,7 @@ class Log:
         event = Event._make(row[:-1])
         if checksum(event) != row[-1]:
             told = "its content was changed since it was written: the log is damaged, restore a back-up"
-            raise ValueError(f"{self.path}: event {event.seq}: {told}")
+            raise Damaged(f"{self.path}: event {event.seq}: {told}")
         return event
 
     def find(self, kind: str, id: str) -> Event | None:
@@ -318,7 +349,10 @@ class Log:
         found: list[Event] = []
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
-            found += self._all(f"SELECT {_COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})", part)
+            query = f"SELECT {_COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})"
+            with self._reading, self._errors():
+                rows = self._reader.execute(query, part).fetchall()
+            found += map(self._event, rows)
         return found
 
     def newest(self, kind: str, subject: str) -> int:
@@ -344,17 +378,15 @@ class Log:
     def targets(self, kind: str, up_to: int | None = None) -> list[int]:
         """What the events of that kind are about; of those up to sequence number `up_to`, or of all."""
         query = "SELECT target FROM event WHERE kind = ? AND seq <= ? AND target IS NOT NULL"
-        with self._reading, self._errors():
-            return [row[0] for row in self._reader.execute(query, (kind, 2**62 if up_to is None else up_to))]
+        return [row[0] for row in self._scan(query, (kind, 2**62 if up_to is None else up_to))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
         """The events after sequence number `after`, in order; of these kinds, or of all."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
-        return self._pages(
-            f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT 5000", list(kinds), after
-        )
+        query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT 5000"
+        return map(self._event, self._pages(query, list(kinds), after))
 
     def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
         """(feedback, the decision it answers) after sequence number `after`, in order; undone ones too."""
@@ -363,26 +395,34 @@ class Log:
             f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
             "WHERE f.seq > ? AND +f.kind = 'feedback' ORDER BY f.seq LIMIT 5000"
         )
-        while True:
-            with self._reading, self._errors():
-                rows = self._reader.execute(query, (after,)).fetchall()
-            for row in rows:
-                yield self._event(row[:_WIDTH]), self._event(row[_WIDTH:])
-            if len(rows) < 5000:
-                return
-            after = rows[-1][0]
+        for row in self._pages(query, [], after):
+            yield self._event(row[:_WIDTH]), self._event(row[_WIDTH:])
 
-    def _pages(self, query: str, parameters: list[Any], after: int) -> Iterator[Event]:
-        while True:
-            rows = list(self._all(query, [after, *parameters]))
-            yield from rows
-            if len(rows) < 5000:
-                return
-            after = rows[-1].seq
+    def _pages(self, query: str, parameters: list[Any], after: int) -> Iterator[Any]:
+        """The rows of a query that begins after a sequence number, its first column, 5000 at a time."""
+        with self._scanner() as scanner:
+            while True:
+                with self._scanning, self._errors():
+                    rows = scanner.execute(query, [after, *parameters]).fetchall()
+                yield from rows
+                if len(rows) < 5000:
+                    return
+                after = rows[-1][0]
 
-    def _all(self, query: str, parameters: Sequence[Any]) -> list[Event]:
+    @contextmanager
+    def _scanner(self) -> Iterator[sqlite3.Connection]:
+        """A connection for reading much: what is short, and waited for, is read beside it."""
         with self._reading, self._errors():
-            return [self._event(row) for row in self._reader.execute(query, parameters).fetchall()]
+            self._reader.execute("SELECT 1")  # a log that was closed stays closed
+        scanner = self._connect(False)
+        try:
+            yield scanner
+        finally:
+            scanner.close()
+
+    def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        with self._scanner() as scanner, self._scanning, self._errors():
+            return scanner.execute(query, parameters).fetchall()
 
     def current(self, kind: str) -> dict[str, int]:
         """For every subject of that kind the number of its last event; without those that ended with an event without
@@ -390,44 +430,34 @@ class Log:
         query = """SELECT subject, max(seq) FROM event e WHERE kind = ? AND subject IS NOT NULL AND seq > coalesce((
                 SELECT max(seq) FROM event w WHERE w.kind = e.kind AND w.subject = e.subject AND w.arrays IS NULL
             ), 0) GROUP BY subject ORDER BY min(seq)"""
-        with self._reading, self._errors():
-            return dict(self._reader.execute(query, (kind,)).fetchall())
+        return dict(self._scan(query, (kind,)))
 
     def counts(self) -> dict[str, int]:
         """How many events of each kind there are."""
-        with self._reading, self._errors():
-            return dict(self._reader.execute("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind").fetchall())
+        return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:
         """What is wrong with the file, in words; empty where nothing is. Reads all of it."""
-        found = [row[0] for row in self._raw("PRAGMA integrity_check") if row[0] != "ok"]
-        there = dict(self._raw("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
+        found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
+        there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
         missing = sorted(name for name, sql in _TRIGGERS.items() if there.get(name) != sql)
         if missing:
             found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
-        [[mode]] = self._raw("PRAGMA journal_mode")
+        [[mode]] = self._scan("PRAGMA journal_mode")
         if mode != "wal":
             found.append(f"journal mode: wanted wal, got {mode}")
-        for row in self._reader_rows(f"SELECT {_COLUMNS} FROM event ORDER BY seq"):
+        for row in self._pages(f"SELECT {_COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], -(2**63)):
             try:
                 self._event(row)
             except ValueError as error:
                 found.append(str(error))
-        lost = self._raw(
+        lost = self._scan(
             "SELECT count(*) FROM event e WHERE target IS NOT NULL "
             "AND NOT EXISTS (SELECT 1 FROM event t WHERE t.seq = e.target)"
         )
         if lost[0][0]:
             found.append(f"{lost[0][0]} events are about an event that is not there")
         return found
-
-    def _reader_rows(self, query: str) -> Iterator[Any]:
-        with self._reading, self._errors():
-            yield from self._reader.execute(query)
-
-    def _raw(self, query: str) -> list[Any]:
-        with self._reading, self._errors():
-            return self._reader.execute(query).fetchall()
 
     # ------------------------------------------------------------------------ forgetting
 
@@ -472,7 +502,7 @@ class Log:
 
         TimeoutError where another process is reading, and then the next opening does it.
         """
-        with self._lock, self._reading, self._errors():
+        with self._lock, self._reading, self._scanning, self._errors():
             self._writer.execute("VACUUM")
             [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:

@@ -12,25 +12,27 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe
 from heedful.features.encoding import Encoding
 from heedful.loop import keeping, wire
+from heedful.loop.answering import Answering, Unknown
+from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
-from heedful.loop.ledger import AGAIN, Draft, Known, Ledger, Published
+from heedful.loop.ledger import AGAIN, Draft, Ledger
 from heedful.loop.log import Event, Log, now
-from heedful.loop.model import Person, learner_version, order_shown
-from heedful.loop.request import Request, encode_rows, wanted_rows
+from heedful.loop.model import learner_version
+from heedful.loop.request import encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
-from heedful.loop.wire import Answer, Decision, DecisionRecord
+from heedful.loop.wire import Answer, Decision
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Forgotten(NamedTuple):
@@ -104,9 +106,13 @@ class Loop:
 
     def __init__(self, path: str | Path, learner: str | None = None) -> None:
         self.path = Path(path)
-        self.ledger = Ledger(self.path, learner)
-        self.settings = self.ledger.settings
-        self.learner = self.ledger.learner
+        self.rest_on(Ledger(self.path, learner))
+
+    def rest_on(self, ledger: Ledger) -> None:
+        """Take this for the loop's ledger."""
+        self.ledger = ledger
+        self.settings, self.learner = ledger.settings, ledger.learner
+        self.deciding, self.answering = Deciding(ledger), Answering(ledger)
 
     def close(self) -> None:
         """Keep a snapshot, where lessons were learned since the last one, and close the log."""
@@ -199,7 +205,7 @@ class Loop:
 
     def decide(
         self,
-        candidates: Sequence[str | Mapping[str, Any]] | None = None,
+        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
@@ -210,68 +216,32 @@ class Loop:
     ) -> Decision:
         """What to show, best first; logged, with the probability of showing just that, before it is returned.
 
-        `candidates` are names of items on offer (all of them where None) or objects with attributes of their own,
-        in the caller's order, which is what is shown before anything was learned. `prior` is the caller's own score,
-        by name or in the order of the candidates; `show` how many will be seen. The same `id` again gives the same
-        decision. A `deferred` decision counts as shown only once it is activated. ValueError, by name, on bad input;
-        LookupError for an item that is not on offer, or a decision that was forgotten.
+        `candidates` are names of items on offer (all of them where None), objects with attributes of their own, or an
+        array of features (m x N; their names are then "0", "1", ...), in the caller's order, which is what is shown
+        before anything was learned. `prior` is the caller's own score, by name or in the order of the candidates;
+        `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
+        shown only once it is activated. ValueError, by name, on bad input; LookupError for an item that is not on
+        offer, or a decision that was forgotten.
         """
-        person = None if person is None else wire.wanted_id("person", person)
-        if not isinstance(deferred, bool):
-            raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
-        if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
-            return self._repeated(id, known, candidates, person)
-        request = self._parsed(candidates, context, prior, show)
-        id = uuid.uuid4().hex if id is None else id
-        while True:
-            event = self._proposed(id, request, person, deferred)
-            [answer] = self.ledger.submit([Draft(event, again=True)])
-            if answer.reason != AGAIN:
-                return self._decided(event, answer, self.ledger.requests.names(request))
-
-    def _parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
-        if show is not None and self.settings.k == 1 and show != 1:
-            raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
-        try:
-            return self.ledger.requests.parsed(candidates, context, prior, show)
-        except LookupError:
-            self.ledger.catch_up()  # another process may have put the item there
-            return self.ledger.requests.parsed(candidates, context, prior, show)
-
-    def _proposed(self, id: str, request: Request, person: str | None, deferred: bool) -> Event:
-        """The event of a decision, from the state published at this moment."""
-        seed = self.settings.seed
-        state, own = self.ledger.reading(person)
-        rng = _keyed(seed, id)
-        control = rng.random() < self.settings.control
-        size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
-        order = np.argsort(-request.x[:, -1], kind="stable")[:size]
-        model = self.ledger.model
-        y = model.propose(state.shared, own, request.x, rng)
-        shown = order if control else order_shown(y)[:size]
-        record = DecisionRecord(
-            shown=shown.tolist(),
-            items=request.items,
-            names=request.names,
-            prior=request.prior,
-            arm="control" if control else "learned",
-            learner=f"{self.founding.learner}@{self.ledger.learner_version}",
-            seed=seed,
-            probability=self._probability(y, request, shown, order, state, own),
-            proposal={} if control else model.described(y),
-            context=request.context,
-            attributes=request.attributes,
-            deferred=deferred,
+        asked = self._reread(
+            lambda: self.deciding.asked(
+                candidates, person=person, context=context, prior=prior, show=show, id=id, deferred=deferred
+            )
         )
-        return Event(0, "decision", id, now(), person, None, state.version, wire.encode(record), request.arrays)
+        while isinstance(asked, Asked):
+            draft = self.deciding.proposed(asked)
+            [answer] = self.ledger.submit([draft])
+            if answer.reason != AGAIN:
+                return self.deciding.decided(draft, answer)
+        return asked
 
-    def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
-        """The decision that was made under this id before; whatever became of the model and the items since."""
-        names = self.ledger.requests.asked(candidates)
-        if (names is not None and names != known.names) or person != known.person:
-            other = "was shown to somebody else" if person != known.person else "has other candidates"
-            raise ValueError(f"id: wanted a new one, got {describe(id)}, which {other}")
-        return self._as_decision(id, known)
+    def _reread(self, read: Callable[[], T]) -> T:
+        """What `read` gives; where something is not there, another process may have put it there."""
+        try:
+            return read()
+        except LookupError:
+            self.ledger.catch_up()
+            return read()
 
     def record(
         self,
@@ -289,68 +259,27 @@ class Loop:
 
         `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z.
         """
-        request = self._parsed(candidates, context, prior, None)
-        names = wire.distinct("shown", shown)
-        places = {name: j for j, name in enumerate(self.ledger.requests.names(request))}
-        for name in names:
-            if name not in places:
-                raise ValueError(f"shown: wanted candidates, got {describe(name)}")
-        if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
-            raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
-        record = DecisionRecord(
-            shown=[places[name] for name in names],
-            items=request.items,
-            names=request.names,
-            prior=request.prior,
-            arm="imported",
-            probability=None if probability is None else float(probability),
-            context=request.context,
-            attributes=request.attributes,
+        draft = self._reread(
+            lambda: self.deciding.recorded(
+                candidates,
+                shown,
+                id=id,
+                person=person,
+                context=context,
+                prior=prior,
+                probability=probability,
+                time=time,
+            )
         )
-        person = None if person is None else wire.wanted_id("person", person)
-        when = now() if time is None else wire.wanted_time("time", time)
-        payload, version = wire.encode(record), self.version
-        event = Event(0, "decision", wire.wanted_id("id", id), when, person, None, version, payload, request.arrays)
-        [answer] = self.ledger.submit([Draft(event)])
-        return self._decided(event, answer, self.ledger.requests.names(request))
-
-    def _decided(self, event: Event, answer: Answer, names: list[str]) -> Decision:
-        if answer.status == "rejected":
-            raise LookupError(f"decision {event.id}: {answer.reason}")
-        known = self.ledger.known(event.id)
-        if known is None:
-            raise LookupError(f"decision {event.id} was forgotten")
-        if answer.status == "duplicate":
-            before = self.ledger.log.at(known.seq)
-            imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
-            if names != known.names or known.person != event.subject or imported:
-                raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
-        return self._as_decision(event.id, known)
-
-    def _as_decision(self, id: str, known: Known) -> Decision:
-        record = known.record
-        shown = tuple(known.names[j] for j in record.shown)
-        return Decision(id, shown, record.probability, known.version, record.arm, known.seq)
-
-    def _probability(
-        self, y: Any, request: Request, shown: Any, order: Any, state: Published, own: Person | None
-    ) -> float | None:
-        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
-        control = self.settings.control
-        if not isinstance(y, tuple):
-            chance = float(np.array_equal(shown, y[: shown.size]))
-        elif hasattr(self.learner, "chance"):
-            chance = float(self.learner.chance(self.ledger.model.order(state.shared, own, request.x), shown))
-        else:
-            return None
-        return control * float(np.array_equal(shown, order)) + (1.0 - control) * chance
+        [answer] = self.ledger.submit([draft])
+        return self.deciding.decided(draft, answer)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Say that a deferred decision was shown after all."""
         id = wire.wanted_id("decision", decision)
         known = self.ledger.known(id)
         if known is None:
-            return self._unknown(id, "decision", id)
+            return self.answering.unknown(id, "decision", id)
         when = now() if time is None else wire.wanted_time("time", time)
         [answer] = self.ledger.submit([Draft(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))])
         return answer
@@ -370,7 +299,7 @@ class Loop:
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             form = {**decision, **form}
             decision, id, time = form.pop("decision", None), form.pop("id", id), form.pop("time", time)
-        [outcome] = self._submit([self._draft(decision, id, time, form)])
+        [outcome] = self._submit([self.answering.drafted(decision, id, time, form)])
         return outcome
 
     def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
@@ -378,80 +307,17 @@ class Loop:
 
         One that is no feedback is answered with `rejected` and the reason, and the others go on.
         """
-        drafts: list[Draft | Answer] = []
-        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
-            raise ValueError(f"events: wanted a list of objects, got {describe(events)}")
-        for event in events:
-            given = event.get("id") if isinstance(event, Mapping) else None
-            try:
-                if not isinstance(event, Mapping):
-                    raise ValueError(f"event: wanted an object, got {describe(event)}")
-                form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
-                drafts.append(self._draft(event.get("decision"), given, event.get("time"), form))
-            except ValueError as error:
-                id = given if isinstance(given, str) else ""
-                drafts.append(self.ledger.rejected(id, str(error)))
-        return self._submit(drafts)
+        return self._submit(self.answering.drafted_many(events))
 
-    def _submit(self, drafts: Sequence[Draft | Answer]) -> list[Answer]:
+    def _submit(self, drafts: Sequence[Draft | Answer | Unknown]) -> list[Answer]:
         good = [draft for draft in drafts if isinstance(draft, Draft)]
         answers = iter(self.ledger.submit(good) if good else ())
-        return [next(answers) if isinstance(draft, Draft) else draft for draft in drafts]
+        return [self._answer(draft, answers) for draft in drafts]
 
-    def _draft(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer:
-        event_id = uuid.uuid4().hex if id is None else wire.wanted_id("id", id)
-        decision = wire.wanted_id("decision", decision)
-        given = wire.parse_feedback(form)
-        known = self.ledger.known(decision)
-        if known is None:
-            return self._unknown(event_id, "decision", decision)
-        since = self._shown_at(known)
-        if since is None:
-            return self.ledger.rejected(
-                event_id, f"decision {decision} was deferred and never activated: it was not shown"
-            )
-        if (refusal := self.ledger.model.refusal(given.form)) is not None:
-            return self.ledger.rejected(event_id, refusal)
-        try:
-            requests, names = self.ledger.requests, known.names
-            record, extra = requests.resolved(
-                given, known.record, names, lambda: requests.items(known.record, known.arrays), self._link(known)
-            )
-        except LookupError as error:
-            return self.ledger.rejected(event_id, str(error.args[0]))
-        when = now() if time is None else wire.wanted_time("time", time)
-        arrays = extra.astype("<f4").tobytes() if extra is not None else None
-        event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
-        return Draft(event, known if since == known.since else known._replace(since=since), record)
-
-    def _link(self, known: Known) -> Callable[[str], tuple[int, dict[str, int]]]:
-        """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
-
-        def find(id: str) -> tuple[int, dict[str, int]]:
-            later = self.ledger.known(id)
-            if later is None:
-                raise LookupError(f"chain: decision {id} is not in the log")
-            if later.person != known.person:
-                raise LookupError(f"chain: decision {id} was shown to somebody else")
-            if later.seq <= known.seq:
-                raise LookupError(f"chain: decision {id} came before the first: wanted later ones")
-            if self._shown_at(later) is None:
-                raise LookupError(f"chain: decision {id} was deferred and never activated: it was not shown")
-            return later.seq, {later.names[j]: j for j in later.record.shown}
-
-        return find
-
-    def _shown_at(self, known: Known) -> int | None:
-        """When a decision was shown; None where it was deferred and not activated."""
-        if not known.record.deferred:
-            return known.since
-        activated = self.ledger.log.find("activate", known.id)
-        return None if activated is None else activated.time
-
-    def _unknown(self, event: str, kind: str, id: str) -> Answer:
-        self.ledger.catch_up()  # another process may have forgotten it
-        forgotten = self.ledger.log.is_forgotten(kind, id)
-        return self.ledger.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
+    def _answer(self, draft: Draft | Answer | Unknown, answers: Iterator[Answer]) -> Answer:
+        if isinstance(draft, Unknown):
+            return self.answering.unknown(draft.event, "decision", draft.decision)
+        return next(answers) if isinstance(draft, Draft) else draft
 
     # ------------------------------------------------------------------------ undoing, forgetting
 
@@ -463,7 +329,7 @@ class Loop:
             undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
         target = self.ledger.log.find("feedback", event)
         if target is None:
-            return self._unknown(undo_id, "feedback", event)
+            return self.answering.unknown(undo_id, "feedback", event)
         draft = Draft(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
         [answer] = self.ledger.submit([draft])
         return answer
@@ -537,9 +403,3 @@ class Loop:
     def verify(self) -> list[str]:
         """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
         return self.ledger.verify()
-
-
-def _keyed(seed: int, id: str) -> np.random.Generator:
-    """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace."""
-    key = hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest()
-    return np.random.Generator(np.random.Philox(key=np.frombuffer(key, "<u8")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,13 @@ class Request(NamedTuple):
 
     x: Floats
     items: list[int]
+    """their versions, of candidates of the catalogue"""
     names: list[str]
+    """of candidates that came along"""
+    called: list[str]
+    """the names of all"""
+    rows: Ints | None
+    """where the items stand on the shelf"""
     prior: list[float]
     context: dict[str, Any] | None
     attributes: list[dict[str, Any]]
@@ -58,35 +65,39 @@ class Requests:
         attributes: list[dict[str, Any]] = []
         items: list[int] = []
         names: list[str] = []
+        rows: Ints | None = None
+        X: Any = None
         if candidates is None:
-            items = [version for _, version in self.shelf.on_offer()]
-            if not items:
+            on_offer = self.shelf.on_offer()
+            if not on_offer:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
-            X: Any = self.shelf.features(items)
+            called, items = [name for name, _ in on_offer], [version for _, version in on_offer]
+        elif isinstance(candidates, np.ndarray):
+            X = self._matrix(candidates)
+            called = names = _numbers(len(X))
         elif _objects(candidates):
-            names, X = self._inline(candidates)
+            called, X = self._inline(candidates)
+            names = called
             kept = [self.founding.kept(each, self.founding.encoding) for each in candidates]
             attributes = [each for each in kept if each is not None]
         else:
-            asked = wire.distinct("candidates", candidates)
-            try:
-                items = self.shelf.versions(asked)
-            except KeyError as error:
-                raise LookupError(
-                    f"candidates: {describe(error.args[0])} is not on offer; put it there first"
-                ) from None
-            X = self.shelf.features(items)
+            called, items = self._on_offer(candidates)
+        if items:
+            rows = self.shelf.rows(items)
+            X = self.shelf.at(rows)
         encoded = self._context(context)
-        scores = self._prior(prior, len(X), lambda: names or self.shelf.names(items))
+        scores = self._prior(prior, len(X), called)
         raw = (X.astype("<f4").tobytes() if names else b"") + encoded.astype("<f4").tobytes()
         kept_context = self.founding.kept(context, self.founding.encoding)
         x = self._whole(X, encoded, scores)
-        return Request(x, items, names, scores, kept_context, attributes, raw or None, show)
+        return Request(x, items, names, called, rows, scores, kept_context, attributes, raw or None, show)
 
     def asked(self, candidates: Any) -> list[str] | None:
         """The names that a request would have, whether they are on offer or not; None where it names none."""
         if candidates is None:
             return None
+        if isinstance(candidates, np.ndarray):
+            return _numbers(len(self._matrix(candidates)))
         if _objects(candidates):
             identifier = self.founding.encoding.identifier or "id"
             return [
@@ -96,9 +107,35 @@ class Requests:
             ]
         return list(wire.distinct("candidates", candidates))
 
-    def names(self, request: Request) -> list[str]:
-        """The names of the candidates."""
-        return request.names or self.shelf.names(request.items)
+    def _on_offer(self, candidates: Any) -> tuple[list[str], list[int]]:
+        """(names, versions) of candidates of the catalogue."""
+        if type(candidates) is list:  # nearly always: what is on offer has been through the door
+            try:
+                items = self.shelf.versions(candidates)
+                if 0 < len(set(items)) == len(items) <= wire.MOST_CANDIDATES:
+                    return self.shelf.names(items), items
+            except (KeyError, TypeError):
+                pass  # said below, by name
+        asked = wire.distinct("candidates", candidates)
+        try:
+            return list(asked), self.shelf.versions(asked)
+        except KeyError as error:
+            raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
+
+    def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Candidates that are nothing but their features, m x N."""
+        shape = features.shape
+        if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= wire.MOST_CANDIDATES:
+            got = " x ".join(map(str, shape)) or "a number"
+            raise ValueError(f"candidates: wanted features, m x {self._n_items}, got {got}")
+        wanted = "candidates: wanted finite numbers that fit into float32"
+        if features.dtype.kind not in "fiu":
+            raise ValueError(f"{wanted}, got {features.dtype}")
+        with np.errstate(over="ignore"):
+            X = np.asarray(features, np.float32)
+        if not np.isfinite(X).all():
+            raise ValueError(f"{wanted}, got one that is not")
+        return X
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[list[str], Any]:
         identifier = self.founding.encoding.identifier or "id"
@@ -125,7 +162,7 @@ class Requests:
         except ValueError as error:
             raise ValueError(f"context: {error}") from None
 
-    def _prior(self, prior: Any, m: int, names: Callable[[], list[str]]) -> list[float]:
+    def _prior(self, prior: Any, m: int, names: Sequence[str]) -> list[float]:
         """The caller's scores with mean 0 and variance 1 within the list; [] where none were given or all are equal.
 
         Only their order and relative distances matter, whatever scale the caller scores on.
@@ -133,12 +170,11 @@ class Requests:
         if prior is None:
             return []
         if isinstance(prior, Mapping):
-            known = names()
             prior = {wire.wanted_id("prior", name): score for name, score in prior.items()}
-            strange = sorted(set(prior) - set(known))
+            strange = sorted(set(prior) - set(names))
             if strange:
                 raise ValueError(f"prior: wanted scores of candidates, got one of {describe(strange[0])}")
-            given = [wire.wanted_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in known]
+            given = [wire.wanted_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
         elif isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
             given = [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
         elif isinstance(prior, np.ndarray) and prior.shape == (m,):
@@ -335,3 +371,9 @@ def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decisi
     for name, j in zip(names, chosen):
         if j not in decision.shown:
             raise LookupError(f"{form}: {describe(name)} was not shown")
+
+
+@lru_cache(maxsize=64)
+def _numbers(m: int) -> list[str]:
+    """ "0", "1", ..., m of them; nobody changes the list."""
+    return [*map(str, range(m))]

@@ -62,8 +62,7 @@ class Shelf:
 
     def versions(self, names: Sequence[str]) -> list[int]:
         """The versions of these items. KeyError with the name of one that is not on offer."""
-        current = self.current
-        return [current[name] for name in names]
+        return list(map(self.current.__getitem__, names))
 
     def names(self, versions: Sequence[int]) -> list[str]:
         """The names of these versions."""
@@ -83,7 +82,7 @@ class Shelf:
 
     def _rows(self, versions: Sequence[int]) -> list[int]:
         try:
-            return [self._place[version] for version in versions]
+            return list(map(self._place.__getitem__, versions))
         except KeyError:
             with self._lock:
                 for event in self._log.many([version for version in versions if version not in self._place]):

@@ -1,0 +1,104 @@
+"""From feedback as it is given to an event for the log: what it answers, whether it still fits.
+
+Nothing here writes; see `heedful.loop.deciding`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from heedful.doors import describe
+from heedful.loop import wire
+from heedful.loop.ledger import Draft, Known, Ledger
+from heedful.loop.log import Event, now
+from heedful.loop.wire import Answer
+
+
+class Unknown(NamedTuple):
+    """Feedback on a decision that is not here: another process may have made it, or forgotten it."""
+
+    event: str
+    decision: str
+
+
+class Answering:
+    """What a loop needs to take feedback in."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """On the decisions of `ledger`."""
+        self.ledger = ledger
+
+    def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer | Unknown:
+        """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
+        event_id = uuid.uuid4().hex if id is None else wire.wanted_id("id", id)
+        decision = wire.wanted_id("decision", decision)
+        given = wire.parse_feedback(form)
+        known = self.ledger.known(decision)
+        if known is None:
+            return Unknown(event_id, decision)
+        since = self._shown_at(known)
+        if since is None:
+            return self.ledger.rejected(
+                event_id, f"decision {decision} was deferred and never activated: it was not shown"
+            )
+        if (refusal := self.ledger.model.refusal(given.form)) is not None:
+            return self.ledger.rejected(event_id, refusal)
+        try:
+            requests, names = self.ledger.requests, known.names
+            record, extra = requests.resolved(
+                given, known.record, names, lambda: requests.items(known.record, known.arrays), self._link(known)
+            )
+        except LookupError as error:
+            return self.ledger.rejected(event_id, str(error.args[0]))
+        when = now() if time is None else wire.wanted_time("time", time)
+        arrays = extra.astype("<f4").tobytes() if extra is not None else None
+        event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
+        return Draft(event, known if since == known.since else known._replace(since=since), record)
+
+    def drafted_many(self, events: Iterable[Mapping[str, Any]]) -> list[Draft | Answer | Unknown]:
+        """The events of many; one that is no feedback is rejected, and the others go on."""
+        drafts: list[Draft | Answer | Unknown] = []
+        if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+            raise ValueError(f"events: wanted a list of objects, got {describe(events)}")
+        for event in events:
+            given = event.get("id") if isinstance(event, Mapping) else None
+            try:
+                if not isinstance(event, Mapping):
+                    raise ValueError(f"event: wanted an object, got {describe(event)}")
+                form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
+                drafts.append(self.drafted(event.get("decision"), given, event.get("time"), form))
+            except ValueError as error:
+                drafts.append(self.ledger.rejected(given if isinstance(given, str) else "", str(error)))
+        return drafts
+
+    def unknown(self, event: str, kind: str, id: str) -> Answer:
+        """The answer to what is about an event that is not in the log, after a look at what other processes wrote."""
+        self.ledger.catch_up()
+        forgotten = self.ledger.log.is_forgotten(kind, id)
+        return self.ledger.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
+
+    def _shown_at(self, known: Known) -> int | None:
+        """When a decision was shown; None where it was deferred and not activated."""
+        if not known.record.deferred:
+            return known.since
+        activated = self.ledger.log.find("activate", known.id)
+        return None if activated is None else activated.time
+
+    def _link(self, known: Known) -> Callable[[str], tuple[int, dict[str, int]]]:
+        """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
+
+        def find(id: str) -> tuple[int, dict[str, int]]:
+            later = self.ledger.known(id)
+            if later is None:
+                raise LookupError(f"chain: decision {id} is not in the log")
+            if later.person != known.person:
+                raise LookupError(f"chain: decision {id} was shown to somebody else")
+            if later.seq <= known.seq:
+                raise LookupError(f"chain: decision {id} came before the first: wanted later ones")
+            if self._shown_at(later) is None:
+                raise LookupError(f"chain: decision {id} was deferred and never activated: it was not shown")
+            return later.seq, {later.names[j]: j for j in later.record.shown}
+
+        return find

@@ -1,0 +1,211 @@
+"""From a request to a decision: what is asked, what the published model makes of it, what is said of it.
+
+`asked` reads a request, `proposed` makes the event of its decision, `decided` tells it once it is in the log. Nothing
+here writes: whoever has a thread to wait in submits the event and waits (`Loop.decide`), whoever serves many at once
+submits many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.doors import describe
+from heedful.loop import wire
+from heedful.loop.ledger import Draft, Known, Ledger, Published
+from heedful.loop.log import Event, now
+from heedful.loop.model import Person, order_shown
+from heedful.loop.request import Request
+from heedful.loop.wire import Answer, Decision, DecisionRecord
+
+
+class Asked(NamedTuple):
+    """A request for a decision that has come through the door."""
+
+    id: str
+    request: Request
+    person: str | None
+    deferred: bool
+
+
+class Deciding:
+    """What a loop needs to decide."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """From what `ledger` publishes."""
+        self.ledger = ledger
+        self.settings = ledger.settings
+
+    # ------------------------------------------------------------------------ what is asked
+
+    def asked(
+        self,
+        candidates: Any = None,
+        *,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Mapping[str, float] | Sequence[float] | None = None,
+        show: int | None = None,
+        id: str | None = None,
+        deferred: bool = False,
+    ) -> Asked | Decision:
+        """A request that was read; or the decision that was made under its id before.
+
+        ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
+        put it there, `Ledger.catch_up` looks."""
+        person = None if person is None else wire.wanted_id("person", person)
+        if not isinstance(deferred, bool):
+            raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
+        if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
+            return self._repeated(id, known, candidates, person)
+        request = self.parsed(candidates, context, prior, show)
+        return Asked(uuid.uuid4().hex if id is None else id, request, person, deferred)
+
+    def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+        """Candidates and what is known of them, as features."""
+        if show is not None and self.settings.k == 1 and show != 1:
+            raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+        return self.ledger.requests.parsed(candidates, context, prior, show)
+
+    def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
+        """The decision that was made under this id before; whatever became of the model and the items since."""
+        names = self.ledger.requests.asked(candidates)
+        if (names is not None and names != known.names) or person != known.person:
+            other = "was shown to somebody else" if person != known.person else "has other candidates"
+            raise ValueError(f"id: wanted a new one, got {describe(id)}, which {other}")
+        return told(id, known)
+
+    # ------------------------------------------------------------------------ what is proposed
+
+    def proposed(self, asked: Asked) -> Draft:
+        """The event of a decision, from the state published at this moment."""
+        id, request, person, deferred = asked
+        seed = self.settings.seed
+        state, own = self.ledger.reading(person)
+        rng = _keyed(seed, id)
+        control = rng.random() < self.settings.control
+        size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
+        order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
+        model = self.ledger.model
+        y = model.propose(state.shared, own, request.x, rng)
+        shown = order if control else order_shown(y)[:size]
+        record = DecisionRecord(
+            shown=shown.tolist(),
+            items=request.items,
+            names=request.names,
+            prior=request.prior,
+            arm="control" if control else "learned",
+            learner=self.ledger.named,
+            seed=seed,
+            probability=self._probability(y, request, shown, order, state, own),
+            proposal={} if control else model.described(y),
+            context=request.context,
+            attributes=request.attributes,
+            deferred=deferred,
+        )
+        when, arrays, version = now(), request.arrays, state.version
+        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
+        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays)
+        return Draft(event, known, again=True)
+
+    def _probability(
+        self, y: Any, request: Request, shown: Any, order: Any, state: Published, own: Person | None
+    ) -> float | None:
+        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
+        control, learner = self.settings.control, self.ledger.learner
+        if not isinstance(y, tuple):
+            chance = float(np.array_equal(shown, y[: shown.size]))
+        elif hasattr(learner, "chance"):
+            undrawn = getattr(learner, "order", None)
+            learned = self.ledger.model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
+            chance = float(learner.chance(learned, shown))
+        else:
+            return None
+        return control * float(shown is order or np.array_equal(shown, order)) + (1.0 - control) * chance
+
+    def recorded(
+        self,
+        candidates: Any,
+        shown: Any,
+        *,
+        id: Any,
+        person: Any = None,
+        context: Any = None,
+        prior: Any = None,
+        probability: Any = None,
+        time: Any = None,
+    ) -> Draft:
+        """The event of what somebody else decided. ValueError, by name; LookupError for an item that is not on offer
+        here."""
+        request = self.parsed(candidates, context, prior, None)
+        names = wire.distinct("shown", shown)
+        places = {name: j for j, name in enumerate(request.called)}
+        for name in names:
+            if name not in places:
+                raise ValueError(f"shown: wanted candidates, got {describe(name)}")
+        if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
+            raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
+        record = DecisionRecord(
+            shown=[places[name] for name in names],
+            items=request.items,
+            names=request.names,
+            prior=request.prior,
+            arm="imported",
+            probability=None if probability is None else float(probability),
+            context=request.context,
+            attributes=request.attributes,
+        )
+        person = None if person is None else wire.wanted_id("person", person)
+        when = now() if time is None else wire.wanted_time("time", time)
+        version, arrays, id = self.ledger.published.version, request.arrays, wire.wanted_id("id", id)
+        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
+        return Draft(Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays), known)
+
+    # ------------------------------------------------------------------------ what is said
+
+    def decided(self, draft: Draft, answer: Answer) -> Decision:
+        """The decision, now that it is in the log: its own, or the one that had its id before. LookupError where it was
+        refused or forgotten; ValueError where its id is another's."""
+        event = draft.event
+        if answer.status == "rejected":
+            raise LookupError(f"decision {event.id}: {answer.reason}")
+        if answer.status == "applied" and draft.decision is not None and answer.seq is not None:
+            return told(event.id, draft.decision._replace(seq=answer.seq))
+        known = self.ledger.known(event.id)
+        if known is None:
+            raise LookupError(f"decision {event.id} was forgotten")
+        before = self.ledger.log.at(known.seq)
+        imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
+        names = draft.decision.names if draft.decision is not None else []
+        if names != known.names or known.person != event.subject or imported:
+            raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
+        return told(event.id, known)
+
+
+def told(id: str, known: Known) -> Decision:
+    """A decision as its caller hears of it."""
+    record, names = known.record, known.names
+    shown = tuple([names[j] for j in record.shown])
+    return Decision(id, shown, record.probability, known.version, record.arm, known.seq)
+
+
+def _keyed(seed: int, id: str) -> np.random.Generator:
+    """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace. It is this
+    thread's own, until its next decision."""
+    key = np.frombuffer(hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest(), "<u8")
+    if (generator := getattr(_generators, "own", None)) is None:
+        made: np.random.Generator = np.random.Generator(np.random.Philox(key=key))
+        _generators.own = made
+        return made
+    # As good as a new one, in a tenth of the time.
+    generator.bit_generator.state = _FRESH | {"state": {"counter": np.zeros(4, np.uint64), "key": key}}
+    return generator  # type: ignore[no-any-return]
+
+
+_generators = threading.local()
+_FRESH = {"bit_generator": "Philox", "buffer": np.zeros(4, np.uint64), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
