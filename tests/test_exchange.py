@@ -349,7 +349,7 @@ def test_somebody_elses_decision_teaches(loop: Loop) -> None:
     assert answer.time - event.time == 5_000_000
     known = loop.ledger.known("d")
     assert known is not None
-    assert (known.record.arm, known.record.probability, known.record.shown) == ("imported", None, [1, 0])
+    assert (known.record.arm, known.record.probability, known.record.shown) == ("imported", None, (1, 0))
     assert np.allclose(known.record.prior, np.array([2.0, -2.0, 0.0]) / (8 / 3) ** 0.5)
     assert bits(loop) != bits_of(Model(loop.learner))
 

@@ -135,7 +135,7 @@ class Living(RuleBasedStateMachine):
     def checked(self, kept: list[float], scores: list[float] | None) -> list[float]:
         """The caller's scores as the log keeps them: mean 0, variance 1, to rounding; none where all are equal."""
         if scores is None or len(set(scores)) < 2:
-            assert kept == []
+            assert kept == ()
         else:
             assert kept == pytest.approx((np.array(scores) - np.mean(scores)) / np.std(scores))
         return kept

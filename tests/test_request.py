@@ -81,10 +81,10 @@ def test_scores_by_hand(loop: Loop) -> None:
     prior = requests(loop).parsed(["i0", "i1", "i2"], None, [1, 3, 5], None).prior
     assert prior == pytest.approx([-math.sqrt(1.5), 0.0, math.sqrt(1.5)])
     prior = requests(loop).parsed(["i0", "i1", "i2"], None, {"i2": 4, "i0": 2}, None).prior
-    assert prior == [-1.0, 0.0, 1.0]  # nothing said is the average of what was said
-    assert requests(loop).parsed(["i0", "i1"], None, [2, 2], None).prior == []
-    assert requests(loop).parsed(["i0"], None, [7], None).prior == []
-    assert requests(loop).parsed(["i0", "i1"], None, {}, None).prior == []
+    assert prior == (-1.0, 0.0, 1.0)  # nothing said is the average of what was said
+    assert requests(loop).parsed(["i0", "i1"], None, [2, 2], None).prior == ()
+    assert requests(loop).parsed(["i0"], None, [7], None).prior == ()
+    assert requests(loop).parsed(["i0", "i1"], None, {}, None).prior == ()
     assert requests(loop).parsed(["i0"], None, None, None).x[0, -1] == 0.0
 
 
@@ -107,7 +107,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
     names = [row["id"] for row in some]
     given = some if inline else names
     request = requests(loop).parsed(given, context, [float(j % 3) for j in order[:size]] if prior else None, None)
-    assert request.called == names
+    assert request.called == tuple(names)
     assert request.x.shape == (size, len(loop.founding.names))
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
@@ -145,7 +145,7 @@ def test_inline_candidates_are_named_by_identifier_id_or_place(loop: Loop) -> No
     def names(given: Any) -> list[str]:
         return requests(loop).parsed(given, None, None, None).names
 
-    assert names([{"id": "a", "f0": 1}, {"f0": 2}, {"id": 7}]) == ["a", "1", "7"]
+    assert names([{"id": "a", "f0": 1}, {"f0": 2}, {"id": 7}]) == ("a", "1", "7")
     with pytest.raises(ValueError, match="candidates: wanted each once, got '1' 2 times"):
         names([{"id": "1"}, {"f0": 2}])
 
@@ -154,7 +154,7 @@ def test_the_identifier_may_have_another_name(tmp_path: Path) -> None:
     items = [{"sku": f"s{j}", "price": float(j)} for j in range(3)]
     with Loop.create(tmp_path / "l", encoding=infer(items, identifier="sku"), items=items) as loop:
         parsed = requests(loop).parsed([{"sku": "x", "price": 1.0}, {"id": "y"}], None, None, None)
-        assert parsed.names == ["x", "y"]
+        assert parsed.names == ("x", "y")
         assert loop.items == ["s0", "s1", "s2"]
 
 
@@ -277,7 +277,7 @@ def test_candidates_that_are_nothing_but_features(loop: Loop) -> None:
     features = np.ascontiguousarray(X[[3, 5]])
     objects = [{"id": str(j), "features": row.tolist()} for j, row in enumerate(features)]
     request, same = (requests(loop).parsed(each, None, [2.0, 1.0], None) for each in (features, objects))
-    assert request.called == request.names == same.called == ["0", "1"]
+    assert request.called == request.names == same.called == ("0", "1")
     assert request.x.tobytes() == same.x.tobytes()
     assert request.arrays == same.arrays
     d = loop.decide(features, id="raw", show=1)

@@ -16,8 +16,10 @@ from heedful.cli import (
     exporting,
     founding,
     hindsight,
+    keys,
     learners,
     loops,
+    serve,
     simulate,
     sweep,
 )
@@ -29,7 +31,7 @@ class Ordered(Commands):
 
     def list_commands(self, ctx: Any) -> list[str]:
         order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export"]
-        order += ["validate", "doctor", "simulate", "sweep", "check", "learners", "data"]
+        order += ["validate", "doctor", "serve", "keys", "simulate", "sweep", "check", "learners", "data"]
         return sorted(super().list_commands(ctx), key=order.index)
 
 
@@ -77,6 +79,8 @@ app.command("import", epilog="Example: heedful import cars events.jsonl")(exchan
 app.command("export", epilog="Example: heedful export cars cars.jsonl.gz")(exporting.export)
 app.command("validate", epilog="Example: heedful validate cars events.jsonl")(exchange.validate)
 app.command("doctor", epilog="Example: heedful doctor cars")(doctor.doctor)
+app.command("serve", epilog="Example: heedful serve loops/ --port 8710")(serve.serve)
+app.add_typer(keys.app, name="keys")
 app.add_typer(simulate.app, name="simulate")
 app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
 app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)

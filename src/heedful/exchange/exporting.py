@@ -26,7 +26,7 @@ def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
     is left of a candidate whose item had changed before it was decided.
     """
     loop.ledger.catch_up()
-    return _Exporter(loop).lines()
+    return Exporter(loop).lines()
 
 
 def as_time(micros: int) -> str:
@@ -34,10 +34,12 @@ def as_time(micros: int) -> str:
     return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
 
 
-class _Exporter:
-    """What is kept in mind on the way through a log."""
+class Exporter:
+    """Events as lines; what is kept in mind on the way through a log."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, *, by_name: bool = False) -> None:
+        """From the first event on; or from anywhere, `by_name`: then candidates are told by their names alone."""
+        self._by_name = by_name
         self._ledger = loop.ledger
         self._founding = loop.founding
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
@@ -49,16 +51,22 @@ class _Exporter:
         for event in log.events():
             if event.seq > head:
                 return
-            if event.kind == "item":
-                yield self._item(event)
-            elif event.kind == "decision":
-                yield self._decision(event, self._keep(event))
-            elif event.kind == "activate" and self._decided(event.target):
-                yield {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
-            elif event.kind == "feedback" and (found := self._decided(event.target)):
-                yield self._feedback(event, *found)
-            elif event.kind == "undo" and (target := log.at(event.target or 0)):
-                yield {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
+            if (line := self.line(event)) is not None:
+                yield line
+
+    def line(self, event: Event) -> dict[str, Any] | None:
+        """One event; None where there is nothing to tell: what it is about was forgotten, or it is the log's own."""
+        if event.kind == "item":
+            return self._item(event)
+        if event.kind == "decision":
+            return self._decision(event, self._keep(event))
+        if event.kind == "activate" and self._decided(event.target):
+            return {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
+        if event.kind == "feedback" and (found := self._decided(event.target)):
+            return self._feedback(event, *found)
+        if event.kind == "undo" and (target := self._ledger.log.at(event.target or 0)):
+            return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
+        return None
 
     # ------------------------------------------------------------------------ items
 
@@ -117,6 +125,8 @@ class _Exporter:
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
+        if self._by_name:
+            return known.names
         if known.record.attributes:
             return known.record.attributes
         versions = dict(zip(known.names, known.record.items))
@@ -161,7 +171,7 @@ class _Exporter:
         return {form: [names[j] for j in record.chosen]}
 
     def _clicks(self, names: Sequence[str], record: FeedbackRecord) -> dict[str, Any]:
-        later: dict[int, tuple[str, list[str]]] = {}
+        later: dict[int, tuple[str, tuple[str, ...]]] = {}
         for seq, _ in record.chain:
             if found := self._decided(seq):
                 later[seq] = found[0], found[1].names
@@ -170,7 +180,7 @@ class _Exporter:
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
     @staticmethod
-    def _later(place: tuple[int, int], later: dict[int, tuple[str, list[str]]]) -> tuple[int, str]:
+    def _later(place: tuple[int, int], later: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[int, str]:
         return place[0], later[place[0]][1][place[1]]
 
     def _edit(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
@@ -186,7 +196,7 @@ class _Exporter:
         return line
 
 
-def _in_turn(clicks: Sequence[tuple[int, str]], later: dict[int, tuple[str, list[str]]]) -> list[int]:
+def _in_turn(clicks: Sequence[tuple[int, str]], later: dict[int, tuple[str, tuple[str, ...]]]) -> list[int]:
     """The later decisions in an order in which each click is found where it was: the first that has it counts."""
     left, order = sorted(later), list[int]()
     while left:

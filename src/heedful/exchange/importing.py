@@ -204,10 +204,10 @@ class Importer:
         within(shown, list(places))
         probability = record.get("probability")
         kept = DecisionRecord(
-            shown=[places[name] for name in shown],
+            shown=tuple([places[name] for name in shown]),
             items=request.items,
             names=request.names,
-            prior=standardised(record, len(places)) if again else request.prior,
+            prior=tuple(standardised(record, len(places))) if again else request.prior,
             arm=record.get("arm") or "imported",
             learner=record.get("learner") or "",
             seed=record.get("seed") or 0,

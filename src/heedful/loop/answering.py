@@ -5,7 +5,6 @@ Nothing here writes; see `heedful.loop.deciding`.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -32,7 +31,7 @@ class Answering:
 
     def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer | Unknown:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
-        event_id = uuid.uuid4().hex if id is None else wire.wanted_id("id", id)
+        event_id = wire.new_id() if id is None else wire.wanted_id("id", id)
         decision = wire.wanted_id("decision", decision)
         given = wire.parse_feedback(form)
         known = self.ledger.known(decision)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -64,7 +63,7 @@ class Deciding:
         if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
             return self._repeated(id, known, candidates, person)
         request = self.parsed(candidates, context, prior, show)
-        return Asked(uuid.uuid4().hex if id is None else id, request, person, deferred)
+        return Asked(wire.new_id() if id is None else id, request, person, deferred)
 
     def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
         """Candidates and what is known of them, as features."""
@@ -95,7 +94,7 @@ class Deciding:
         y = model.propose(state.shared, own, request.x, rng)
         shown = order if control else order_shown(y)[:size]
         record = DecisionRecord(
-            shown=shown.tolist(),
+            shown=tuple(shown.tolist()),
             items=request.items,
             names=request.names,
             prior=request.prior,
@@ -151,7 +150,7 @@ class Deciding:
         if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
         record = DecisionRecord(
-            shown=[places[name] for name in names],
+            shown=tuple([places[name] for name in names]),
             items=request.items,
             names=request.names,
             prior=request.prior,
@@ -181,7 +180,7 @@ class Deciding:
             raise LookupError(f"decision {event.id} was forgotten")
         before = self.ledger.log.at(known.seq)
         imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
-        names = draft.decision.names if draft.decision is not None else []
+        names = draft.decision.names if draft.decision is not None else ()
         if names != known.names or known.person != event.subject or imported:
             raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
         return told(event.id, known)

@@ -42,7 +42,7 @@ class Known(NamedTuple):
     person: str | None
     record: DecisionRecord
     arrays: bytes
-    names: list[str]
+    names: tuple[str, ...]
     """of the candidates; empty where they were not looked up"""
     version: int
     """of the model it was made from"""

@@ -320,6 +320,19 @@ class Log:
         """What stays of something forgotten: enough to know it again when somebody brings it, not to read it."""
         return hmac.new(self._secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
 
+    # ------------------------------------------------------------------------ the write-ahead file
+
+    def leave_write_ahead(self) -> None:
+        """Let commits no longer move what stands in the write-ahead file: `move_write_ahead` does, in a thread beside
+        them. (They still do where that falls far behind.)"""
+        with self._lock, self._errors():
+            self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # 256 MB
+
+    def move_write_ahead(self) -> None:
+        """Move what stands in the write-ahead file to its place, while others read and write."""
+        with self._scanner() as connection, self._errors():
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     # ------------------------------------------------------------------------ reading
 
     def _one(self, query: str, parameters: Sequence[Any] = ()) -> Any:

@@ -10,7 +10,6 @@ folded, then answered. Readers decide from the state published after the last gr
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -349,7 +348,7 @@ class Loop:
             def event(count: int) -> Event:
                 digest = ledger.log.digest("person", person)
                 payload = wire.encode({"person": digest, "events": count, "exports": exports})
-                return Event(0, "forget", uuid.uuid4().hex, now(), None, None, self.version, payload)
+                return Event(0, "forget", wire.new_id(), now(), None, None, self.version, payload)
 
             count = ledger.log.erase(person, event)
             if count:
@@ -398,7 +397,7 @@ class Loop:
     def exported(self, path: str | Path) -> None:
         """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""
         payload = wire.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
-        self.ledger.submit([Draft(Event(0, "export", uuid.uuid4().hex, now(), None, None, self.version, payload))])
+        self.ledger.submit([Draft(Event(0, "export", wire.new_id(), now(), None, None, self.version, payload))])
 
     def verify(self) -> list[str]:
         """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""

@@ -180,7 +180,7 @@ class Model:
                 return None
             winner = int(feedback.values[0])
             order = np.array([winner, 1 - winner])
-            return self._between(x[record.shown[:2]], np.arange(2), order[:1], order)
+            return self._between(x[list(record.shown[:2])], np.arange(2), order[:1], order)
         if form == "edit":  # better than what was edited; what else was shown, nobody looked at for this
             pair = [feedback.base, chosen[0]]
             return (

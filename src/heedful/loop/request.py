@@ -26,15 +26,15 @@ class Request(NamedTuple):
     """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column."""
 
     x: Floats
-    items: list[int]
+    items: tuple[int, ...]
     """their versions, of candidates of the catalogue"""
-    names: list[str]
+    names: tuple[str, ...]
     """of candidates that came along"""
-    called: list[str]
+    called: tuple[str, ...]
     """the names of all"""
     rows: Ints | None
     """where the items stand on the shelf"""
-    prior: list[float]
+    prior: tuple[float, ...]
     context: dict[str, Any] | None
     attributes: list[dict[str, Any]]
     arrays: bytes | None
@@ -63,15 +63,15 @@ class Requests:
         if show is not None:
             wanted_count("show", show)
         attributes: list[dict[str, Any]] = []
-        items: list[int] = []
-        names: list[str] = []
+        items: tuple[int, ...] = ()
+        names: tuple[str, ...] = ()
         rows: Ints | None = None
         X: Any = None
         if candidates is None:
             on_offer = self.shelf.on_offer()
             if not on_offer:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
-            called, items = [name for name, _ in on_offer], [version for _, version in on_offer]
+            called, items = zip(*on_offer)
         elif isinstance(candidates, np.ndarray):
             X = self._matrix(candidates)
             called = names = _numbers(len(X))
@@ -92,7 +92,7 @@ class Requests:
         x = self._whole(X, encoded, scores)
         return Request(x, items, names, called, rows, scores, kept_context, attributes, raw or None, show)
 
-    def asked(self, candidates: Any) -> list[str] | None:
+    def asked(self, candidates: Any) -> tuple[str, ...] | None:
         """The names that a request would have, whether they are on offer or not; None where it names none."""
         if candidates is None:
             return None
@@ -100,14 +100,14 @@ class Requests:
             return _numbers(len(self._matrix(candidates)))
         if _objects(candidates):
             identifier = self.founding.encoding.identifier or "id"
-            return [
+            return tuple(
                 wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
                 for j, each in enumerate(candidates)
                 if isinstance(each, Mapping)
-            ]
-        return list(wire.distinct("candidates", candidates))
+            )
+        return wire.distinct("candidates", candidates)
 
-    def _on_offer(self, candidates: Any) -> tuple[list[str], list[int]]:
+    def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """(names, versions) of candidates of the catalogue."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
@@ -118,7 +118,7 @@ class Requests:
                 pass  # said below, by name
         asked = wire.distinct("candidates", candidates)
         try:
-            return list(asked), self.shelf.versions(asked)
+            return asked, self.shelf.versions(asked)
         except KeyError as error:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
@@ -137,7 +137,7 @@ class Requests:
             raise ValueError(f"{wanted}, got one that is not")
         return X
 
-    def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[list[str], Any]:
+    def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
         identifier = self.founding.encoding.identifier or "id"
         rows, names = [], []
         for j, candidate in enumerate(candidates):
@@ -149,8 +149,7 @@ class Requests:
                 rows.append(encode_row(self.founding.encoding, candidate, self.unknown))
             except ValueError as error:
                 raise ValueError(f"candidates[{j}]: {error}") from None
-        wire.distinct("candidates", names)
-        return names, np.array(rows, np.float32)
+        return wire.distinct("candidates", names), np.array(rows, np.float32)
 
     def _context(self, context: Any) -> Any:
         if context is not None and not isinstance(context, Mapping):
@@ -162,13 +161,13 @@ class Requests:
         except ValueError as error:
             raise ValueError(f"context: {error}") from None
 
-    def _prior(self, prior: Any, m: int, names: Sequence[str]) -> list[float]:
+    def _prior(self, prior: Any, m: int, names: Sequence[str]) -> tuple[float, ...]:
         """The caller's scores with mean 0 and variance 1 within the list; [] where none were given or all are equal.
 
         Only their order and relative distances matter, whatever scale the caller scores on.
         """
         if prior is None:
-            return []
+            return ()
         if isinstance(prior, Mapping):
             prior = {wire.wanted_id("prior", name): score for name, score in prior.items()}
             strange = sorted(set(prior) - set(names))
@@ -183,14 +182,14 @@ class Requests:
             raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
         largest = max((abs(score) for score in given if score is not None), default=0.0)
         if largest == 0.0:
-            return []
+            return ()
         given = [None if score is None else score / largest for score in given]
         there = [score for score in given if score is not None]
         mean = sum(there) / len(there) if there else 0.0
         spread = (sum((score - mean) ** 2 for score in there) / max(len(there), 1)) ** 0.5
         if spread <= 1e-12:
-            return []
-        return [0.0 if score is None else (score - mean) / spread for score in given]
+            return ()
+        return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _whole(self, X: Any, context: Any, prior: Sequence[float]) -> Array:
         x = np.empty((len(X), self._n))
@@ -374,6 +373,6 @@ def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decisi
 
 
 @lru_cache(maxsize=64)
-def _numbers(m: int) -> list[str]:
-    """ "0", "1", ..., m of them; nobody changes the list."""
-    return [*map(str, range(m))]
+def _numbers(m: int) -> tuple[str, ...]:
+    """ "0", "1", ..., m of them."""
+    return tuple(map(str, range(m)))

@@ -60,13 +60,13 @@ class Shelf:
                     current[event.subject] = event.seq
                     self._keep(event)
 
-    def versions(self, names: Sequence[str]) -> list[int]:
+    def versions(self, names: Sequence[str]) -> tuple[int, ...]:
         """The versions of these items. KeyError with the name of one that is not on offer."""
-        return list(map(self.current.__getitem__, names))
+        return tuple(map(self.current.__getitem__, names))
 
-    def names(self, versions: Sequence[int]) -> list[str]:
+    def names(self, versions: Sequence[int]) -> tuple[str, ...]:
         """The names of these versions."""
-        return [self._names[row] for row in self._rows(versions)]
+        return tuple(map(self._names.__getitem__, self._rows(versions)))
 
     def features(self, versions: Sequence[int]) -> Array:
         """The features of these versions (m x N), a copy."""

@@ -1,0 +1,171 @@
+"""`heedful keys`: who may ask the server what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, asking
+from heedful.cli.terminal import BadInput, Failure, console, new_table, note, print_json, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.server.keys import Key, Keys
+
+app = typer.Typer(help="Make, list and revoke the keys of a server.")
+
+Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="The folder that is served.", show_default=True)]
+Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 characters of the key: hk_ab12cd34.")]
+
+
+@app.callback(invoke_without_command=True)
+def keys(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Keys]:
+    """The keys of a folder, closed afterwards; what they refuse is bad input."""
+    for package in ("sqlalchemy", "alembic"):
+        wanted_extra(package, "serve", "heedful keys")
+    if not folder.is_dir():
+        raise BadInput(f"--folder: wanted a folder that is there, got {str(folder)!r}")
+    from heedful.server.database import Damaged
+    from heedful.server.keys import Keys
+
+    with asking():
+        try:
+            with closing(Keys(folder)) as held:
+                yield held
+        except Damaged as error:
+            raise Failure(str(error)) from error
+
+
+@app.command("create", epilog="Example: heedful keys create ci --scope decide --scope feedback")
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for; yours to choose.")],
+    folder: Folder = Path("."),
+    tenant: Annotated[
+        str, typer.Option(metavar="T", help="Whose loops: main has DIR's own, T those in DIR/T.")
+    ] = "main",
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCOPE", help="decide, feedback, read or admin; may be repeated.", show_default="all of them"
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="N", help="Requests per second.", show_default="the server's own")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.
+
+    It is shown this once: the database keeps a digest of it.
+
+    Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
+    """
+    with opened(folder) as held:
+        from heedful.server.keys import SCOPES
+
+        first = not held.exist()
+        made, text = held.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
+    if json:
+        print_json({"key": text} | _as_json(made))
+    else:
+        typer.echo(text)
+    note(f"{made.prefix} may {_words(made)}, for tenant {made.tenant}; the key is shown this once: keep it now")
+    if first:
+        note("the first key: from now on a server of this folder wants one with every request")
+    note('use it: curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8710/v1/loops')
+
+
+@app.command("list", epilog="Example: heedful keys list")
+def list_(folder: Folder = Path("."), json: Json = False) -> None:
+    """List every key that was ever made; none of them can be shown again.
+
+    Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
+    """
+    with opened(folder) as held:
+        found = held.all()
+    if json:
+        print_json([_as_json(key) for key in found])
+        return
+    if not found:
+        note("no key was ever made here; make one: heedful keys create NAME")
+        return
+    from rich.markup import escape
+
+    table = new_table(escape(f"{folder}: keys"))
+    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked"):
+        table.add_column(
+            title, overflow="fold", no_wrap=title == "prefix", justify="right" if title == "rate" else "left"
+        )
+    for key in found:
+        cells = [key.prefix, escape(key.name), key.tenant, _words(key), "" if key.rate is None else f"{key.rate:g}"]
+        table.add_row(*cells, _when(key.created), _when(key.revoked), style="dim" if key.revoked is not None else "")
+    console().print(table)
+
+
+@app.command("revoke", epilog="Example: heedful keys revoke hk_ab12cd34")
+def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
+    """End a key for good; a server that runs knows within a second.
+
+    Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
+    """
+    with opened(folder) as held:
+        before = {key.prefix for key in held.all() if key.revoked is not None}
+        ended = held.revoke(prefix)
+    told = "was revoked before" if prefix in before else "is revoked"
+    _end(ended, f"{ended.prefix} ({ended.name}) {told}: {_when(ended.revoked)}", json)
+
+
+@app.command("scopes", epilog="Example: heedful keys scopes hk_ab12cd34 --scope read")
+def scopes(
+    prefix: Prefix,
+    scope: Annotated[
+        list[str] | None, typer.Option(metavar="SCOPE", help="decide, feedback, read or admin; may be repeated.")
+    ] = None,
+    folder: Folder = Path("."),
+    json: Json = False,
+) -> None:
+    """Set what a key may do, in place of what it might before.
+
+    Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
+    """
+    with opened(folder) as held:
+        changed = held.change(prefix, scopes=scope or ())
+    _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
+
+
+def _end(key: Key, told: str, json: bool) -> None:
+    if json:
+        print_json(_as_json(key))
+    else:
+        console().print(told, markup=False, soft_wrap=True)
+
+
+def _words(key: Key) -> str:
+    from heedful.server.keys import in_order
+
+    return ", ".join(in_order(key.scopes))
+
+
+def _when(micros: int | None) -> str:
+    if micros is None:
+        return ""
+    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _as_json(key: Key) -> dict[str, Any]:
+    """What may be told of a key; its digest is of no use to anybody."""
+    from heedful.server.keys import in_order
+
+    return {field: value for field, value in key._asdict().items() if field != "digest"} | {
+        "scopes": in_order(key.scopes)
+    }

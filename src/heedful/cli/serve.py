@@ -1,0 +1,86 @@
+"""`heedful serve`: the loops of a folder over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.terminal import BadInput, Failure, note, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.server.service import Options
+
+MIB = 2**20
+
+
+def serve(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Whose loops, DIR/NAME.heedful, are served.", show_default="here")
+    ] = Path("."),
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address to listen on; beyond loopback it takes a key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535)] = 8710,
+    rate: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Requests per second of a key without a rate of its own.", show_default="any"),
+    ] = None,
+    max_body: Annotated[float, typer.Option(metavar="MIB", help="The largest request.", min=0.001, max=1024)] = 8.0,
+    max_batch: Annotated[int, typer.Option(metavar="N", help="The most events in a request.", min=1)] = 1000,
+    timeout: Annotated[
+        float, typer.Option(metavar="S", help="Seconds until a request has to be all there.", min=0.1, max=3600)
+    ] = 10.0,
+    most_open: Annotated[int, typer.Option(metavar="N", help="Loops kept open at a time.", min=1)] = 200,
+    idle: Annotated[
+        float, typer.Option(metavar="S", help="Seconds until a loop that nobody asks for is closed.", min=1.0)
+    ] = 300.0,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--own", metavar="SPEC", help="A learner of your own that loops have; may be repeated."),
+    ] = None,
+) -> None:
+    """Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).
+
+    Until a key was made (`heedful keys create`) it listens on loopback alone, and whoever is on this machine may do
+    everything. /openapi.json describes what can be asked.
+
+    Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise those of the signal that ended it.
+    """
+    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client"):
+        wanted_extra(package, "serve", "heedful serve")
+    if not folder.is_dir():
+        raise BadInput(f"DIR: wanted a folder that is there, got {str(folder)!r}")
+    from heedful.server.bodies import Limits
+    from heedful.server.service import Options
+
+    limits = Limits(int(max_body * MIB), max_batch, timeout)
+    _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
+
+
+def _run(folder: Path, host: str, port: int, options: Options) -> None:
+    from heedful.server.database import Damaged
+    from heedful.server.running import listening, serve
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    try:
+        with listening(folder, host, port, options) as (app, listener):
+            shown = f"[{host}]" if ":" in host else host
+            note(f"serving {folder} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
+            if not app.service.keys.exist():
+                note("there is no key yet: everybody on this machine may do everything; heedful keys create NAME")
+            serve(app, listener)
+    except PermissionError as error:
+        if error.errno is None:
+            raise BadInput(str(error)) from error
+        raise Failure(f"{host}:{port}: {error.strerror}") from error
+    except (Damaged, TimeoutError) as error:
+        raise Failure(str(error)) from error
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    except OSError as error:
+        raise Failure(f"{host}:{port}: {error.strerror or error}: choose another --port or --host") from error

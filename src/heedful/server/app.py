@@ -1,0 +1,51 @@
+"""The application: what is asked most goes straight to the desk, everything else through FastAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from heedful.server.bodies import Receive, Send
+from heedful.server.fast import SCOPES, Fast
+from heedful.server.service import Options, Service
+
+ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
+
+
+class App:
+    """A folder of loops as an ASGI application."""
+
+    def __init__(self, service: Service) -> None:
+        from heedful.server.api import build
+
+        self.service = service
+        self._fast = Fast(service)
+        self._api: ASGI = build(service)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            parts = scope["path"].split("/")
+            if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in SCOPES:
+                await self._fast(scope, receive, send, parts[3], parts[4])
+                return
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        await self._api(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self.service.start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.service.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def create_app(folder: str | Path, options: Options | None = None) -> App:
+    """The application that serves the loops of `folder`."""
+    return App(Service(Path(folder), options))

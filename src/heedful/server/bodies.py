@@ -1,0 +1,188 @@
+"""What comes in a request and goes out in an answer: JSON for people, msgpack and raw float32 for speed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from heedful.doors import describe
+from heedful.server.problems import Problem
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Headers = Mapping[bytes, bytes]
+
+JSON = b"application/json"
+MSGPACK = b"application/msgpack"
+FLOAT32 = b"application/octet-stream"
+PROBLEM = b"application/problem+json"
+_MSGPACKS = {MSGPACK, b"application/x-msgpack", b"application/vnd.msgpack"}
+
+
+class Limits(NamedTuple):
+    """What a request may be."""
+
+    body: int = 8 * 2**20
+    """bytes"""
+    batch: int = 1000
+    """events, items"""
+    seconds: float = 10.0
+    """from its first byte to its last"""
+
+
+# ---------------------------------------------------------------------------- in
+
+
+async def read(headers: Headers, receive: Receive, limits: Limits) -> bytes:
+    """The body of a request. Problem where it is too large or cut off; how long it may take is the protocol's to
+    watch (`heedful.server.running`)."""
+    if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > limits.body:
+        raise _too_large(limits)
+    if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+        raise Problem("unsupported", "Content-Encoding: wanted none", field="Content-Encoding")
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body"):
+        parts, size = [body], len(body)
+        while message.get("more_body"):
+            message = await receive()
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > limits.body:
+                raise _too_large(limits)
+        body = b"".join(parts)
+    if message["type"] == "http.disconnect":
+        raise Problem("malformed", "body: wanted all of it, got a part", field="body")
+    if len(body) > limits.body:
+        raise _too_large(limits)
+    return body
+
+
+def _too_large(limits: Limits) -> Problem:
+    return Problem("too-large", f"body: wanted at most {limits.body} bytes, got more", field="body")
+
+
+def form(headers: Headers) -> bytes:
+    """The media type of a body: JSON where none is named. Problem where it is none of ours."""
+    given = headers.get(b"content-type")
+    if given is None:
+        return JSON
+    kind, _, parameters = given.partition(b";")
+    kind = kind.strip().lower()
+    if kind == JSON:
+        if parameters and b"charset" in parameters.lower() and b"utf-8" not in parameters.lower():
+            raise Problem("unsupported", "Content-Type: wanted UTF-8", field="Content-Type")
+        return JSON
+    if kind in _MSGPACKS:
+        return MSGPACK
+    if kind == FLOAT32:
+        return FLOAT32
+    told = f"Content-Type: wanted application/json or application/msgpack, got {describe(kind.decode('latin-1'))}"
+    raise Problem("unsupported", told, field="Content-Type")
+
+
+def decode(body: bytes, kind: bytes) -> Any:
+    """The value that a body is. Problem where it is none."""
+    if kind == FLOAT32:
+        raise Problem(
+            "unsupported",
+            "Content-Type: wanted application/json or application/msgpack, got raw numbers, which only decisions take",
+            field="Content-Type",
+        )
+    try:
+        return msgspec.json.decode(body) if kind == JSON else msgspec.msgpack.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
+        name = "JSON" if kind == JSON else "msgpack"
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise Problem("malformed", f"body: wanted {name}, got none: {why}", field="body") from None
+
+
+def fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
+    """given as an object with no other fields than these. ValueError, by name, where it is not."""
+    if type(given) is not dict:
+        raise ValueError(f"{name}: wanted an object, got {describe(given)}")
+    if not given.keys() <= allowed:
+        strange = min((key for key in given if key not in allowed), key=str)
+        raise ValueError(f"{name}: wanted {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
+    return given
+
+
+def listed(given: Any, most: int, name: str = "body") -> list[Any]:
+    """given as a list of at most `most`. ValueError where it is not; Problem where it is longer."""
+    if type(given) is not list:
+        raise ValueError(f"{name}: wanted a list, got {describe(given)}")
+    if len(given) > most:
+        raise Problem("too-large", f"{name}: wanted at most {most} at once, got {len(given)}: send several", field=name)
+    return given
+
+
+def matrix(body: bytes, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Rows of little-endian float32 numbers, m x columns."""
+    if not body or len(body) % (4 * columns):
+        raise ValueError(f"body: wanted rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
+    return np.frombuffer(body, "<f4").reshape(-1, columns)
+
+
+def key(headers: Headers) -> str | None:
+    """The Idempotency-Key of a request; None without one."""
+    given = headers.get(b"idempotency-key")
+    if given is None:
+        return None
+    text = given.decode("latin-1").strip()
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    if not 1 <= len(text) <= 180 or not text.isprintable():
+        told = f"Idempotency-Key: wanted 1 to 180 printable characters, got {describe(text)}"
+        raise Problem("malformed", told, field="Idempotency-Key")
+    return text
+
+
+def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
+    """The fields of a request whose id is its Idempotency-Key, where it has none."""
+    if key is None:
+        return given
+    id = given.get("id")
+    if id is not None and str(id) != key:
+        raise ValueError(
+            f"Idempotency-Key: wanted none, or the id of the body, got {describe(key)} beside {describe(id)}"
+        )
+    return given | {"id": key}
+
+
+# ---------------------------------------------------------------------------- out
+
+
+def answer_form(headers: Headers) -> bytes:
+    """JSON, or msgpack where that is what is accepted."""
+    accepted = headers.get(b"accept")
+    return MSGPACK if accepted is not None and b"msgpack" in accepted.partition(b",")[0] else JSON
+
+
+_JSON_HEADERS = (b"content-type", JSON), (b"cache-control", b"no-store")
+_MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
+
+
+def encode(value: Any, kind: bytes) -> bytes:
+    """A value as JSON or msgpack."""
+    return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
+
+
+async def answer(send: Send, value: Any, kind: bytes = JSON, status: int = 200) -> None:
+    """Send a value."""
+    body = encode(value, kind)
+    same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
+    headers = [*same, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def answer_problem(send: Send, problem: Problem, head: bool = False) -> None:
+    """Send what is wrong."""
+    body = problem.body
+    headers = [(b"content-type", PROBLEM), (b"cache-control", b"no-store"), (b"content-length", b"%d" % len(body))]
+    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else body})

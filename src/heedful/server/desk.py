@@ -1,0 +1,202 @@
+"""An open loop behind the server's event loop: what comes at the same moment is committed together.
+
+One thread reads requests, decides, commits and learns; the disk is waited for once for all that had come by then. So
+nobody waits for the interpreter's lock, and a commit costs each of many callers little. What would hold the others up
+is done in a thread of its own: what waits for another writer, what folds the log again, what reads much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence, Sized
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, TypeVar
+
+from heedful.loop import Loop
+from heedful.loop.answering import Unknown
+from heedful.loop.deciding import Asked
+from heedful.loop.ledger import AGAIN, Draft
+from heedful.loop.wire import Answer, Decision
+
+T = TypeVar("T")
+
+WRITE_AHEAD = 4_000_000
+"""Bytes after which the write-ahead file is moved: often, so that the disk never has much to do at once."""
+
+log = logging.getLogger("heedful.server")
+
+LARGE = 2000
+"""From how many candidates or events on a request is worked on in a thread."""
+
+
+class Desk:
+    """One open loop, for the thread of one event loop."""
+
+    def __init__(self, loop: Loop, pool: Executor) -> None:
+        """`pool` runs what takes long."""
+        self.loop = loop
+        self.ledger = loop.ledger
+        self.users = 0
+        """requests under way: it is not closed under them"""
+        self.used = time.monotonic()
+        self.groups = 0
+        self.committed = 0
+        """groups and events written by this thread"""
+        self.changed = asyncio.Event()
+        """set, and made anew, after every group"""
+        self._pool = pool
+        self._aio = asyncio.get_running_loop()
+        self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
+        self._under_way = False  # a flush is about to run, or a thread is committing
+        self._keeping = False
+        self._unmoved = 0  # bytes in the write-ahead file, about
+        self.ledger.log.leave_write_ahead()
+
+    def __enter__(self) -> Desk:
+        self.users += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.users -= 1
+        self.used = time.monotonic()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self.users > 0 or self._under_way or self._keeping
+
+    # ------------------------------------------------------------------------ what is asked most
+
+    async def decide(self, given: dict[str, Any]) -> Decision:
+        """As `Loop.decide`."""
+        among = given.get("candidates")
+        size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
+        if size > LARGE:
+            return await self.run(partial(self.loop.decide, **given))
+        try:
+            asked = self.loop.deciding.asked(**given)
+        except LookupError:  # another process may have put it there
+            return await self.run(partial(self.loop.decide, **given))
+        while isinstance(asked, Asked):
+            draft = self.loop.deciding.proposed(asked)
+            [answer] = await self.submit([draft])
+            if answer.reason != AGAIN:
+                return self.loop.deciding.decided(draft, answer)
+        return asked
+
+    async def feedback(self, event: dict[str, Any]) -> Answer:
+        """As `Loop.feedback`."""
+        form = event.copy()
+        decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
+        draft = self.loop.answering.drafted(decision, id, at, form)
+        if isinstance(draft, Unknown):  # another process may have made it
+            return await self.run(partial(self.loop.feedback, event))
+        if isinstance(draft, Answer):
+            return draft
+        [answer] = await self.submit([draft])
+        return answer
+
+    async def feedback_many(self, events: list[Any]) -> list[Answer]:
+        """As `Loop.feedback_many`."""
+        if len(events) > LARGE:
+            return await self.run(partial(self.loop.feedback_many, events))
+        drafts = self.loop.answering.drafted_many(events)
+        if any(isinstance(draft, Unknown) for draft in drafts):
+            return await self.run(partial(self.loop.feedback_many, events))
+        good = [draft for draft in drafts if isinstance(draft, Draft)]
+        answers = iter(await self.submit(good) if good else ())
+        return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` gives, done in a thread."""
+        answer = await self.read(work)
+        self._tell_watchers()
+        return answer
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """What `work`, which writes nothing, gives, done in a thread."""
+        return await self._aio.run_in_executor(self._pool, work)
+
+    # ------------------------------------------------------------------------ committing
+
+    async def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+        """What became of each, once it is on the disk and learned."""
+        answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
+        self._waiting.append((drafts, answers))
+        if not self._under_way:
+            self._under_way = True
+            self._aio.call_soon(self._flush)  # after all that has come by now
+        return await answers
+
+    def _flush(self) -> None:
+        """Commit what is waiting."""
+        group, self._waiting = self._waiting, []
+        drafts = [draft for each, _ in group for draft in each]
+        try:
+            answers = self.ledger.attempt(drafts) if len(drafts) <= LARGE else None
+        except Exception as error:
+            self._fail(group, error)
+        else:
+            if answers is None:  # somebody else is writing: a thread waits for it
+                under_way = self._aio.run_in_executor(self._pool, self.ledger.submit, drafts)
+                under_way.add_done_callback(partial(self._done, group))
+                return
+            self._answer(group, answers)
+        self._under_way = False
+        self._unmoved += sum([700 + 2 * len(each.event.payload) + len(each.event.arrays or b"") for each in drafts])
+        if self.ledger.due or self._unmoved > WRITE_AHEAD:
+            self._keep_up()
+
+    def _done(self, group: list[Any], under_way: asyncio.Future[Sequence[Answer]]) -> None:
+        error = under_way.exception()
+        if error is not None:
+            self._fail(group, error)
+        else:
+            self._answer(group, under_way.result())
+        self._under_way = bool(self._waiting)
+        if self._waiting:
+            self._flush()
+
+    def _answer(self, group: list[Any], answers: Sequence[Answer]) -> None:
+        self.groups += 1
+        self.committed += len(answers)
+        at = 0
+        for drafts, future in group:
+            if not future.done():  # its caller may have gone away: it was written all the same
+                future.set_result(answers[at : at + len(drafts)])
+            at += len(drafts)
+        self._tell_watchers()
+
+    def _fail(self, group: list[Any], error: BaseException) -> None:
+        for _, future in group:
+            if not future.done():
+                future.set_exception(error)
+
+    def _tell_watchers(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def _keep_up(self) -> None:
+        """Move the write-ahead file, and keep a snapshot where one is due, in a thread beside the commits."""
+        if not self._keeping:
+            self._keeping, self._unmoved = True, 0
+            self._aio.run_in_executor(self._pool, self._kept_up).add_done_callback(self._kept)
+
+    def _kept_up(self) -> None:
+        self.ledger.log.move_write_ahead()
+        if self.ledger.due:
+            self.ledger.keep()  # commits wait for that, in a thread of theirs
+
+    def _kept(self, under_way: asyncio.Future[Any]) -> None:
+        self._keeping = False
+        if (error := under_way.exception()) is not None:
+            log.warning("%s: the write-ahead file could not be moved now: %s", self.path, error)
+
+    @property
+    def path(self) -> str:
+        """Where the loop's folder is."""
+        return os.fspath(self.loop.path)

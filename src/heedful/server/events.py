@@ -1,0 +1,102 @@
+"""The events of a loop as they come: a stream of server-sent events, from any place in the log on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from heedful.doors import describe
+from heedful.exchange.exporting import Exporter
+from heedful.loop import Loop
+from heedful.server.bodies import Headers
+from heedful.server.desk import Desk
+from heedful.server.service import Service
+
+KINDS = ("item", "decision", "activate", "feedback", "undo")
+AT_ONCE = 500
+SILENCE = 15.0
+"""Seconds after which a comment says that the stream is alive."""
+LOOK = 1.0
+"""Seconds between two looks at what another process wrote."""
+
+
+def stream(service: Service, desk: Desk, query: Mapping[str, str], headers: Headers) -> StreamingResponse:
+    """The answer that tells the events. ValueError, by name, where the query makes no sense."""
+    after = _after(query.get("after"), headers.get(b"last-event-id"))
+    kinds = _kinds(query.get("kinds"))
+    follow = query.get("follow", "true")
+    if follow not in ("true", "false"):
+        raise ValueError(f"follow: wanted true or false, got {describe(follow)}")
+    parts = _parts(service, desk, after, kinds, follow == "true")
+    return StreamingResponse(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+def _after(given: str | None, last: bytes | None) -> int:
+    text = last.decode("latin-1") if last is not None else given if given is not None else "0"
+    name = "Last-Event-ID" if last is not None else "after"
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise ValueError(f"{name}: wanted the number of an event, got {describe(text)}")
+    return int(text)
+
+
+def _kinds(given: str | None) -> tuple[str, ...]:
+    if given is None:
+        return KINDS
+    kinds = tuple(given.split(","))
+    if strange := [kind for kind in kinds if kind not in KINDS]:
+        raise ValueError(f"kinds: wanted some of {', '.join(KINDS)}, got {describe(strange[0])}")
+    return kinds
+
+
+async def _parts(
+    service: Service, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool
+) -> AsyncIterator[bytes]:
+    with desk:
+        silent = 0.0
+        yield b": events of the loop\n\n"
+        while not service.stopping.is_set():
+            changed = desk.changed
+            told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
+            if told:
+                silent = 0.0
+                yield told
+            if more:
+                continue
+            if not follow:
+                return
+            await _wait(changed, service.stopping)
+            silent += LOOK
+            if silent >= SILENCE:
+                silent = 0.0
+                yield b": nothing new\n\n"
+
+
+async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
+    """Until something was written here, the server is about to stop, or it is time to look."""
+    waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
+    await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
+
+
+def _told(loop: Loop, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int, bool]:
+    """(the next events as text, the place of the last that was looked at, whether there may be more)."""
+    exporter = Exporter(loop, by_name=True)
+    parts: list[bytes] = []
+    seen = 0
+    for event in islice(loop.ledger.log.events(after), AT_ONCE):
+        seen += 1
+        after = event.seq
+        if event.kind in kinds and (line := exporter.line(event)) is not None:
+            parts.append(_as_text(event.seq, event.kind, line))
+    return b"".join(parts), after, seen == AT_ONCE
+
+
+def _as_text(seq: int, kind: str, line: dict[str, Any]) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), msgspec.json.encode({"seq": seq} | line))

@@ -1,0 +1,217 @@
+"""The gate: who is asking, and may they? Every request passes here, thousands a second, on the thread of the server."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from hmac import compare_digest
+from math import ceil
+from typing import NamedTuple, NoReturn
+
+from heedful.doors import describe
+from heedful.server.database import WAIT
+from heedful.server.keys import SCOPES, Key, Keys, Stamp, in_order, wanted_rate
+from heedful.server.problems import Problem
+
+BURST = 2.0, 10.0
+"""How many requests may come at once: so many seconds' worth of the rate, but at least so many."""
+
+_PAUSE = 0.1  # seconds between two looks at the database because of keys that nobody knows
+_LENGTH = len("Bearer hk_12345678_") + 43
+_HEADER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
+_LOOPBACK = rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?"
+_HOST = re.compile(_LOOPBACK, re.IGNORECASE)
+_ORIGIN = re.compile(rb"https?://" + _LOOPBACK, re.IGNORECASE)
+
+log = logging.getLogger("heedful.server")
+
+
+class Caller(NamedTuple):
+    """Who is asking."""
+
+    tenant: str
+    scopes: frozenset[str]
+    prefix: str
+    """of the key; "" where no key was ever made"""
+
+
+class _Entry:
+    """What is kept of a key that is good: who that is, and a bucket of tokens, one for every request."""
+
+    __slots__ = ("at", "caller", "digest", "most", "rate", "tokens")
+
+    def __init__(self, caller: Caller, digest: bytes, rate: float | None, now: float) -> None:
+        self.caller, self.digest, self.rate = caller, digest, rate
+        self.most = self.tokens = _most(rate)
+        self.at = now
+
+    def set(self, caller: Caller, rate: float | None, now: float) -> None:
+        """The key as it is now; what was taken from the bucket stays taken."""
+        self.caller = caller
+        if rate != self.rate:
+            if self.rate is None:
+                self.tokens = _most(rate)
+            else:
+                self._fill(now)
+                self.tokens = min(self.tokens, _most(rate))
+            self.rate, self.most, self.at = rate, _most(rate), now
+
+    def _fill(self, now: float) -> None:
+        if self.rate is not None and now > self.at:
+            self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
+            self.at = now
+
+    def take(self, now: float) -> None:
+        """One token, or Problem with how long to wait for it."""
+        assert self.rate is not None
+        self._fill(now)
+        if self.tokens < 1 - 1e-9:  # the sum of many small parts of a token counts as a whole one
+            seconds = max(1, ceil((1 - self.tokens) / self.rate))
+            told = f"wanted at most {self.rate:g} requests per second, got more; try again in {seconds} s"
+            raise Problem("too-many", told, headers={"Retry-After": str(seconds)})
+        self.tokens -= 1
+
+
+def _most(rate: float | None) -> float:
+    return 0.0 if rate is None else max(BURST[1], BURST[0] * rate)
+
+
+class Gate:
+    """Lets good keys in, as far as their scopes and rates go; and everybody nearby, as long as no key was ever made.
+
+    What the database says is taken over within `every` seconds, and a new key at once. Keys are known by their digest
+    alone. Where the database cannot be read nobody is let in.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        *,
+        rate: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        every: float = 0.5,
+    ) -> None:
+        """`rate` is the limit of keys that have none of their own. Errors of `keys` are raised here."""
+        self._keys, self._rate, self._clock, self._every = keys, wanted_rate("rate", rate), clock, every
+        self._entries: dict[bytes, _Entry] = {}
+        self._by_prefix: dict[str, _Entry] = {}
+        self._anybody = _Entry(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
+        self._ever = False  # whether a key was ever made: once it was, the gate stays shut to all others
+        self._broken = ""  # the kind of problem that everybody gets
+        self._keyed = False  # whether keys are what decides
+        self._stamp: Stamp | None = None
+        self._trace: Stamp | None = ()
+        self._next = clock()
+        self._look(clock(), wait=WAIT)
+        self.refresh()
+
+    # ------------------------------------------------------------------------ a request
+
+    def admit(self, authorization: bytes | None, host: bytes | None, origin: bytes | None, scope: str | None) -> Caller:
+        """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
+        they may not."""
+        now = self._clock()
+        if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
+            self.refresh()
+        if not self._keyed:
+            entry = self._nearby(host, origin)
+        elif authorization is None or len(authorization) != _LENGTH:
+            _no_key()
+        else:
+            # The scheme is looked at for unknown digests only: `_HEADER` says what a key may look like.
+            digest = sha256(authorization[7:]).digest()
+            known = self._entries.get(digest) or self._unknown(digest, authorization, now)
+            # A digest of 256 random bits is not to be guessed bit by bit; comparing again costs nothing.
+            if known is None or not compare_digest(known.digest, digest):
+                _no_key()
+            if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
+                _no_key()
+            entry = known
+        if entry.rate is not None:
+            entry.take(now)
+        caller = entry.caller
+        if scope is not None and scope not in caller.scopes:
+            held = ", ".join(in_order(caller.scopes))
+            told = f"wanted a key that may {scope!r}, got one that may: {held}"
+            raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
+        return caller
+
+    def spend(self, caller: Caller, n: int) -> None:
+        """Count a request that was admitted as n: later ones wait for it."""
+        entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
+        if entry is not None and entry.rate is not None and n > 1:
+            entry.tokens -= n - 1
+
+    def _unknown(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
+        """The key of that digest where it was made just now."""
+        if not _HEADER.fullmatch(authorization):
+            return None
+        if now >= self._next or self._trace != self._keys.trace():
+            self._next = now + _PAUSE
+            self.refresh()
+        return self._entries.get(digest)
+
+    def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
+        """Everybody on this machine, where no key was ever made. Problem where a web page may have sent it."""
+        if self._broken:
+            told = "the keys cannot be read, so nobody is let in; the server's log says more"
+            raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
+        if host is None or not _HOST.fullmatch(host):
+            raise Problem("wrong-host", f"Host: wanted localhost, 127.0.0.1 or [::1], got {_shown(host)}")
+        if origin is not None and not _ORIGIN.fullmatch(origin):
+            raise Problem("wrong-origin", f"Origin: wanted a page of this machine or none, got {_shown(origin)}")
+        return self._anybody
+
+    # ------------------------------------------------------------------------ what the database says
+
+    def refresh(self) -> None:
+        """Take over what changed in the database."""
+        now = self._clock()
+        self._due = now + self._every
+        trace = None
+        try:
+            trace = self._keys.trace()
+            self._look(now)
+            self._broken = ""
+        except TimeoutError:
+            return  # somebody is writing: until that is done what is known holds
+        except (OSError, ValueError) as error:
+            if not self._broken:
+                log.error("%s", error)
+            self._broken = "unavailable" if isinstance(error, OSError) else "damaged"
+        self._trace = trace
+        self._keyed = self._ever and not self._broken
+
+    def _look(self, now: float, wait: float = 0.0) -> None:
+        found = self._keys.since(self._stamp, wait)
+        if found is not None:
+            self._stamp = found[0]
+            self._ever |= bool(found[1])
+            self._take_over(found[1], now)
+
+    def _take_over(self, keys: list[Key], now: float) -> None:
+        entries = {}
+        for key in keys:
+            if key.revoked is None:
+                rate = self._rate if key.rate is None else key.rate
+                entry = self._entries.get(key.digest)
+                if entry is None:
+                    entry = _Entry(Caller(key.tenant, key.scopes, key.prefix), key.digest, rate, now)
+                elif entry.rate != rate or entry.caller.scopes != key.scopes:
+                    entry.set(Caller(key.tenant, key.scopes, key.prefix), rate, now)
+                entries[key.digest] = entry
+        self._entries = entries
+        self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}
+
+
+def _shown(header: bytes | None) -> str:
+    return "none" if header is None else describe(header.decode("latin-1"))
+
+
+def _no_key() -> NoReturn:
+    """The one answer to every key that is not good: it tells nothing about why."""
+    told = "wanted the header Authorization: Bearer and a key that was not revoked, got none; heedful keys create"
+    raise Problem("no-key", f"{told} makes one", headers={"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,281 @@
+"""Who may do what: keys, of which only a digest is kept.
+
+A key is `hk_<8 characters>_<256 random bits>`. The first eleven characters are its prefix, which may be shown and
+logged; the whole text is told once, to whoever makes it, and never written down: neither in the database nor in a log
+nor in an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import string
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, exists, insert, select, update
+
+from heedful.doors import describe, is_number
+from heedful.loop.wire import wanted_id
+from heedful.server.database import SCHEMAS, TABLE, Damaged, Database
+
+SCOPES = ("decide", "feedback", "read", "admin")
+SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
+"""What every key looks like."""
+
+RATES = 0.001, 1_000_000.0
+"""Requests per second, the fewest and the most that a limit may be."""
+
+_TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_SECRET = re.compile(r"(hk_[a-z0-9]{8}_)[A-Za-z0-9_-]+")
+_LETTERS = string.ascii_lowercase + string.digits
+_COLUMNS = [column for column in TABLE.columns if column.name != "id"]
+
+Stamp = tuple[int, ...]
+
+
+class Key(NamedTuple):
+    """A key, as far as it is known afterwards."""
+
+    prefix: str
+    """hk_xxxxxxxx"""
+    name: str
+    tenant: str
+    scopes: frozenset[str]
+    rate: float | None
+    """requests per second; None for the server's own limit"""
+    digest: bytes
+    """SHA-256 of the whole text"""
+    created: int
+    """microseconds since 1970, UTC"""
+    revoked: int | None
+
+
+class Keys:
+    """The keys of a folder, in its `server.db`, which is made with the first key. Any number of processes may have it
+    open."""
+
+    def __init__(self, folder: Path) -> None:
+        """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
+        self._database = Database(Path(folder) / "server.db")
+        self.path = self._database.path
+        self._file = str(self.path)
+        self._watching = threading.Lock()
+        self._watch: Connection | None = None
+        self._watched: Stamp = ()
+        self._opened = 0
+
+    # ------------------------------------------------------------------------ writing
+
+    def create(
+        self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
+    ) -> tuple[Key, str]:
+        """Make a key: (what is kept of it, its text). The text is not to be had again."""
+        fields = {"name": _name(name), "tenant": tenant_name("tenant", tenant)}
+        kept, limit = _scopes(scopes), wanted_rate("rate", rate)
+        with self._database.writing(create=True) as connection:
+            while True:
+                prefix = "hk_" + "".join(secrets.choice(_LETTERS) for _ in range(8))
+                if not connection.scalar(select(exists().where(TABLE.c.prefix == prefix))):
+                    break
+            key = f"{prefix}_{secrets.token_urlsafe(32)}"
+            digest = hashlib.sha256(key.encode()).digest()
+            fields |= {"prefix": prefix, "scopes": " ".join(kept)}
+            connection.execute(insert(TABLE).values(**fields, rate=limit, digest=digest, created=_now()))
+            return self._wanted(connection, prefix), key
+
+    def revoke(self, prefix: str) -> Key:
+        """End a key for good; once more changes nothing. LookupError where there is none of that prefix."""
+        self._known(prefix)
+        with self._database.writing() as connection:
+            still = (TABLE.c.prefix == prefix) & TABLE.c.revoked.is_(None)
+            connection.execute(update(TABLE).where(still).values(revoked=_now()))
+            return self._wanted(connection, prefix)
+
+    def change(
+        self,
+        prefix: str,
+        *,
+        scopes: Iterable[str] | None = None,
+        rate: float | EllipsisType | None = ...,
+        name: str | None = None,
+    ) -> Key:
+        """Change what is given of a key. LookupError where there is none of that prefix, ValueError where it was
+        revoked."""
+        fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
+        fields |= {} if rate is ... else {"rate": wanted_rate("rate", rate)}
+        fields |= {} if name is None else {"name": _name(name)}
+        self._known(prefix)
+        with self._database.writing() as connection:
+            if self._wanted(connection, prefix).revoked is not None:
+                raise ValueError(f"prefix: wanted a key that was not revoked, got {prefix!r}; make a new one")
+            if fields:
+                connection.execute(update(TABLE).where(TABLE.c.prefix == prefix).values(**fields))
+            return self._wanted(connection, prefix)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._watching:
+            self._unwatch()
+
+    # ------------------------------------------------------------------------ reading
+
+    def all(self) -> list[Key]:
+        """Every key, in the order of making."""
+        if not self._database.there():
+            return []
+        with self._database.reading() as connection:
+            return self._rows(connection)
+
+    def exist(self) -> bool:
+        """Whether any key was ever made, revoked or not."""
+        if not self._database.there():
+            return False
+        with self._database.reading() as connection:
+            return self._database.schema(connection) != "" and bool(connection.scalar(select(exists(select(TABLE)))))
+
+    def trace(self) -> Stamp | None:
+        """What the file looks like from outside, which takes a microsecond: it differs from an earlier one as soon as
+        a key was made or changed, unless that was in the same tick of the clock. None where there is no file."""
+        try:
+            seen = os.stat(self._file)
+        except FileNotFoundError:
+            return None
+        return seen.st_dev, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size
+
+    def since(self, stamp: Stamp | None, wait: float = 0.0) -> tuple[Stamp, list[Key]] | None:
+        """(another stamp, every key) where anything was made or changed since `stamp` was given; None is older than
+        everything. TimeoutError where another process is in the middle of writing for longer than `wait` seconds:
+        what it writes is not there yet."""
+        with self._watching:
+            try:
+                return self._since(stamp, wait)
+            except TimeoutError:
+                raise
+            except BaseException:
+                self._unwatch()
+                raise
+
+    def _since(self, stamp: Stamp | None, wait: float) -> tuple[Stamp, list[Key]] | None:
+        trace = self.trace()
+        if trace is None:
+            self._unwatch()
+            return None if stamp == () else ((), [])
+        if self._watch is None or trace[:2] != self._watched:  # another file may lie there now: a restored back-up
+            self._unwatch()
+            self._watch, self._watched = self._database.connect(), trace[:2]
+            self._opened += 1
+        with self._database.errors(), self._watch.begin():
+            self._watch.exec_driver_sql(f"PRAGMA busy_timeout = {wait * 1000:.0f}").close()
+            # Another number after every commit of any other connection, those of this process as well.
+            version = int(self._watch.exec_driver_sql("PRAGMA data_version").scalar_one())
+            found = (*self._watched, self._opened, version)
+            return None if found == stamp else (found, self._rows(self._watch))
+
+    def _unwatch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        self._watch = None
+
+    def _rows(self, connection: Connection) -> list[Key]:
+        found = self._database.schema(connection)
+        if found not in ("", SCHEMAS[-1]):
+            raise Damaged(f"{self.path}: wanted keys of schema {SCHEMAS[-1]}, got {found}: open them again")
+        if not found:
+            return []
+        return [self._key(row) for row in connection.execute(select(*_COLUMNS).order_by(TABLE.c.id))]
+
+    def _wanted(self, connection: Connection, prefix: str) -> Key:
+        row = connection.execute(select(*_COLUMNS).where(TABLE.c.prefix == prefix)).one_or_none()
+        if row is None:
+            raise _none(prefix)
+        return self._key(row)
+
+    def _known(self, prefix: str) -> None:
+        if not isinstance(prefix, str) or not self.exist():
+            raise _none(prefix)
+
+    def _key(self, row: Sequence[Any]) -> Key:
+        """A row as a key. Damaged where it is not as it was written."""
+        prefix, name, tenant, scopes, rate, digest, created, revoked = row
+        try:
+            whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
+            whole = whole and type(created) is int and (revoked is None or type(revoked) is int)
+            if whole and (rate is None or RATES[0] <= rate <= RATES[1]):
+                return Key(prefix, name, _kept_tenant(tenant), _kept_scopes(scopes), rate, digest, created, revoked)
+        except (TypeError, ValueError, AttributeError):
+            pass
+        told = "wanted a key as it was written, got another: the database is damaged, restore a back-up"
+        raise Damaged(f"{self.path}: {told}")
+
+
+# ---------------------------------------------------------------------------- what is let in
+
+
+def _told(value: Any) -> str:
+    """A short account of a value for an error message; of a key no more than its prefix."""
+    return _SECRET.sub(r"\1...", describe(value))
+
+
+def _none(prefix: Any) -> LookupError:
+    return LookupError(f"prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got {_told(prefix)}")
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str) and _SECRET.search(value):
+        raise ValueError(f"name: wanted a text without a key in it, got {_told(value)}")
+    return wanted_id("name", value)
+
+
+def tenant_name(name: str, value: Any) -> str:
+    """value as the name of a tenant, which is that of a folder. ValueError, by `name`, where it is none."""
+    if not isinstance(value, str) or not _TENANT.fullmatch(value):
+        wanted = "wanted 1 to 40 of a-z, 0-9 and -, the first of them no -"
+        raise ValueError(f"{name}: {wanted}, got {_told(value)}")
+    return value
+
+
+def wanted_rate(name: str, value: Any) -> float | None:
+    """value as a limit in requests per second; None for none."""
+    if value is None:
+        return None
+    if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
+        wanted = f"wanted requests per second, from {RATES[0]:g} to {RATES[1]:,.0f}, or nothing for no limit"
+        raise ValueError(f"{name}: {wanted}, got {_told(value)}")
+    return float(value)
+
+
+def _scopes(value: Any) -> list[str]:
+    given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    wrong = next((each for each in given if not isinstance(each, str) or each not in SCOPES), None)
+    if isinstance(value, str) or wrong is not None or not given:
+        got = _told(value if isinstance(value, str) else wrong) if given else "none of them"
+        raise ValueError(f"scopes: wanted a list of some of {', '.join(SCOPES)}, got {got}")
+    return in_order(given)
+
+
+@lru_cache(100)
+def _kept_tenant(kept: str) -> str:
+    return tenant_name("tenant", kept)
+
+
+@lru_cache(100)
+def _kept_scopes(kept: str) -> frozenset[str]:
+    return frozenset(_scopes(kept.split()))
+
+
+def in_order(scopes: Iterable[str]) -> list[str]:
+    """Scopes in the order of `SCOPES`, each once."""
+    held = set(scopes)
+    return [scope for scope in SCOPES if scope in held]
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

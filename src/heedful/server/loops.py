@@ -1,0 +1,184 @@
+"""The loops of a folder, opened when somebody asks for them and closed when nobody does any more.
+
+`DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to acme. A loop that is not open costs nothing,
+and a start reads none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from heedful.loop import Loop
+from heedful.loop.keeping import LOG
+from heedful.server.desk import Desk
+from heedful.server.problems import Problem
+
+MAIN = "main"
+SUFFIX = ".heedful"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+log = logging.getLogger("heedful.server")
+
+
+def loop_name(name: str, given: Any) -> str:
+    """given as the name of a loop. ValueError where it is none."""
+    if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
+        told = "wanted a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
+    return given
+
+
+class Loops:
+    """The loops of all tenants."""
+
+    def __init__(
+        self, folder: Path, pool: Executor, *, own: Sequence[str] = (), most_open: int = 200, idle: float = 300.0
+    ) -> None:
+        """`own` names learners that are not the package's (FILE.py:Class); at most `most_open` loops are kept open, and
+        each for `idle` seconds after it was last asked for."""
+        self.folder = folder
+        self.most_open = most_open
+        self.idle = idle
+        self._pool = pool
+        self._own = tuple(own)
+        self._open: dict[tuple[str, str], Desk] = {}
+        self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
+        self._closing = set[asyncio.Future[None]]()
+
+    # ------------------------------------------------------------------------ which there are
+
+    def path(self, tenant: str, name: str) -> Path:
+        """Where a loop is, or would be."""
+        return self._home(tenant) / f"{name}{SUFFIX}"
+
+    def _home(self, tenant: str) -> Path:
+        return self.folder if tenant == MAIN else self.folder / tenant
+
+    def names(self, tenant: str) -> list[str]:
+        """The names of a tenant's loops; none is read."""
+        try:
+            found = [entry.name for entry in self._home(tenant).iterdir() if entry.name.endswith(SUFFIX)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        names = sorted(name.removesuffix(SUFFIX) for name in found)
+        return [name for name in names if _NAME.fullmatch(name) and (self.path(tenant, name) / LOG).is_file()]
+
+    @property
+    def desks(self) -> Mapping[tuple[str, str], Desk]:
+        """Those that are open, by (tenant, name)."""
+        return self._open
+
+    # ------------------------------------------------------------------------ opening, closing
+
+    def at(self, tenant: str, name: str) -> Desk | None:
+        """A loop that is open; None otherwise."""
+        return self._open.get((tenant, name))
+
+    async def open(self, tenant: str, name: str) -> Desk:
+        """A loop, opened where it is not. Problem "not-found" where there is none."""
+        key = tenant, name
+        while True:
+            if (desk := self._open.get(key)) is not None:
+                return desk
+            if (moving := self._moving.get(key)) is None:
+                break
+            await asyncio.shield(moving)
+        if not _NAME.fullmatch(name) or not (self.path(tenant, name) / LOG).is_file():
+            raise not_found()
+        return await self._move(key, partial(self._opened, self.path(tenant, name)))
+
+    async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> Desk:
+        """A loop that `make` makes in the folder it is given. FileExistsError where one is there."""
+        home = self._home(tenant)
+        home.mkdir(mode=0o700, exist_ok=True)
+        key = tenant, name
+        while (moving := self._moving.get(key)) is not None:
+            await asyncio.shield(moving)
+        if key in self._open:
+            raise FileExistsError
+        return await self._move(key, partial(make, self.path(tenant, name)))
+
+    async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> Desk:
+        aio = asyncio.get_running_loop()
+        self._moving[key] = moved = aio.create_future()
+        try:
+            loop = await aio.run_in_executor(self._pool, opening)
+            desk = self._open[key] = Desk(loop, self._pool)
+        finally:
+            del self._moving[key]
+            moved.set_result(None)
+        if len(self._open) > self.most_open:
+            self._spawn_close(self._least_used())
+        return desk
+
+    def _opened(self, path: Path) -> Loop:
+        try:
+            return Loop.open(path)
+        except LookupError as error:
+            if isinstance(error, KeyError | IndexError):
+                raise
+            told = error
+        for spec in self._own:
+            try:
+                return Loop.open(path, learner=spec)
+            except ValueError:
+                continue
+        log.error("%s: %s; start the server with --own SPEC", path, told)
+        raise Problem("damaged", "this loop's learner is code that the server was not started with")
+
+    def _least_used(self) -> tuple[str, str] | None:
+        idle = [(desk.used, key) for key, desk in self._open.items() if not desk.busy]
+        return min(idle)[1] if idle else None
+
+    async def close_idle(self) -> None:
+        """Close what nobody asked for in `idle` seconds, and what is too much."""
+        now = time.monotonic()
+        for key, desk in list(self._open.items()):
+            if not desk.busy and now - desk.used > self.idle:
+                await self.close(key)
+        while len(self._open) > self.most_open and (key_ := self._least_used()) is not None:
+            await self.close(key_)
+
+    def _spawn_close(self, key: tuple[str, str] | None) -> None:
+        if key is not None:
+            closing = asyncio.ensure_future(self.close(key))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def close(self, key: tuple[str, str]) -> None:
+        """Close one, if it is open and nobody uses it."""
+        desk = self._open.get(key)
+        if desk is None or desk.busy:
+            return
+        del self._open[key]
+        aio = asyncio.get_running_loop()
+        self._moving[key] = moved = aio.create_future()
+        try:
+            await aio.run_in_executor(self._pool, desk.loop.close)
+        except Exception:
+            log.exception("%s: could not be closed in order; nothing is lost", desk.path)
+        finally:
+            del self._moving[key]
+            moved.set_result(None)
+
+    async def close_all(self) -> None:
+        """Close all of them: the server ends."""
+        for _ in range(100):  # what is under way is finished first
+            for key in list(self._open):
+                await self.close(key)
+            if not self._open:
+                return
+            await asyncio.sleep(0.05)
+
+
+def not_found() -> Problem:
+    """What is said of a loop that is not there, and of one that is another tenant's."""
+    return Problem("not-found", "there is no such loop")

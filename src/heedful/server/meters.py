@@ -1,0 +1,123 @@
+"""What is measured, for Prometheus: counted in plain numbers where it happens, put into words when it is asked for."""
+
+from __future__ import annotations
+
+import shutil
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+"""Seconds: upper bounds of the classes of duration."""
+
+
+class Durations:
+    """How long something took, in classes."""
+
+    __slots__ = ("classes", "total")
+
+    def __init__(self) -> None:
+        self.classes = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self.classes[bisect_left(BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """(upper bound, how many up to there), as Prometheus has them."""
+        found, so_far = [], 0
+        for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
+            so_far += n
+            found.append((bound, float(so_far)))
+        return found
+
+
+class Meters:
+    """Counts of one server since it started, by tenant."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """(tenant, route, status)"""
+        self.durations: dict[tuple[str, str], Durations] = {}
+        """by (tenant, route)"""
+        self.events: Counter[tuple[str, str, str, str]] = Counter()
+        """(tenant, loop, kind, what became of it)"""
+
+    def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self.requests[tenant, route, status] += 1
+        durations = self.durations.get((tenant, route))
+        if durations is None:
+            durations = self.durations[tenant, route] = Durations()
+        durations.add(seconds)
+
+
+def exposition(meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
+    """The text that Prometheus reads: a tenant's own series, or of all and the process (None)."""
+    from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    if tenant is None:
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+    registry.register(_Collector(meters, desks, folder, tenant))
+    return generate_latest(registry)
+
+
+class _Collector:
+    def __init__(self, meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> None:
+        self._meters, self._desks, self._folder, self._tenant = meters, desks, folder, tenant
+
+    def _mine(self, tenant: str) -> bool:
+        return self._tenant is None or tenant == self._tenant
+
+    def collect(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily("heedful_requests", "Requests answered.", labels=("tenant", "route", "status"))
+        for (tenant, route, status), n in sorted(self._meters.requests.items()):
+            if self._mine(tenant):
+                requests.add_metric((tenant, route, str(status)), n)
+        yield requests
+        seconds = HistogramMetricFamily(
+            "heedful_request_seconds", "From the whole request to the answer.", labels=("tenant", "route")
+        )
+        for (tenant, route), durations in sorted(self._meters.durations.items()):
+            if self._mine(tenant):
+                seconds.add_metric((tenant, route), durations.buckets(), durations.total)
+        yield seconds
+        events = CounterMetricFamily(
+            "heedful_events", "What became of events.", labels=("tenant", "loop", "kind", "outcome")
+        )
+        for (tenant, loop, kind, outcome), n in sorted(self._meters.events.items()):
+            if self._mine(tenant):
+                events.add_metric((tenant, loop, kind, outcome), n)
+        yield events
+        yield from self._loops(GaugeMetricFamily, CounterMetricFamily)
+
+    def _loops(self, gauge: Any, counter: Any) -> Iterator[Any]:
+        labels = ("tenant", "loop")
+        version = gauge("heedful_model_version", "Of loops that are open: the last event learned.", labels=labels)
+        items = gauge("heedful_items", "Of loops that are open: items on offer.", labels=labels)
+        groups = counter("heedful_commits", "Of loops that are open: groups of events written.", labels=labels)
+        written = counter("heedful_committed_events", "Of loops that are open: events in them.", labels=labels)
+        notes = gauge("heedful_notes", "Of loops that are open: what a person should look at.", labels=labels)
+        for (tenant, name), desk in sorted(self._desks.items()):
+            if self._mine(tenant):
+                version.add_metric((tenant, name), desk.loop.version)
+                items.add_metric((tenant, name), len(desk.ledger.shelf.current))
+                groups.add_metric((tenant, name), desk.groups)
+                written.add_metric((tenant, name), desk.committed)
+                notes.add_metric((tenant, name), len(desk.loop.notes))
+        yield from (version, items, groups, written, notes)
+        if self._tenant is None:
+            free = gauge("heedful_disk_free_bytes", "Where the loops are.")
+            free.add_metric((), shutil.disk_usage(self._folder).free)
+            yield free
+            opened = gauge("heedful_open_loops", "Loops that are open.")
+            opened.add_metric((), len(self._desks))
+            yield opened

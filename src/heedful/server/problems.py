@@ -1,0 +1,64 @@
+"""What went wrong, as an answer: problem details for HTTP (RFC 9457)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+TITLES = {
+    "malformed": (400, "The request cannot be read"),
+    "no-key": (401, "A key is wanted"),
+    "no-scope": (403, "The key may not do this"),
+    "wrong-origin": (403, "Not from this page"),
+    "not-found": (404, "Not found"),
+    "not-allowed": (405, "Not with this method"),
+    "too-slow": (408, "The request did not arrive in time"),
+    "rejected": (409, "Rejected"),
+    "exists": (409, "It is there already"),
+    "too-large": (413, "The request is too large"),
+    "unsupported": (415, "Not in this form"),
+    "wrong-host": (421, "Not for this host"),
+    "bad-input": (422, "A field is wrong"),
+    "too-many": (429, "Too many requests"),
+    "damaged": (500, "Something is broken here"),
+    "unavailable": (503, "Not now"),
+}
+"""kind -> (status, title)"""
+
+_FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
+
+
+class Problem(Exception):
+    """An answer that says what is wrong; raised anywhere between a request and its answer."""
+
+    def __init__(
+        self, kind: str, detail: str, *, field: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
+        """`kind` is a key of TITLES; `detail` is for people, `field` names what is to blame; `more` are members of
+        their own."""
+        super().__init__(detail)
+        self.kind = kind
+        self.status, self.title = TITLES[kind]
+        self.headers = dict(headers or {})
+        self.members = {
+            "type": f"urn:heedful:problem:{kind}",
+            "title": self.title,
+            "status": self.status,
+            "detail": detail,
+            **({"field": field} if field is not None else {}),
+            **more,
+        }
+
+    @property
+    def body(self) -> bytes:
+        """The problem as JSON."""
+        return msgspec.json.encode(self.members)
+
+
+def bad_input(told: str) -> Problem:
+    """A refusal of ours, "field: wanted ..., got ...", as a problem that names the field."""
+    match = _FIELD.match(told)
+    return Problem("bad-input", told, field=match[1] if match else None)

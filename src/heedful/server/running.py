@@ -1,0 +1,206 @@
+"""The server as a process: where it listens, what it waits for, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from heedful.server.app import App, create_app
+from heedful.server.bodies import PROBLEM
+from heedful.server.problems import Problem
+from heedful.server.service import Options
+
+log = logging.getLogger("heedful.server")
+
+MOST_HEADERS = 65_536
+"""Bytes of a request before its body."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, with an end to patience: a request that does not arrive in time, and headers without end."""
+
+    began: float | None = None
+    """when the request began that is not all there yet"""
+    _before_body = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection: its first request is waited for from now."""
+        super().connection_made(transport)
+        self.began = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """More of a request."""
+        if self.began is None:
+            self.began = self.loop.time()
+        if self._before_body >= 0:
+            self._before_body += len(data)
+            if self._before_body > MOST_HEADERS + len(data):
+                told = f"headers: wanted at most {MOST_HEADERS} bytes, got more"
+                self.refuse(Problem("too-large", told, field="headers"))
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        if self.began is None:
+            self.began = self.loop.time()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """What comes now is the body."""
+        self._before_body = -1
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        self._before_body, self.began = 0, None
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is told so."""
+        self.refuse(Problem("malformed", "request: wanted HTTP/1.1, got something else", field="request"))
+
+    def too_slow(self, seconds: float) -> None:
+        """The request has not arrived in time."""
+        if self._before_body == 0:  # not a byte of one has come
+            self.transport.close()
+            return
+        field = "headers" if self._before_body > 0 else "body"
+        self.refuse(Problem("too-slow", f"{field}: wanted all of the request within {seconds:g} s", field=field))
+
+    def refuse(self, problem: Problem) -> None:
+        """Say what is wrong, and hang up."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self.cycle.response_started:
+                self.transport.abort()
+                return
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        status = f"HTTP/1.1 {problem.status} {problem.title}\r\n"
+        headers = (
+            f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(problem.body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(status.encode() + headers.encode() + problem.body)
+        self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which hangs up on who is too slow, and lets those who wait for events go when it ends."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and watch the slow."""
+        await super().startup(sockets)
+        # What is there now stays for good: the collector need not look at it again; and what a request leaves behind
+        # is mostly gone before it would be looked at.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        self._watching = asyncio.create_task(self._hang_up())
+
+    async def _hang_up(self) -> None:
+        seconds = self._app.service.limits.seconds
+        while True:
+            await asyncio.sleep(min(1.0, seconds / 4))
+            late = asyncio.get_running_loop().time() - seconds
+            for connection in list(self.server_state.connections):
+                began = getattr(connection, "began", None)
+                if began is not None and began < late and isinstance(connection, Protocol):
+                    connection.too_slow(seconds)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End: whoever waits for events is let go first."""
+        self._app.service.stopping.set()
+        self._watching.cancel()
+        await super().shutdown(sockets)
+
+
+def config(app: App, **given: Any) -> uvicorn.Config:
+    """How uvicorn serves the application."""
+    try:
+        import uvloop  # noqa: F401
+
+        loop = "uvloop"
+    except ModuleNotFoundError:  # not made for Windows
+        loop = "asyncio"
+    fixed: dict[str, Any] = {
+        "http": Protocol,
+        "loop": loop,
+        "ws": "none",
+        "lifespan": "on",
+        "proxy_headers": False,
+        "server_header": False,
+        "access_log": False,
+        "log_config": None,
+        "timeout_keep_alive": 75,
+        "timeout_graceful_shutdown": 10,
+    }
+    return uvicorn.Config(app, **fixed | given)
+
+
+def more_files() -> None:
+    """Let the process have as many files open as it may."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@contextmanager
+def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
+    """An application and the socket it will be served on; `port` 0 finds a free one.
+
+    PermissionError, without an errno, where the host is not loopback and no key was ever made; OSError where it cannot
+    listen there.
+    """
+    app = create_app(folder, options)
+    if host not in LOOPBACK and not app.service.keys.exist():
+        told = f"--host: wanted 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
+        raise PermissionError(told)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=2048)
+    with listener:
+        yield app, listener
+
+
+def serve(app: App, listener: socket.socket, **given: Any) -> None:
+    """Serve until the process is told to end; then every loop is closed in order."""
+    more_files()
+    Server(config(app, **given), app).run([listener])
+
+
+@contextmanager
+def served(folder: str | Path, options: Options | None = None) -> Iterator[str]:
+    """A server in a thread of this process, for trying things out: its address, "http://127.0.0.1:PORT"."""
+    with listening(Path(folder), "127.0.0.1", 0, Options() if options is None else options) as (app, listener):
+        server = Server(config(app), app)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                if not thread.is_alive():
+                    raise RuntimeError("the server did not start")
+                thread.join(0.01)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

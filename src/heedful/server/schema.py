@@ -1,0 +1,366 @@
+"""What the routes take and give, as an OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from heedful.server.problems import TITLES
+
+Id = Annotated[
+    str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=r"^[ -~]+$")
+]
+Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
+Time = (
+    Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
+    | Annotated[str, Meta(description="2026-01-31T12:00:00Z", examples=["2026-01-31T12:00:00Z"])]
+)
+Object = dict[str, Any]
+Candidates = Annotated[
+    list[Any],
+    Meta(
+        min_length=1,
+        max_length=100_000,
+        description="names of items on offer, or objects with attributes, in your order; without it all items",
+        extra_json_schema={"items": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]}},
+    ),
+]
+Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
+
+
+class _Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A body: what is not among its fields is refused."""
+
+
+class Decide(_Body):
+    """A request for a decision."""
+
+    candidates: Candidates | UnsetType = UNSET
+    person: Id | UnsetType = UNSET
+    context: Object | UnsetType = UNSET
+    prior: Annotated[
+        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
+    ] = UNSET
+    show: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    id: Id | UnsetType = UNSET
+    deferred: bool | UnsetType = UNSET
+
+
+class Record(_Body):
+    """What somebody else decided."""
+
+    candidates: Candidates
+    shown: Names
+    id: Id | UnsetType = UNSET
+    person: Id | UnsetType = UNSET
+    context: Object | UnsetType = UNSET
+    prior: dict[Id, Number] | list[Number] | UnsetType = UNSET
+    probability: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
+    time: Time | UnsetType = UNSET
+
+
+class Decision(msgspec.Struct, kw_only=True):
+    """What to show, best first."""
+
+    id: str
+    shown: list[str]
+    probability: float | None
+    version: int
+    arm: Literal["learned", "control", "imported"]
+    seq: int
+
+
+class Feedback(_Body):
+    """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, rating, grade, choice or
+    none. docs/feedback.md says what each means."""
+
+    decision: Id
+    id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET
+    time: Time | UnsetType = UNSET
+    clicks: list[Id] | UnsetType = UNSET
+    chain: list[Id] | UnsetType = UNSET
+    better: Names | Id | UnsetType = UNSET
+    edit: str | Object | UnsetType = UNSET
+    nearest: bool | UnsetType = UNSET
+    thumb: Literal["up", "down"] | UnsetType = UNSET
+    action: Id | UnsetType = UNSET
+    item: Id | UnsetType = UNSET
+    rating: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
+    grade: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
+    choice: Literal["first", "second", "equal", "cannot_judge"] | UnsetType = UNSET
+    none: Literal[True] | UnsetType = UNSET
+
+
+class Activate(_Body):
+    """A deferred decision was shown after all."""
+
+    decision: Id
+    time: Time | UnsetType = UNSET
+
+
+class Undo(_Body):
+    """Take one piece of feedback back."""
+
+    event: Id
+    id: Id | UnsetType = UNSET
+
+
+class Replay(_Body):
+    """Fold the log with another learner."""
+
+    learner: Annotated[str, Meta(examples=["second-order:epsilon=0.1"])]
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """What became of an event."""
+
+    status: Literal["applied", "duplicate", "rejected"]
+    event: str
+    seq: int | None
+    version: int
+    late: bool
+    learned: bool
+    reason: str | None
+
+
+class NewLoop(_Body):
+    """A loop to make, as `heedful init` does."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    items: list[Object] | UnsetType = UNSET
+    learner: str | UnsetType = UNSET
+    settings: Object | UnsetType = UNSET
+    identifier: str | UnsetType = UNSET
+    kinds: dict[str, Literal["number", "category", "text", "prose", "vector", "ignored"]] | UnsetType = UNSET
+    context: list[Object] | UnsetType = UNSET
+    crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
+
+
+class Loop(msgspec.Struct, kw_only=True):
+    """What there is to know of a loop."""
+
+    name: str
+    learner: str
+    version: int
+    features: Annotated[int, Meta(description="N: numbers that an item has")]
+    names: Annotated[list[str], Meta(description="of the features, crosses included; the caller's score the last")]
+    items: int
+    events: dict[str, int]
+    settings: Object
+    caveats: list[str]
+    notes: list[str]
+    unknown: dict[str, int]
+
+
+class Loops(msgspec.Struct):
+    """The loops of the key's tenant."""
+
+    loops: list[str]
+
+
+class Put(msgspec.Struct):
+    """How many items are new or changed."""
+
+    put: int
+
+
+class Items(msgspec.Struct):
+    """Names of items on offer."""
+
+    items: list[str]
+    total: int
+
+
+class Withdrawn(msgspec.Struct):
+    """Whether the item was on offer."""
+
+    withdrawn: bool
+
+
+class Forgotten(msgspec.Struct):
+    """What forgetting a person did."""
+
+    events: int
+    exports: list[str]
+    version: int
+
+
+class Weights(msgspec.Struct):
+    """What each feature counts."""
+
+    version: int
+    weights: dict[str, float]
+
+
+class Part(msgspec.Struct):
+    """What one feature says about the two."""
+
+    name: str
+    weight: float
+    first: float
+    second: float
+    counts: float
+
+
+class Moved(msgspec.Struct):
+    """By how much one piece of feedback moved the first ahead of the second."""
+
+    event: str
+    seq: int
+    form: str
+    by: float
+
+
+class Explanation(msgspec.Struct):
+    """Why the first stood first."""
+
+    decision: str
+    arm: str
+    first: str
+    second: str | None
+    because: str
+    margin: float
+    features: list[Part]
+    lessons: list[Moved]
+
+
+class Replayed(msgspec.Struct):
+    """What another learner makes of the log."""
+
+    learner: str
+    lessons: int
+    weights: dict[str, float]
+    agreement: float | None
+    comparisons: float
+
+
+class Problem(msgspec.Struct):
+    """What is wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | UnsetType = UNSET
+
+
+class Health(msgspec.Struct):
+    """That the server answers."""
+
+    status: Literal["ok"]
+
+
+def _fields(body: Any) -> frozenset[str]:
+    return frozenset(body.__struct_fields__)
+
+
+DECIDE, NEW_LOOP, RECORD, ACTIVATE, UNDO, REPLAY = map(_fields, (Decide, NewLoop, Record, Activate, Undo, Replay))
+
+_ONE = "/v1/loops/{loop}"
+_KEYED = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
+_PATH: dict[str, dict[str, Any]] = {
+    "loop": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"},
+    "item": {"type": "string", "minLength": 1, "maxLength": 200},
+    "id": {"type": "string", "minLength": 1, "maxLength": 200},
+    "person": {"type": "string", "minLength": 1, "maxLength": 200},
+}
+_QUERY: dict[str, dict[str, Any]] = {
+    "start": {"type": "integer", "minimum": 0},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
+    "person": {"type": "string", "minLength": 1, "maxLength": 200},
+    "after": {"type": "integer", "minimum": 0},
+    "kinds": {"type": "string", "description": "item, decision, activate, feedback, undo: with commas"},
+    "follow": {"type": "boolean"},
+}
+
+# (method, path, scope, what it does, what it takes, what it gives, query)
+_ROUTES: tuple[tuple[str, str, str | None, str, Any, Any, tuple[str, ...]], ...] = (
+    ("get", "/v1/loops", "read", "The loops there are", None, Loops, ()),
+    ("post", "/v1/loops", "admin", "Make a loop", NewLoop, Loop, ()),
+    ("get", _ONE, "read", "What there is to know of a loop", None, Loop, ()),
+    ("put", f"{_ONE}/items", "admin", "Put items on offer, new or changed", list[Object], Put, ()),
+    ("get", f"{_ONE}/items", "read", "The items on offer", None, Items, ("start", "limit")),
+    ("delete", f"{_ONE}/items/{{item}}", "admin", "Take an item off offer", None, Withdrawn, ()),
+    ("post", f"{_ONE}/decisions", "decide", "Decide what to show", Decide, Decision, ()),
+    ("post", f"{_ONE}/records", "decide", "Tell what somebody else decided", Record, Decision, ()),
+    ("post", f"{_ONE}/feedback", "feedback", "Tell what people answered, one or many", Feedback | list[Feedback],
+     Answer | list[Answer], ()),
+    ("post", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", Activate, Answer, ()),
+    ("post", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", Undo, Answer, ()),
+    ("post", f"{_ONE}/replays", "read", "What another learner makes of the log", Replay, Replayed, ()),
+    ("get", f"{_ONE}/weights", "read", "What each feature counts", None, Weights, ("person",)),
+    ("get", f"{_ONE}/decisions/{{id}}/explanation", "read", "Why the first stood first", None, Explanation, ()),
+    ("get", f"{_ONE}/events", "read", "The events as they come", None, None, ("after", "kinds", "follow")),
+    ("delete", f"{_ONE}/people/{{person}}", "admin", "Forget a person", None, Forgotten, ()),
+    ("get", "/metrics", "read", "For Prometheus", None, None, ()),
+    ("get", "/healthz", None, "Whether the server answers", None, Health, ()),
+    ("get", "/openapi.json", None, "This description", None, None, ()),
+)  # fmt: skip
+_KEYED_PATHS = ("decisions", "records", "feedback", "undo")
+_TEXT = {"/metrics": "text/plain", f"{_ONE}/events": "text/event-stream"}
+
+
+def openapi(version: str) -> bytes:
+    """The description of all routes, as JSON."""
+    bodies = [each for route in _ROUTES for each in route[4:6] if each is not None]
+    schemas, components = msgspec.json.schema_components([*bodies, Problem], ref_template="#/components/schemas/{name}")
+    known = dict(zip([*map(str, bodies), "problem"], schemas))
+    paths: dict[str, Any] = {}
+    for method, path, scope, summary, takes, gives, query in _ROUTES:
+        paths.setdefault(path, {})[method] = _operation(method, path, scope, summary, takes, gives, query, known)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "heedful",
+                "version": version,
+                "description": "Loops over HTTP: show something, take the reaction, do better next time.",
+            },
+            "paths": paths,
+            "components": {
+                "schemas": components,
+                "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "heedful keys create"}},
+            },
+        }
+    )
+
+
+def _operation(
+    method: str, path: str, scope: str | None, summary: str, takes: Any, gives: Any, query: tuple[str, ...],
+    known: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    parameters = [{"name": n, "in": "path", "required": True, "schema": _PATH[n]} for n in names]
+    parameters += [{"name": n, "in": "query", "required": False, "schema": _QUERY[n]} for n in query]
+    if path.rpartition("/")[2] in _KEYED_PATHS and method == "post":
+        parameters.append(_KEYED)
+    content = {"application/json": {"schema": known[str(gives)] if gives is not None else {}}}
+    if gives is not None and scope is not None:
+        content["application/msgpack"] = content["application/json"]
+    if path in _TEXT:
+        content = {_TEXT[path]: {"schema": {"type": "string"}}}
+    status = "201" if gives is Loop and method == "post" else "200"
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "operationId": f"{method} {path}",
+        "parameters": parameters,
+        "responses": {status: {"description": "Done", "content": content}},
+    }
+    if scope is None:
+        return operation
+    operation["description"] = f"Needs the scope {scope}."
+    operation["security"] = [{"key": []}]
+    if takes is not None:
+        schema = known[str(takes)]
+        media = ["application/json", "application/msgpack"]
+        operation["requestBody"] = {"required": True, "content": {each: {"schema": schema} for each in media}}
+        if path.endswith("/decisions"):
+            numbers = {"schema": {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}}
+            operation["requestBody"]["content"]["application/octet-stream"] = numbers
+    for kind, (code, title) in TITLES.items():
+        problem = {"application/problem+json": {"schema": known["problem"]}}
+        if kind != "not-allowed":
+            operation["responses"].setdefault(str(code), {"description": title, "content": problem})
+    return operation

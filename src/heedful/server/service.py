@@ -1,0 +1,107 @@
+"""What all routes share: the loops, the gate, the limits, what is measured; and what an error becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.loop.log import Damaged
+from heedful.server.bodies import Limits
+from heedful.server.gate import Gate
+from heedful.server.keys import Keys
+from heedful.server.loops import Loops
+from heedful.server.meters import Meters
+from heedful.server.problems import Problem, bad_input
+
+log = logging.getLogger("heedful.server")
+
+
+class Options(NamedTuple):
+    """How a folder is served."""
+
+    limits: Limits = Limits()
+    rate: float | None = None
+    """requests a second of a key that has no rate of its own; None: as many as it likes"""
+    own: tuple[str, ...] = ()
+    """learners of one's own (FILE.py:Class) that loops may have"""
+    most_open: int = 200
+    """loops kept open at most"""
+    idle: float = 300.0
+    """seconds after which a loop that nobody asked for is closed"""
+    threads: int = 8
+    """for what takes long"""
+
+
+class Service:
+    """A folder of loops, being served by one event loop."""
+
+    def __init__(self, folder: Path, options: Options | None = None) -> None:
+        """ValueError where the folder's keys cannot be read."""
+        self.folder = folder
+        self.options = options = Options() if options is None else options
+        self.limits = options.limits
+        self.keys = Keys(folder)
+        self.gate = Gate(self.keys, rate=options.rate)
+        self.meters = Meters()
+        self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
+        self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
+        self.stopping = asyncio.Event()
+        """set when the server is about to end: who waits for events waits no longer"""
+        self._tasks: Sequence[asyncio.Task[None]] = ()
+
+    async def start(self) -> None:
+        """Begin to close what nobody uses."""
+        self._tasks = [asyncio.create_task(self._close_idle())]
+
+    async def stop(self) -> None:
+        """Close all loops: each keeps a snapshot where it learned something since the last."""
+        self.stopping.set()
+        for task in self._tasks:
+            task.cancel()
+        await self.loops.close_all()
+        self.pool.shutdown(wait=True)
+        self.keys.close()
+
+    async def _close_idle(self) -> None:
+        while True:
+            await asyncio.sleep(min(10.0, max(self.options.idle / 4, 0.05)))
+            try:
+                await self.loops.close_idle()
+            except Exception:
+                log.exception("loops that nobody uses could not be closed")
+
+
+def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
+    """What an error is told as; `lookup` is the kind of what was not found. What is not the caller's fault is logged
+    here, and told without a word of what is inside."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, FileExistsError):
+        return Problem("exists", "there is a loop of that name")
+    if isinstance(error, TimeoutError | InterruptedError):
+        told = "somebody else has been writing for too long; nothing was changed: send it again"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        log.error("the disk is full: %s", error)
+        return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
+    inside = isinstance(error, Damaged | KeyError | IndexError) or "log is closed" in str(error)
+    if isinstance(error, LookupError) and not inside:
+        return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
+    if isinstance(error, ValueError) and not inside:
+        return bad_input(str(error))
+    log.error("a request failed", exc_info=error)
+    return Problem("damaged", "the request failed for a reason that is in the server's log; nothing of it was kept")
+
+
+def described(value: Any) -> Any:
+    """A result as plain objects: named tuples by name, all the way down."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: described(part) for name, part in zip(value._fields, value)}
+    if isinstance(value, list | tuple):
+        return [described(part) for part in value]
+    return value

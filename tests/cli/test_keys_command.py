@@ -1,0 +1,230 @@
+"""`heedful keys`: what it prints and where, and that a key is printed once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Ended, heedful
+
+from heedful.server.keys import SCOPES, SHAPE, Keys
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bad(got: Ended, told: str, code: int = 2) -> None:
+    """It ended with that sentence, and nothing else anywhere."""
+    assert (got.code, got.out, got.err) == (code, "", f"heedful: {told}\n")
+
+
+def created(line: str = "keys create ci") -> str:
+    got = heedful(line)
+    assert got.code == 0
+    return got.out.strip()
+
+
+# ---------------------------------------------------------------------------- create
+
+
+def test_a_key_is_printed_alone_and_once(folder: Path) -> None:
+    got = heedful("keys create ci")
+    assert got.code == 0
+    text = got.out.removesuffix("\n")
+    assert SHAPE.fullmatch(text)
+    [key] = Keys(folder).all()
+    assert (key.prefix, key.name, key.tenant, key.scopes, key.rate) == (text[:11], "ci", "main", set(SCOPES), None)
+    first, second, third = got.err.splitlines()
+    may = f"heedful: {key.prefix} may decide, feedback, read, admin, for tenant main; "
+    assert first == f"{may}the key is shown this once: keep it now"
+    assert second == "heedful: the first key: from now on a server of this folder wants one with every request"
+    assert third.startswith('heedful: use it: curl -H "Authorization: Bearer $KEY" http://')
+    assert len(heedful("keys create two").err.splitlines()) == 2
+    everything = [got.err, *(heedful(f"keys {line}").out for line in ("list", "list --json", f"revoke {key.prefix}"))]
+    assert not any(text[12:] in each for each in everything)
+
+
+def test_a_shell_takes_the_key(folder: Path) -> None:
+    program = [str(Path(sys.executable).parent / "heedful"), "keys", "create", "ci"]
+    script = f'KEY=$({" ".join(program)} 2>notes); printf "%s" "$KEY" >taken'
+    subprocess.run(["sh", "-c", script], check=True)
+    assert SHAPE.fullmatch((folder / "taken").read_text())
+    assert (folder / "taken").read_text()[12:] not in (folder / "notes").read_text()
+
+
+def test_what_a_key_is_for_is_said(folder: Path) -> None:
+    (folder / "served").mkdir()
+    line = "keys create ci --folder served --tenant acme --scope read --scope decide --scope read --rate 2.5 --json"
+    got = heedful(line)
+    assert got.code == 0
+    told = got.json
+    assert SHAPE.fullmatch(told.pop("key"))
+    [key] = Keys(folder / "served").all()
+    assert told == {
+        "prefix": key.prefix,
+        "name": "ci",
+        "tenant": "acme",
+        "scopes": ["decide", "read"],
+        "rate": 2.5,
+        "created": key.created,
+        "revoked": None,
+    }
+    assert (key.tenant, key.scopes, key.rate) == ("acme", {"decide", "read"}, 2.5)
+    assert list(folder.iterdir()) == [folder / "served"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("create ci --scope wirte", "scopes: wanted a list of some of decide, feedback, read, admin, got 'wirte'"),
+        ("create ci --tenant ../x", "tenant: wanted 1 to 40 of a-z, 0-9 and -, the first of them no -, got '../x'"),
+        (
+            "create ci --rate 0",
+            "rate: wanted requests per second, from 0.001 to 1,000,000, or nothing for no limit, got 0.0",
+        ),
+        ("create ci --folder none", "--folder: wanted a folder that is there, got 'none'"),
+        ("list --folder none", "--folder: wanted a folder that is there, got 'none'"),
+        ("revoke hk_x", "prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'"),
+        (
+            "scopes hk_x --scope read",
+            "prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'",
+        ),
+        ("scopes hk_x", "scopes: wanted a list of some of decide, feedback, read, admin, got none of them"),
+    ],
+)
+def test_what_makes_no_sense_is_a_sentence_and_makes_nothing(folder: Path, line: str, told: str) -> None:
+    bad(heedful(f"keys {line}"), told)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_key_given_for_something_else_is_not_repeated() -> None:
+    text = created()
+    for line in (f"create {text}", f"create x --tenant {text}", f"create x --scope {text}", f"revoke {text}"):
+        got = heedful(f"keys {line}")
+        assert (got.code, got.out) == (2, "")
+        assert f"{text[:12]}..." in got.err
+        assert text[12:20] not in got.err
+
+
+# ---------------------------------------------------------------------------- list
+
+
+def test_no_key_is_a_note(folder: Path) -> None:
+    got = heedful("keys list")
+    assert (got.code, got.out) == (0, "")
+    assert got.err == "heedful: no key was ever made here; make one: heedful keys create NAME\n"
+    assert (heedful("keys list --json").json, list(folder.iterdir())) == ([], [])
+
+
+def test_keys_are_listed(folder: Path) -> None:
+    prefixes = [created("keys create [red]")[:11], created("keys create two --tenant t2 --rate 5 --scope read")[:11]]
+    assert heedful(f"keys revoke {prefixes[0]}").code == 0
+    got = heedful("keys list")
+    assert (got.code, got.err) == (0, "")
+    when = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    assert re.search(rf"{prefixes[0]} +\[red\] +main +decide, feedback, read, admin +{when} +{when}", got.out)
+    assert re.search(rf"{prefixes[1]} +two +t2 +read +5 +{when} *\n", got.out)
+    for title in ("prefix", "name", "tenant", "scopes", "rate", "made", "revoked"):
+        assert title in got.out
+    listed = heedful("keys list --json").json
+    assert [each["prefix"] for each in listed] == prefixes
+    assert [each["revoked"] is None for each in listed] == [False, True]
+    assert set(listed[0]) == {"prefix", "name", "tenant", "scopes", "rate", "created", "revoked"}
+    narrow = heedful("keys list", width=60).out
+    assert all(prefix in narrow for prefix in prefixes)  # whole: it is what `revoke` wants
+
+
+# ---------------------------------------------------------------------------- revoke and scopes
+
+
+def test_a_key_is_revoked(folder: Path) -> None:
+    prefix = created()[:11]
+    got = heedful(f"keys revoke {prefix}")
+    assert (got.code, got.err) == (0, "")
+    assert re.fullmatch(rf"{prefix} \(ci\) is revoked: .* UTC\n", got.out)
+    again = heedful(f"keys revoke {prefix}")
+    assert (again.code, again.out) == (0, got.out.replace("is revoked", "was revoked before"))
+    [key] = Keys(folder).all()
+    assert heedful(f"keys revoke {prefix} --json").json["revoked"] == key.revoked
+    told = f"prefix: wanted a key that was not revoked, got '{prefix}'; make a new one"
+    bad(heedful(f"keys scopes {prefix} --scope read"), told)
+
+
+def test_scopes_are_set(folder: Path) -> None:
+    prefix = created()[:11]
+    got = heedful(f"keys scopes {prefix} --scope read --scope decide")
+    assert (got.code, got.out, got.err) == (0, f"{prefix} (ci) may now decide, read\n", "")
+    assert heedful(f"keys scopes {prefix} --scope admin --json").json["scopes"] == ["admin"]
+    [key] = Keys(folder).all()
+    assert key.scopes == {"admin"}
+    told = "scopes: wanted a list of some of decide, feedback, read, admin, got none of them"
+    bad(heedful(f"keys scopes {prefix}"), told)
+
+
+# ---------------------------------------------------------------------------- what is missing or broken
+
+LINES = ["create x", "list", "revoke hk_ab12cd34", "scopes hk_ab12cd34 --scope read"]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("missing", ["sqlalchemy", "alembic"])
+def test_the_extra_that_is_missing_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, missing: str
+) -> None:
+    found = importlib.util.find_spec
+
+    def find_spec(name: str, *rest: Any) -> Any:
+        return None if name == missing else found(name, *rest)
+
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
+    told = f"heedful keys needs {missing}, which is not installed: pip install 'heedful[serve]'"
+    bad(heedful(f"keys {line}"), told, code=1)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_help_needs_no_extra() -> None:
+    program = "import sys; sys.modules['sqlalchemy'] = sys.modules['alembic'] = None\n"
+    program += "from heedful.cli import app; app(['keys', 'create', '--help'])"
+    got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (got.returncode, got.stderr) == (0, "")
+    assert "Example: heedful keys create" in got.stdout
+    assert heedful("keys").out == heedful("keys --help").out
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_database_that_is_damaged_is_no_fault_of_the_input(folder: Path, line: str) -> None:
+    (folder / "server.db").write_bytes(b"not a database" * 1000)
+    got = heedful(f"keys {line}")
+    assert (got.code, got.out) == (1, "")
+    assert got.err.startswith(f"heedful: {folder / 'server.db'}: wanted a whole database of keys, got")
+    assert got.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["list", "revoke {}", "scopes {} --scope read"])
+def test_a_damaged_row_is_no_fault_of_the_input(folder: Path, line: str) -> None:
+    prefix = created()[:11]
+    with Keys(folder)._database.writing() as connection:
+        connection.exec_driver_sql("UPDATE keys SET tenant = '../x'")
+    got = heedful(f"keys {line}", prefix)
+    assert (got.code, got.out) == (1, "")
+    assert "restore a back-up" in got.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
+    folder.chmod(0o500)
+    try:
+        got = heedful("keys create ci")
+    finally:
+        folder.chmod(0o700)
+    assert (got.code, got.out) == (1, "")
+    assert got.err == f"heedful: {folder / 'server.db'}: Permission denied\n"

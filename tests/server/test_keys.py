@@ -1,0 +1,643 @@
+"""Keys: what is kept of them, what never is, and a database that several processes make and change at once."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Column, Integer, MetaData, exc
+
+from heedful import Loop
+from heedful.server import database
+from heedful.server.database import METADATA, SCHEMAS, TABLE, Database, migrations
+from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
+from loops import small_loop
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Keys]:
+    with closing(Keys(tmp_path)) as held:
+        yield held
+
+
+def sql(folder: Path, *statements: str) -> list[Any]:
+    """What the last of these says, asked behind everybody's back."""
+    with closing(sqlite3.connect(folder / "server.db", isolation_level=None)) as connection:
+        for statement in statements:
+            found = connection.execute(statement).fetchall()
+    return found
+
+
+# ---------------------------------------------------------------------------- making
+
+
+def test_looking_makes_nothing(keys: Keys, tmp_path: Path) -> None:
+    assert (keys.all(), keys.exist(), keys.trace()) == ([], False, None)
+    assert keys.since(None) == ((), [])
+    assert keys.since(()) is None
+    for ask in (lambda: keys.revoke("hk_ab12cd34"), lambda: keys.change("hk_ab12cd34", name="x")):
+        with pytest.raises(LookupError, match="prefix: wanted one that `heedful keys list` shows"):
+            ask()
+    with pytest.raises(ValueError, match="name: "):
+        keys.create("")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_made(keys: Keys, tmp_path: Path) -> None:
+    before = time.time_ns() // 1000
+    key, text = keys.create("ci")
+    assert SHAPE.fullmatch(text)
+    assert len(text) == 55
+    assert key.prefix == text[:11]
+    assert key == Key(
+        text[:11], "ci", "main", frozenset(SCOPES), None, hashlib.sha256(text.encode()).digest(), key.created, None
+    )
+    assert before <= key.created <= time.time_ns() // 1000
+    assert keys.all() == [key]
+    assert keys.exist()
+    other, _ = keys.create("two", tenant="acme-2", scopes=["read", "decide", "read"], rate=3)
+    assert (other.tenant, other.scopes, other.rate) == ("acme-2", {"decide", "read"}, 3.0)
+    with closing(Keys(tmp_path)) as again:
+        assert again.all() == [key, other]
+
+
+def test_keys_are_listed_in_the_order_of_making_and_no_two_are_alike(keys: Keys) -> None:
+    made = [keys.create(f"k{i}") for i in range(50)]
+    assert keys.all() == [key for key, _ in made]
+    assert len({text[12:] for _, text in made}) == len({key.prefix for key, _ in made}) == 50
+    assert {len(text) for _, text in made} == {55}
+
+
+def test_a_prefix_is_given_once(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter("aaaaaaaaaaaaaaaaaaaaaaab")
+    monkeypatch.setattr("secrets.choice", lambda letters: next(drawn))
+    assert [keys.create("x")[0].prefix for _ in range(2)] == ["hk_aaaaaaaa", "hk_aaaaaaab"]
+
+
+def test_only_the_owner_reads_the_file(keys: Keys, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        keys.create("ci")
+    finally:
+        os.umask(before)
+    assert {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {"server.db": 0o600}
+
+
+def test_a_commit_is_on_the_disk(keys: Keys) -> None:
+    keys.create("ci")
+    with keys._database.writing() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")
+        }
+        assert pragmas == {"journal_mode": "delete", "synchronous": 2}
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5000
+
+
+@pytest.mark.parametrize("name", ["a b", "a?mode=ro", "a#b", "a%20b", "ä", "a&b=c"])
+def test_a_folder_of_any_name(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    with closing(Keys(Path(name))) as keys:
+        key, _ = keys.create("ci")
+        monkeypatch.chdir("/")
+        assert keys.all() == [key]
+    assert [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.db")] == [f"{name}/server.db"]
+
+
+# ---------------------------------------------------------------------------- what is never kept
+
+
+def test_the_text_of_a_key_is_nowhere(
+    keys: Keys, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for name in ("sqlalchemy", "sqlalchemy.engine", "sqlalchemy.pool", "alembic"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    watcher = Keys(tmp_path)
+    told: list[str] = []
+    texts = []
+    for i in range(5):
+        key, text = keys.create(f"k{i}", rate=2)
+        texts.append(text)
+        told += [repr(key), str(key), f"{key}", repr(keys), str(vars(keys)), str(watcher.since(None)), str(keys.all())]
+    keys.revoke(texts[0][:11])
+    keys.change(texts[1][:11], scopes=["read"], rate=None, name="other")
+    wrong = [
+        lambda text: keys.create(text),
+        lambda text: keys.create(f"for {text} too"),
+        lambda text: keys.create("x", tenant=text),
+        lambda text: keys.create("x", scopes=text),
+        lambda text: keys.create("x", scopes=[text]),
+        lambda text: keys.create("x", rate=text),
+        lambda text: keys.create(text * 5),
+        lambda text: keys.revoke(text),
+        lambda text: keys.change(text, name="x"),
+        lambda text: keys.change(text[:11], name=text),
+        lambda text: keys.change(text[:11], scopes=[text]),
+        lambda text: keys.change(text[:11], scopes=[[text]]),
+        lambda text: tenant_name("tenant", text),
+    ]
+    for ask in wrong:
+        with pytest.raises((ValueError, LookupError)) as error:
+            ask(texts[2])
+        told += [str(error.value), repr(error.value), str(error.value.__cause__), str(error.value.__context__)]
+    out = capfd.readouterr()
+    told += [caplog.text, out.out, out.err]
+    files = {file.name: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert list(files) == ["server.db"]
+    assert texts[0][:11].encode() in files["server.db"]  # what is looked for would be found
+    assert caplog.text.count("INSERT INTO keys") >= 5
+    for text in texts:
+        for part in (text[12:], text[12:33], text[34:]):
+            assert not any(part in each for each in told)
+            assert not any(part.encode() in content for content in files.values())
+
+
+# ---------------------------------------------------------------------------- changing
+
+
+def test_a_key_is_revoked_once(keys: Keys) -> None:
+    (first, _), (second, _) = keys.create("a"), keys.create("b")
+    ended = keys.revoke(first.prefix)
+    assert ended == first._replace(revoked=ended.revoked)
+    assert ended.revoked is not None
+    assert ended.revoked >= first.created
+    assert keys.revoke(first.prefix) == ended
+    assert keys.all() == [ended, second]
+    keys.revoke(second.prefix)
+    assert keys.exist()
+    with pytest.raises(ValueError, match=f"prefix: wanted a key that was not revoked, got '{first.prefix}'"):
+        keys.change(first.prefix, scopes=["read"])
+    assert keys.all()[0] == ended
+
+
+@pytest.mark.parametrize("prefix", ["hk_00000000", "", "ci", "HK_AB12CD34", 5, None, "' OR 1=1 --", "%"])
+def test_only_what_is_there_is_changed(keys: Keys, prefix: Any) -> None:
+    key, _ = keys.create("ci")
+    for ask in (lambda: keys.revoke(prefix), lambda: keys.change(prefix, name="x")):
+        with pytest.raises(LookupError, match="prefix: wanted one that `heedful keys list` shows"):
+            ask()
+    assert keys.all() == [key]
+
+
+def test_what_is_given_is_changed(keys: Keys) -> None:
+    key, _ = keys.create("ci", rate=5)
+    assert keys.change(key.prefix) == key
+    assert keys.change(key.prefix, scopes=["feedback"]) == (now := key._replace(scopes=frozenset({"feedback"})))
+    assert keys.change(key.prefix, rate=7.5) == (now := now._replace(rate=7.5))
+    assert keys.change(key.prefix, rate=None, name="new") == (now := now._replace(rate=None, name="new"))
+    assert keys.all() == [now]
+
+
+SCOPES_WANTED = "wanted a list of some of decide, feedback, read, admin, got"
+RATE_WANTED = "wanted requests per second, from 0.001 to 1,000,000, or nothing for no limit, got"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"name": ""}, "name: wanted a text of 1 to 200 printable characters, got ''"),
+        ({"name": "x" * 201}, "name: wanted a text of 1 to 200 printable characters, got"),
+        ({"name": "a\nb"}, r"name: wanted a text of 1 to 200 printable characters, got 'a\nb'"),
+        ({"name": None}, "name: wanted a text of 1 to 200 printable characters, got None"),
+        ({"scopes": []}, f"scopes: {SCOPES_WANTED} none of them"),
+        ({"scopes": ["read", "wirte"]}, f"scopes: {SCOPES_WANTED} 'wirte'"),
+        ({"scopes": ["READ"]}, f"scopes: {SCOPES_WANTED} 'READ'"),
+        ({"scopes": "read"}, f"scopes: {SCOPES_WANTED} 'read'"),
+        ({"scopes": [["read"]]}, f"scopes: {SCOPES_WANTED} ['read']"),
+        ({"scopes": 5}, f"scopes: {SCOPES_WANTED} 5"),
+        ({"rate": 0}, f"rate: {RATE_WANTED} 0"),
+        ({"rate": -1}, f"rate: {RATE_WANTED} -1"),
+        ({"rate": float("nan")}, f"rate: {RATE_WANTED} nan"),
+        ({"rate": float("inf")}, f"rate: {RATE_WANTED} inf"),
+        ({"rate": 2e6}, f"rate: {RATE_WANTED} 2000000.0"),
+        ({"rate": 10**400}, f"rate: {RATE_WANTED} 1000"),
+        ({"rate": True}, f"rate: {RATE_WANTED} True"),
+        ({"rate": "5"}, f"rate: {RATE_WANTED} '5'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(keys: Keys, given: dict[str, Any], told: str) -> None:
+    key, _ = keys.create("ci")
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
+        keys.create(**({"name": "x"} | given))
+    if given != {"name": None}:
+        with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
+            keys.change(key.prefix, **given)
+    assert keys.all() == [key]
+
+
+TENANTS = [
+    "",
+    "A",
+    "-a",
+    "a_b",
+    "a.b",
+    "../a",
+    "a/b",
+    "a" * 41,
+    "main\n",
+    "\nmain",
+    "ä",
+    "a b",
+    ".",
+    "..",
+    "a\0",
+    None,
+    5,
+]
+
+
+@pytest.mark.parametrize("tenant", TENANTS)
+def test_a_tenant_is_the_name_of_a_folder_and_nothing_else(keys: Keys, tenant: Any) -> None:
+    told = "wanted 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
+    with pytest.raises(ValueError, match=f"^tenant: {told}"):
+        keys.create("x", tenant=tenant)
+    with pytest.raises(ValueError, match=f"^over: {told}"):
+        tenant_name("over", tenant)
+
+
+@given(st.text("abz019-A._/\n ä", max_size=42))
+def test_tenants_are_told_letter_by_letter(value: str) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    if 1 <= len(value) <= 40 and value[0] in letters and set(value) <= set(letters + "-"):
+        assert tenant_name("tenant", value) == value
+    else:
+        with pytest.raises(ValueError, match="tenant: wanted"):
+            tenant_name("tenant", value)
+
+
+def test_scopes_have_an_order() -> None:
+    assert in_order({"admin", "decide", "read"}) == ["decide", "read", "admin"]
+
+
+# ---------------------------------------------------------------------------- several at once
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from heedful.server.keys import Keys
+folder, who = Path(sys.argv[1]), sys.argv[2]
+keys = Keys(folder)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(5):
+    print(keys.create(f"{who}-{i}")[0].prefix)
+"""
+
+
+def maker(folder: Path, who: int) -> subprocess.Popen[str]:
+    args = [sys.executable, "-c", MAKER, str(folder), str(who)]
+    return subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_that_make_the_first_key_at_once(tmp_path: Path) -> None:
+    running = [maker(tmp_path, who) for who in range(4)]
+    for each in running:
+        assert each.stdout
+        assert each.stdout.readline() == "ready\n"
+    assert list(tmp_path.iterdir()) == []
+    for each in running:
+        assert each.stdin
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    made = [each.communicate(timeout=60)[0].split() for each in running]
+    assert [each.returncode for each in running] == [0] * 4
+    with closing(Keys(tmp_path)) as keys:
+        found = keys.all()
+    assert sorted(key.prefix for key in found) == sorted(prefix for prefixes in made for prefix in prefixes)
+    for who, prefixes in enumerate(made):
+        assert [key.prefix for key in found if key.name.startswith(f"{who}-")] == prefixes
+        assert len(prefixes) == 5
+    assert sql(tmp_path, "SELECT version_num FROM alembic_version") == [(SCHEMAS[-1],)]
+
+
+def test_threads_that_make_the_first_key_at_once(tmp_path: Path) -> None:
+    """Of one folder, and of several: alembic has one context for all of them."""
+    made: list[tuple[Path, Key]] = []
+    folders = [tmp_path / f"f{i}" for i in range(4)]
+    start = threading.Barrier(16)
+
+    def make(folder: Path) -> None:
+        with closing(Keys(folder)) as keys:
+            start.wait()
+            made.append((folder, keys.create("x")[0]))
+
+    for folder in folders:
+        folder.mkdir()
+    threads = [threading.Thread(target=make, args=[folder]) for folder in folders * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for folder in folders:
+        with closing(Keys(folder)) as keys:
+            mine = [key for where, key in made if where == folder]
+            assert len(mine) == 4
+            assert sorted(key.prefix for key in keys.all()) == sorted(key.prefix for key in mine)
+
+
+def test_a_process_that_stopped_halfway_made_no_key(keys: Keys, tmp_path: Path) -> None:
+    (tmp_path / "server.db").touch()
+    with closing(Keys(tmp_path)) as again:
+        assert (again.all(), again.exist()) == ([], False)
+        assert again.since(None) is not None
+    with pytest.raises(LookupError):
+        keys.revoke("hk_ab12cd34")
+    assert (tmp_path / "server.db").read_bytes() == b""
+    key, _ = keys.create("ci")
+    assert keys.all() == [key]
+
+
+def test_a_key_that_fails_halfway_is_no_key(keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Keys, "_wanted", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        keys.create("ci")
+    assert (keys.all(), keys.exist()) == ([], False)
+    assert (tmp_path / "server.db").read_bytes() == b""  # the table and its first row are one transaction
+
+
+def test_who_writes_is_waited_for(keys: Keys, tmp_path: Path) -> None:
+    keys.create("ci")
+    stamp, _ = keys.since(None) or ((), [])
+    with closing(sqlite3.connect(tmp_path / "server.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for fresh in (False, True):  # whether the file is open already
+            watcher = Keys.__new__(Keys) if fresh else keys
+            if fresh:
+                watcher.__dict__.update(vars(keys), _watch=None)
+            start = time.perf_counter()
+            with pytest.raises(TimeoutError, match="another process is writing; nothing was changed: try again"):
+                watcher.since(stamp)
+            assert time.perf_counter() - start < 0.2
+            watcher.close()
+        timer = threading.Timer(0.3, other.execute, ["COMMIT"])
+        timer.start()
+        start = time.perf_counter()
+        keys.create("two")
+        assert time.perf_counter() - start > 0.2
+        timer.join()
+    assert [key.name for key in keys.all()] == ["ci", "two"]
+
+
+def test_waiting_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "WAIT", 0.1)
+    with closing(Keys(tmp_path)) as keys:
+        keys.create("ci")
+        with closing(sqlite3.connect(tmp_path / "server.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(TimeoutError, match="another process is writing"):
+                keys.create("two")
+            assert len(keys.all()) == 1  # who reads need not wait for who has yet to commit
+            other.execute("COMMIT")
+            other.execute("BEGIN EXCLUSIVE")
+            for ask in (keys.all, keys.exist, lambda: keys.since(None, wait=0.1), lambda: Keys(tmp_path)):
+                with pytest.raises(TimeoutError, match="another process is writing"):
+                    ask()
+
+
+# ---------------------------------------------------------------------------- what changed since
+
+
+def test_what_changed_is_seen_and_nothing_else(keys: Keys, tmp_path: Path) -> None:
+    def seen(held: Keys) -> list[str] | None:
+        nonlocal stamp
+        found = held.since(stamp)
+        stamp = found[0] if found else stamp
+        return found and [f"{key.name}{'*' * (key.revoked is not None)}" for key in found[1]]
+
+    stamp: tuple[int, ...] | None = None
+    with closing(Keys(tmp_path)) as watcher:
+        assert (seen(watcher), seen(watcher)) == ([], None)
+        key, _ = keys.create("a")
+        assert (seen(watcher), seen(watcher)) == (["a"], None)
+        watcher.create("b")  # what it does itself as well
+        assert (seen(watcher), seen(watcher)) == (["a", "b"], None)
+        keys.revoke(key.prefix)
+        assert (seen(watcher), seen(watcher)) == (["a*", "b"], None)
+        shutil.copy(tmp_path / "server.db", tmp_path / "kept")
+        keys.create("c")
+        assert seen(watcher) == ["a*", "b", "c"]
+        os.replace(tmp_path / "kept", tmp_path / "server.db")
+        assert (seen(watcher), seen(watcher)) == (["a*", "b"], None)
+        (tmp_path / "server.db").unlink()
+        assert (seen(watcher), seen(watcher)) == ([], None)
+        keys.create("d")
+        assert (seen(watcher), seen(watcher)) == (["d"], None)
+        watcher.close()
+        assert seen(watcher) == ["d"]
+
+
+# ---------------------------------------------------------------------------- schema
+
+
+def test_the_schema_is_what_the_migrations_make(keys: Keys) -> None:
+    keys.create("ci")
+    with keys._database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, METADATA) == []
+        other = MetaData()
+        TABLE.to_metadata(other).append_column(Column("more", Integer))
+        assert len(compare_metadata(context, other)) == 1  # what is compared would be found
+        revisions = [each.revision for each in ScriptDirectory.from_config(migrations(connection)).walk_revisions()]
+    assert tuple(reversed(revisions)) == SCHEMAS
+
+
+def test_migrations_run_from_nothing_and_back(tmp_path: Path) -> None:
+    (tmp_path / "server.db").touch()
+    held = Database(tmp_path / "server.db")
+    with held.writing() as connection:
+        assert held.schema(connection) == SCHEMAS[-1]
+        command.downgrade(migrations(connection), "base")
+    assert sql(tmp_path, "SELECT name FROM sqlite_master WHERE name = 'keys'") == []
+
+
+def test_an_older_schema_is_brought_up_to_date_by_opening(
+    keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.create("ci")
+    ran = []
+    monkeypatch.setattr(database, "SCHEMAS", (*SCHEMAS, "9999"))
+    monkeypatch.setattr(database, "_migrate", lambda connection: ran.append(connection.in_transaction()))
+    Keys(tmp_path).close()
+    assert ran == [True]
+    monkeypatch.setattr("heedful.server.keys.SCHEMAS", (*SCHEMAS, "9999"))
+    with pytest.raises(ValueError, match="wanted keys of schema 9999, got 0001: open them again"):
+        keys.all()  # an old back-up, restored under a server that runs
+
+
+def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
+    keys.create("ci")
+    sql(tmp_path, "UPDATE alembic_version SET version_num = '0099'")
+    before = (tmp_path / "server.db").read_bytes()
+    asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
+    for ask in asking:
+        told = f"wanted keys of schema {SCHEMAS[-1]} or older, got '0099': a newer heedful wrote them; upgrade heedful"
+        with pytest.raises(ValueError, match=told):
+            ask()
+    assert (tmp_path / "server.db").read_bytes() == before
+
+
+# ---------------------------------------------------------------------------- damage
+
+DAMAGED = r"server\.db: wanted a (whole )?database of keys, got"
+
+
+def log_of_a_loop(file: Path) -> None:
+    small_loop(file.parent / "cars.heedful").close()
+    with closing(Loop.open(file.parent / "cars.heedful")):
+        shutil.copy(file.parent / "cars.heedful" / "log.db", file)
+
+
+def another_table(file: Path) -> None:
+    sql(file.parent, "CREATE TABLE other (x)")
+
+
+def no_revision(file: Path) -> None:
+    with closing(Keys(file.parent)) as keys:
+        keys.create("ci")
+    sql(file.parent, "DELETE FROM alembic_version")
+
+
+def no_table(file: Path) -> None:
+    with closing(Keys(file.parent)) as keys:
+        keys.create("ci")
+    sql(file.parent, "DROP TABLE keys")
+
+
+def cut_short(file: Path) -> None:
+    with closing(Keys(file.parent)) as keys:
+        for i in range(50):
+            keys.create(f"k{i}")
+    os.truncate(file, 4096)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: file.write_bytes(b"not a database" * 1000),
+        lambda file: file.write_bytes(b"x"),
+        lambda file: sql(file.parent, "PRAGMA user_version = 1"),
+        log_of_a_loop,
+        another_table,
+        no_revision,
+        no_table,
+        cut_short,
+    ],
+)
+def test_what_is_no_database_of_keys_is_refused(tmp_path: Path, spoil: Any) -> None:
+    """And nothing that is asked makes it worse."""
+    file = tmp_path / "server.db"
+    spoil(file)
+    before = file.read_bytes()
+    asking: list[Callable[[Keys], object]] = [Keys.all, Keys.exist, lambda keys: keys.create("x")]
+    asking += [lambda keys: keys.since(None)]
+    for ask in asking:
+        with pytest.raises(ValueError, match=DAMAGED), closing(Keys(tmp_path)) as keys:
+            ask(keys)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        "prefix = X'00'",
+        "name = X'ff'",
+        "name = CAST(X'ff' AS TEXT)",
+        "tenant = '../other'",
+        "tenant = X'61'",
+        "scopes = 'read root'",
+        "scopes = ''",
+        "scopes = X'00'",
+        "rate = 'fast'",
+        "rate = -1",
+        "rate = 9e999",
+        "digest = 'x'",
+        "digest = X'00'",
+        "created = 'now'",
+        "revoked = 'never'",
+    ],
+)
+def test_a_damaged_row_is_said(keys: Keys, tmp_path: Path, spoiled: str) -> None:
+    key, _ = keys.create("ci")
+    sql(tmp_path, f"UPDATE keys SET {spoiled}")
+    asking = [keys.all, lambda: keys.since(None)]
+    asking += [] if spoiled.startswith("prefix") else [lambda: keys.revoke(key.prefix)]
+    for ask in asking:
+        with pytest.raises(ValueError, match=r"server\.db: wanted a .*restore a back-up"):
+            ask()
+
+
+def test_a_file_of_random_damage_never_gives_a_key_that_was_not_made(keys: Keys, tmp_path: Path) -> None:
+    for i in range(20):
+        keys.create(f"k{i}")
+    known = {key.digest for key in keys.all()}
+    whole = (tmp_path / "server.db").read_bytes()
+    draw = random.Random(1)
+    refused = 0
+    for _ in range(150):
+        spoiled = bytearray(whole)
+        at = draw.randrange(len(spoiled) - 16)
+        spoiled[at : at + 16] = draw.randbytes(16)
+        (tmp_path / "server.db").write_bytes(spoiled)
+        try:
+            with closing(Keys(tmp_path)) as again:
+                found = again.all()
+        except (ValueError, OSError):  # and nothing else, whatever it was that broke
+            refused += 1
+        else:
+            assert sum(key.digest not in known for key in found) <= 1  # the one whose digest was hit
+    assert refused >= 5
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "told"),
+    [
+        (5, TimeoutError, "another process is writing; nothing was changed: try again"),
+        (6, TimeoutError, "another process is writing"),
+        (13, OSError, "the disk is full; nothing was changed: make room and try again"),
+        (8 | 1 << 8, OSError, "the keys cannot be read or written"),
+        (10 | 3 << 8, OSError, "the keys cannot be read or written"),
+        (14, OSError, "the keys cannot be read or written"),
+        (11, ValueError, "restore a back-up"),
+        (None, ValueError, "restore a back-up"),
+    ],
+)
+def test_errors_of_the_database_in_words(tmp_path: Path, code: int | None, kind: type[Exception], told: str) -> None:
+    original = sqlite3.OperationalError("something")
+    if code is not None:
+        original.sqlite_errorcode = code
+    with pytest.raises(kind, match=told) as error, Database(tmp_path / "server.db").errors():
+        raise exc.OperationalError("INSERT", {"digest": b"x"}, original)
+    assert str(tmp_path / "server.db") in str(error.value)
+    assert "INSERT" not in str(error.value)
+
+
+def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with closing(Keys(tmp_path / "none")) as keys:
+        assert keys.all() == []
+        with pytest.raises(FileNotFoundError):
+            keys.create("ci")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "server.db").mkdir()
+    with pytest.raises(OSError, match="the keys cannot be read or written"):  # not: no key was ever made
+        Keys(tmp_path)
