@@ -201,7 +201,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.naming",
         "heedful.server",
     ),
-    "heedful.client": ("heedful.client", "heedful.doors", "heedful.loop.wire", "heedful.loop.hindsight"),
+    "heedful.client": ("heedful.__version__", "heedful.client", "heedful.doors", "heedful.loop"),
     "heedful.cli": ("heedful",),
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.

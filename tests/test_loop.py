@@ -17,7 +17,7 @@ from heedful import TEXTS, Loop, Settings, infer
 from heedful.loop.log import now
 from heedful.naming import make_learner
 from heedful.spaces import Primed, Ranking
-from loops import bits, rows, small_loop, specs
+from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds
 MANY = [f"d{j}" for j in range(4000)]
@@ -893,3 +893,54 @@ def test_a_learner_is_made_for_the_callers_score_too(folder: Path) -> None:
     with small_loop(folder / "l", "perceptron", k=3) as loop:
         assert loop.learner == make_learner("perceptron", n_features=5, space=Primed(Ranking(3)))
         assert loop.founding.names == ["f0", "f1", "f2", "f3", "the caller's score"]
+
+
+@pytest.mark.parametrize("learner", ["fair-pairs", "perceptron", "pairwise-logistic", "second-order:epsilon=0.5"])
+def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> None:
+    """The model is the same, bit for bit; the log holds what was shown of what came along."""
+    rng = np.random.default_rng(4)
+    loops = [
+        small_loop(tmp_path / f"{keep}", learner, keep_unshown=keep, shrink=3.0, control=0.2) for keep in (True, False)
+    ]
+    for n in range(60):
+        X = rng.integers(-2, 3, (9, 4)).astype(np.float32)  # with ties
+        prior = rng.integers(0, 3, 9).tolist() if n % 2 else None
+        asked: Any = X if n % 3 else [{"id": f"c{j}", "features": row.tolist()} for j, row in enumerate(X)]
+        given = {"prior": prior, "show": 4, "person": f"p{n % 3}", "id": f"d{n}"}
+        one, two = (loop.decide(asked, **given) for loop in loops)
+        assert one == two
+        form: dict[str, Any] = [
+            {"clicks": [one.shown[2]]},
+            {"better": [one.shown[3], one.shown[1]]},
+            {"rating": {one.shown[0]: 1, one.shown[2]: 5}},
+            {"thumb": "down", "item": one.shown[1]},
+        ][n % 4]
+        told = [loop.feedback(one.id, id=f"e{n}", **form) for loop in loops]
+        assert told[0] == told[1]
+    whole, less = loops
+    assert bits(whole) == bits(less) == bits_from_scratch(less)
+    assert [loop.explain("d7").margin for loop in loops] == [whole.explain("d7").margin] * 2
+    known = less.ledger.known("d5")
+    assert known is not None
+    assert len(known.names) == 4
+    assert known.record.of == 9
+    assert len(known.arrays) == 4 * 4 * 4
+    refused = less.feedback("d5", better=[next(str(j) for j in range(9) if str(j) not in known.names)])
+    assert (refused.status, "was not among the candidates" in str(refused.reason)) == ("rejected", True)
+    again = rng.integers(-2, 3, (9, 4)).astype(np.float32)
+    assert less.decide(again, person="p2", show=4, id="d5").shown == whole.decide(again, person="p2", id="d5").shown
+    with pytest.raises(ValueError, match="other candidates"):
+        less.decide(again[:8], person="p2", id="d5")
+    size = [sum(len(event.arrays or b"") for event in loop.ledger.log.events(0, ["decision"])) for loop in loops]
+    assert size[0] == 9 / 4 * size[1]
+    for loop in loops:
+        assert loop.verify() == []
+        loop.close()
+
+
+def test_what_others_decided_is_not_told_under_an_id_that_showed_something_else(folder: Path) -> None:
+    with small_loop(folder / "l", control=0.0, exploration=None) as loop:
+        d = loop.decide(["i1", "i2", "i3"], id="d", show=2)
+        assert loop.record(["i1", "i2", "i3"], list(d.shown), id="d") == d
+        with pytest.raises(ValueError, match="used for another decision"):
+            loop.record(["i1", "i2", "i3"], list(reversed(d.shown)), id="d")

@@ -279,7 +279,7 @@ def test_candidates_that_are_nothing_but_features(loop: Loop) -> None:
     request, same = (requests(loop).parsed(each, None, [2.0, 1.0], None) for each in (features, objects))
     assert request.called == request.names == same.called == ("0", "1")
     assert request.x.tobytes() == same.x.tobytes()
-    assert request.arrays == same.arrays
+    assert request.arrays() == same.arrays()
     d = loop.decide(features, id="raw", show=1)
     assert loop.decide(features.astype(np.float64), id="raw", show=1) == d
     assert loop.feedback(d.id, better=["1", "0"]).learned == (d.shown == ("0",))

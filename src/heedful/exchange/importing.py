@@ -220,7 +220,7 @@ class Importer:
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
         version, payload = self._loop.version, wire.encode(kept)
-        return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays))
+        return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
 
     # ------------------------------------------------------------------------ what came of decisions
 

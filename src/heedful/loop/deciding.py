@@ -74,7 +74,7 @@ class Deciding:
     def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
         """The decision that was made under this id before; whatever became of the model and the items since."""
         names = self.ledger.requests.asked(candidates)
-        if (names is not None and names != known.names) or person != known.person:
+        if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
             raise ValueError(f"id: wanted a new one, got {describe(id)}, which {other}")
         return told(id, known)
@@ -93,21 +93,27 @@ class Deciding:
         model = self.ledger.model
         y = model.propose(state.shared, own, request.x, rng)
         shown = order if control else order_shown(y)[:size]
+        probability = self._probability(y, request, shown, order, state, own)
+        places, of = tuple(shown.tolist()), 0
+        if request.names and not self.settings.keep_unshown and size < len(request.x):
+            of, kept = len(request.x), sorted(places)  # in the caller's order: sums come out the same, bit for bit
+            request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
         record = DecisionRecord(
-            shown=tuple(shown.tolist()),
+            shown=places,
             items=request.items,
             names=request.names,
             prior=request.prior,
             arm="control" if control else "learned",
             learner=self.ledger.named,
             seed=seed,
-            probability=self._probability(y, request, shown, order, state, own),
+            probability=probability,
             proposal={} if control else model.described(y),
             context=request.context,
             attributes=request.attributes,
+            of=of,
             deferred=deferred,
         )
-        when, arrays, version = now(), request.arrays, state.version
+        when, arrays, version = now(), request.arrays(), state.version
         known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays)
         return Draft(event, known, again=True)
@@ -161,7 +167,7 @@ class Deciding:
         )
         person = None if person is None else wire.wanted_id("person", person)
         when = now() if time is None else wire.wanted_time("time", time)
-        version, arrays, id = self.ledger.published.version, request.arrays, wire.wanted_id("id", id)
+        version, arrays, id = self.ledger.published.version, request.arrays(), wire.wanted_id("id", id)
         known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
         return Draft(Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays), known)
 
@@ -181,9 +187,18 @@ class Deciding:
         before = self.ledger.log.at(known.seq)
         imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
         names = draft.decision.names if draft.decision is not None else ()
-        if names != known.names or known.person != event.subject or imported:
+        whole = known.record.of == 0
+        if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
+            imported = imported or told(event.id, known).shown != told(event.id, draft.decision).shown
+        if (whole and names != known.names) or known.person != event.subject or imported:
             raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
         return told(event.id, known)
+
+
+def _same(names: tuple[str, ...], known: Known) -> bool:
+    """Whether these were the candidates of a decision, as far as it kept them."""
+    of = known.record.of
+    return len(names) == of and set(known.names) <= set(names) if of else names == known.names
 
 
 def told(id: str, known: Known) -> Decision:

@@ -37,8 +37,27 @@ class Request(NamedTuple):
     prior: tuple[float, ...]
     context: dict[str, Any] | None
     attributes: list[dict[str, Any]]
-    arrays: bytes | None
+    features: npt.NDArray[np.float32] | None
+    """of candidates that came along, m x N, without context and prior"""
+    around: npt.NDArray[np.float32]
+    """the context, encoded"""
     show: int | None
+
+    def arrays(self) -> bytes | None:
+        """What the log keeps of the numbers."""
+        came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
+        return came + self.around.astype("<f4", copy=False).tobytes() or None
+
+    def only(self, kept: list[int]) -> Request:
+        """The request as if it had had these candidates alone; for the log, so without `x`."""
+        names = tuple([self.called[j] for j in kept])
+        return self._replace(
+            names=names,
+            called=names,
+            prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
+            attributes=[self.attributes[j] for j in kept] if self.attributes else [],
+            features=self.features[kept] if self.features is not None else None,
+        )
 
 
 class Requests:
@@ -66,31 +85,31 @@ class Requests:
         items: tuple[int, ...] = ()
         names: tuple[str, ...] = ()
         rows: Ints | None = None
-        X: Any = None
+        came: Any = None
         if candidates is None:
             on_offer = self.shelf.on_offer()
             if not on_offer:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
             called, items = zip(*on_offer)
         elif isinstance(candidates, np.ndarray):
-            X = self._matrix(candidates)
-            called = names = _numbers(len(X))
+            came = self._matrix(candidates)
+            called = names = _numbers(len(came))
         elif _objects(candidates):
-            called, X = self._inline(candidates)
+            called, came = self._inline(candidates)
             names = called
             kept = [self.founding.kept(each, self.founding.encoding) for each in candidates]
             attributes = [each for each in kept if each is not None]
         else:
-            called, items = self._on_offer(candidates)
-        if items:
+            called, items, standing = self._on_offer(candidates)
+            rows = np.array(standing, np.int64)
+        if items and rows is None:
             rows = self.shelf.rows(items)
-            X = self.shelf.at(rows)
+        X = came if rows is None else self.shelf.at(rows)
         encoded = self._context(context)
         scores = self._prior(prior, len(X), called)
-        raw = (X.astype("<f4").tobytes() if names else b"") + encoded.astype("<f4").tobytes()
         kept_context = self.founding.kept(context, self.founding.encoding)
         x = self._whole(X, encoded, scores)
-        return Request(x, items, names, called, rows, scores, kept_context, attributes, raw or None, show)
+        return Request(x, items, names, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def asked(self, candidates: Any) -> tuple[str, ...] | None:
         """The names that a request would have, whether they are on offer or not; None where it names none."""
@@ -107,18 +126,18 @@ class Requests:
             )
         return wire.distinct("candidates", candidates)
 
-    def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """(names, versions) of candidates of the catalogue."""
+    def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+        """(names, versions, rows of the shelf) of candidates of the catalogue."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
-                items = self.shelf.versions(candidates)
-                if 0 < len(set(items)) == len(items) <= wire.MOST_CANDIDATES:
-                    return self.shelf.names(items), items
+                items, rows = self.shelf.standing(candidates)
+                if 0 < len(set(rows)) == len(rows) <= wire.MOST_CANDIDATES:
+                    return self.shelf.called(rows), items, rows
             except (KeyError, TypeError):
                 pass  # said below, by name
         asked = wire.distinct("candidates", candidates)
         try:
-            return asked, self.shelf.versions(asked)
+            return asked, *self.shelf.standing(asked)
         except KeyError as error:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 

@@ -36,6 +36,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """seconds after a decision from which feedback on it is called late; it is learned all the same"""
     store_text: bool = True
     """whether texts are kept; without, only their features are"""
+    keep_unshown: bool = True
+    """whether candidates that came with a request are kept in the log where they were not shown; without, feedback can
+    name only what was"""
     snapshot_every: int = 20_000
     """lessons after which a snapshot is kept"""
     seed: int = 0
@@ -53,8 +56,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             wanted_share("exploration", self.exploration, 0.5)
         wanted_share("shrink", self.shrink, 1e9)
         wanted_share("late_after", self.late_after, 1e12)
-        if not isinstance(self.store_text, bool):
-            raise ValueError(f"store_text: wanted true or false, got {describe(self.store_text)}")
+        for name in ("store_text", "keep_unshown"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
         weights = {

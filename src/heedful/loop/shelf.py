@@ -27,14 +27,16 @@ class Shelf:
         self._n = n_features
         self._current: dict[str, int] | None = None
         self._place: dict[int, int] = {}  # version -> row of the features
-        self._names: list[str] = []
+        self._names: list[str] = []  # of the versions, by row
+        self._versions: list[int] = []
+        self._standing: dict[str, int] = {}  # name -> row, of what is on offer and has been read
         self._features = np.zeros((256, n_features))
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
         """What is on offer may have changed: read it from the log when it is next asked for."""
         with self._lock:
-            self._current = None
+            self._current, self._standing = None, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
         """(name, version) of every item that is on offer, in the order they first came."""
@@ -56,13 +58,34 @@ class Shelf:
                 current = self.current
                 if event.arrays is None:
                     current.pop(event.subject, None)
+                    self._standing.pop(event.subject, None)
                 else:
                     current[event.subject] = event.seq
                     self._keep(event)
+                    self._standing[event.subject] = self._place[event.seq]
 
     def versions(self, names: Sequence[str]) -> tuple[int, ...]:
         """The versions of these items. KeyError with the name of one that is not on offer."""
         return tuple(map(self.current.__getitem__, names))
+
+    def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(versions, rows) of these items, in one look. KeyError with the name of one that is not on offer."""
+        try:
+            rows = tuple(map(self._standing.__getitem__, names))
+        except KeyError:
+            rows = self._read(names)
+        return tuple(map(self._versions.__getitem__, rows)), rows
+
+    def _read(self, names: Sequence[str]) -> tuple[int, ...]:
+        with self._lock:
+            versions = self.versions(names)
+            rows = tuple(self._rows(versions))
+            self._standing.update(zip(names, rows))
+            return rows
+
+    def called(self, rows: Sequence[int]) -> tuple[str, ...]:
+        """The names of what stands in these rows."""
+        return tuple(map(self._names.__getitem__, rows))
 
     def names(self, versions: Sequence[int]) -> tuple[str, ...]:
         """The names of these versions."""
@@ -103,4 +126,5 @@ class Shelf:
             self._features = grown  # whoever reads the old one at this moment finds all it asked for
         self._features[row] = np.frombuffer(event.arrays or b"", "<f4")
         self._names.append(event.subject or "")
+        self._versions.append(event.seq)
         self._place[event.seq] = row

@@ -54,6 +54,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """the context as it was given, where texts are stored"""
     attributes: list[dict[str, Any]] = []
     """the candidates as they were given with the request, where texts are stored"""
+    of: int = 0
+    """how many candidates there were, where only those that were shown were kept"""
     deferred: bool = False
     """made ahead of time: not shown before it is activated"""
 

@@ -93,6 +93,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "learner": founding.learner,
+        "identifier": founding.encoding.identifier or "id",
         "version": loop.version,
         "features": founding.encoding.size,
         "names": founding.names,

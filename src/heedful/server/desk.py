@@ -24,6 +24,8 @@ from heedful.loop.wire import Answer, Decision
 
 T = TypeVar("T")
 
+GROUP = 1000
+"""How many requests are committed together at most: while the first are told, the next are read."""
 WRITE_AHEAD = 4_000_000
 """Bytes after which the write-ahead file is moved: often, so that the disk never has much to do at once."""
 
@@ -51,7 +53,7 @@ class Desk:
         self._pool = pool
         self._aio = asyncio.get_running_loop()
         self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
-        self._under_way = False  # a flush is about to run, or a thread is committing
+        self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
         self._unmoved = 0  # bytes in the write-ahead file, about
         self.ledger.log.leave_write_ahead()
@@ -67,7 +69,7 @@ class Desk:
     @property
     def busy(self) -> bool:
         """Whether anything is under way."""
-        return self.users > 0 or self._under_way or self._keeping
+        return self.users > 0 or bool(self._waiting) or self._in_thread or self._keeping
 
     # ------------------------------------------------------------------------ what is asked most
 
@@ -127,13 +129,18 @@ class Desk:
         """What became of each, once it is on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
-        if not self._under_way:
-            self._under_way = True
+        if len(self._waiting) >= GROUP and not self._in_thread:
+            self._flush()
+        elif not self._scheduled and not self._in_thread:
+            self._scheduled = True
             self._aio.call_soon(self._flush)  # after all that has come by now
         return await answers
 
     def _flush(self) -> None:
         """Commit what is waiting."""
+        self._scheduled = False
+        if not self._waiting or self._in_thread:
+            return
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
@@ -142,11 +149,11 @@ class Desk:
             self._fail(group, error)
         else:
             if answers is None:  # somebody else is writing: a thread waits for it
+                self._in_thread = True
                 under_way = self._aio.run_in_executor(self._pool, self.ledger.submit, drafts)
                 under_way.add_done_callback(partial(self._done, group))
                 return
             self._answer(group, answers)
-        self._under_way = False
         self._unmoved += sum([700 + 2 * len(each.event.payload) + len(each.event.arrays or b"") for each in drafts])
         if self.ledger.due or self._unmoved > WRITE_AHEAD:
             self._keep_up()
@@ -157,9 +164,8 @@ class Desk:
             self._fail(group, error)
         else:
             self._answer(group, under_way.result())
-        self._under_way = bool(self._waiting)
-        if self._waiting:
-            self._flush()
+        self._in_thread = False
+        self._flush()
 
     def _answer(self, group: list[Any], answers: Sequence[Answer]) -> None:
         self.groups += 1

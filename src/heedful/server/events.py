@@ -89,12 +89,15 @@ def _told(loop: Loop, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int, b
     """(the next events as text, the place of the last that was looked at, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
     parts: list[bytes] = []
-    seen = 0
+    seen, last = 0, after
     for event in islice(loop.ledger.log.events(after), AT_ONCE):
         seen += 1
         after = event.seq
         if event.kind in kinds and (line := exporter.line(event)) is not None:
             parts.append(_as_text(event.seq, event.kind, line))
+            last = event.seq
+    if last != after:  # what was passed over need not be looked at again by whoever comes back
+        parts.append(b"id: %d\n\n" % after)
     return b"".join(parts), after, seen == AT_ONCE
 
 

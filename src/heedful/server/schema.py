@@ -143,6 +143,7 @@ class Loop(msgspec.Struct, kw_only=True):
 
     name: str
     learner: str
+    identifier: Annotated[str, Meta(description="the attribute that names an item")]
     version: int
     features: Annotated[int, Meta(description="N: numbers that an item has")]
     names: Annotated[list[str], Meta(description="of the features, crosses included; the caller's score the last")]

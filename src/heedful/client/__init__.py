@@ -1,0 +1,18 @@
+"""A client for `heedful serve`: the loops of a server as if they were here, and a page that never waits for them.
+
+>>> from heedful.client import Client
+>>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
+...     cars = heedful.loop("cars")
+...     d = cars.decide(["a", "b", "c"], prior=scores, person="p1", show=10)
+...     cars.feedback(d, clicks=["b"])
+
+Where the server is slow or away, `decide` gives the caller's own order after `timeout` seconds; feedback on it stays
+true (`heedful.client.fallback` says how). Needs the extra `client`: pip install 'heedful[client]'.
+"""
+
+from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
+from heedful.client.fallback import Decision
+from heedful.client.operations import About
+from heedful.loop.wire import Answer
+
+__all__ = ["About", "Answer", "AsyncClient", "AsyncRemoteLoop", "Client", "Decision", "RemoteLoop"]

@@ -1,0 +1,276 @@
+"""What carries calls over the network: httpx, waited for or awaited. Steps are run here; nothing is decided here."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import re
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from heedful import __version__
+from heedful.client.calls import JSON, Call, Failed, Reply, Wait
+from heedful.client.either import Steps
+from heedful.client.stream import Following
+from heedful.doors import describe
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+_KEY = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
+
+
+def _httpx() -> Any:
+    """httpx, which the client alone needs."""
+    try:
+        import httpx
+    except ModuleNotFoundError:
+        told = "the client needs httpx, which is not installed: pip install 'heedful[client]'"
+        raise ModuleNotFoundError(told, name="httpx") from None
+    return httpx
+
+
+def _checked(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
+    """(url without a slash at its end, whether it is this machine). ValueError where it is none, or would show the key
+    to whoever listens; the key is in no message."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        fine = parts.scheme in ("http", "https") and host != "" and not parts.query and not parts.fragment
+        _ = parts.port
+    except (ValueError, AttributeError, TypeError):
+        fine = False
+    if not fine:
+        raise ValueError(f"url: wanted one such as https://rank.example, got {describe(url)}")
+    if "@" in parts.netloc:
+        raise ValueError("url: wanted no user and password in it, got some; heedful wants a key")
+    if key is not None and (not isinstance(key, str) or not _KEY.fullmatch(key)):
+        raise ValueError("key: wanted hk_, 8 characters, _ and 43 more, got something else (not shown)")
+    try:
+        here = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here = False
+    if key is not None and parts.scheme == "http" and not here and not insecure:
+        told = "a key over plain http can be read by everybody on the way; insecure=True sends it all the same"
+        raise ValueError(f"url: wanted https, got http to {host}: {told}")
+    return url.rstrip("/"), here
+
+
+class _Carrier:
+    """What both carriers share: an address, the headers, httpx."""
+
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+        key = key.strip() if isinstance(key, str) else key
+        self.url, self._here = _checked(url, key, insecure)
+        self.httpx = _httpx()
+        self._transport = transport
+        self._headers = [
+            (b"Accept", JSON.encode()),
+            (b"Accept-Encoding", b"identity"),
+            (b"User-Agent", f"heedful/{__version__}".encode()),
+            *([(b"Authorization", f"Bearer {key}".encode())] if key is not None else []),
+        ]
+        self._urls: dict[str, httpx.URL] = {}
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        # As many connections at once as there are threads that ask; environment proxies are not for this machine.
+        limits = self.httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30.0)
+        # Who is to be believed takes 20 ms to read; without TLS nobody, and nobody is asked to be.
+        verify = True if self.url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return {"transport": self._transport, "limits": limits, "trust_env": not self._here, "verify": verify}
+
+    def request(self, call: Call, timeouts: dict[str, Any]) -> httpx.Request:
+        """A call as httpx has it."""
+        url = self._urls.get(call.path)
+        if url is None:
+            url = self.httpx.URL(self.url + call.path)
+            if "?" not in call.path and len(self._urls) < 1000:  # taking a URL apart is dear
+                self._urls[call.path] = url
+        headers = list(self._headers)
+        if call.body is not None:
+            headers.append((b"Content-Type", call.content.encode()))
+        if call.last_id:
+            headers += [(b"Last-Event-ID", call.last_id.encode()), (b"Cache-Control", b"no-store")]
+        found: httpx.Request = self.httpx.Request(
+            call.method, url, headers=headers, content=call.body, extensions={"timeout": timeouts}
+        )
+        return found
+
+    def failed(self, error: Exception, call: Call) -> Failed:
+        """What went wrong, without the request: it holds the key."""
+        if isinstance(error, TimeoutError | self.httpx.TimeoutException):
+            sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
+            return Failed(f"no answer within {call.timeout:g} s", True, sent)
+        sent = not isinstance(error, self.httpx.ConnectError | self.httpx.UnsupportedProtocol)
+        return Failed(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
+
+    def silent(self, call: Call) -> dict[str, Any]:
+        """The time-outs of a stream: of each of its bytes, not of all."""
+        return {"connect": 10.0, "write": 10.0, "pool": 10.0, "read": call.timeout}
+
+
+class _Left(dict[str, Any]):
+    """The time-outs of one request: whatever it waits for, no longer than until its deadline."""
+
+    def __init__(self, deadline: float) -> None:
+        super().__init__()
+        self.deadline = deadline
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return max(self.deadline - time.monotonic(), 0.001)
+
+    __getitem__ = get
+
+
+class Carrier(_Carrier):
+    """Carries calls and waits. Any number of threads may use it."""
+
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+        super().__init__(url, key, insecure, transport)
+        self.sleep = time.sleep
+        self._opening = threading.Lock()
+        self._open()
+
+    def _open(self) -> None:
+        self._http: httpx.Client = self.httpx.Client(**self._settings)
+        self._process = os.getpid()
+
+    @property
+    def http(self) -> httpx.Client:
+        """The connections. A forked process makes its own: two that read from one would get each other's answers."""
+        if self._process != os.getpid():
+            with self._opening:
+                if self._process != os.getpid():
+                    self._open()
+        return self._http
+
+    def run(self, steps: Steps[T]) -> T:
+        """Take the steps; what they come to."""
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Wait):
+                    self.sleep(step.seconds)
+                    step = next(steps)
+                else:
+                    step = steps.send(self.send(step))
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    def send(self, call: Call) -> Reply | Failed:
+        """The answer to a call, or what went wrong."""
+        deadline = time.monotonic() + call.timeout
+        try:
+            response = self.http.send(self.request(call, _Left(deadline)), stream=True)
+            try:
+                length = int(response.headers.get("content-length", 1 << 60))
+                body = b""
+                for chunk in response.iter_bytes():
+                    body += chunk
+                    if len(body) < length and time.monotonic() > deadline:
+                        raise TimeoutError  # it dribbles
+            finally:
+                response.close()
+        except (TimeoutError, self.httpx.RequestError) as error:
+            return self.failed(error, call)
+        return Reply(response.status_code, response.headers, body)
+
+    def follow(self, following: Following) -> Iterator[dict[str, Any]]:
+        """The events of a stream, over as many connections as it takes."""
+        while True:
+            call = following.call()
+            outcome: Reply | Failed | None = None
+            try:
+                response = self.http.send(self.request(call, self.silent(call)), stream=True)
+                try:
+                    if response.status_code == 200:
+                        following.answered()
+                        for chunk in response.iter_bytes():
+                            yield from following.take(chunk)
+                    else:
+                        outcome = Reply(response.status_code, response.headers, response.read())
+                finally:
+                    response.close()
+            except self.httpx.RequestError as error:
+                outcome = self.failed(error, call)
+            wait = following.ended(outcome)
+            if wait is None:
+                return
+            self.sleep(wait)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+class AsyncCarrier(_Carrier):
+    """Carries calls and awaits. For one event loop."""
+
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+        super().__init__(url, key, insecure, transport)
+        self.sleep = asyncio.sleep
+        self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Take the steps; what they come to."""
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Wait):
+                    await self.sleep(step.seconds)
+                    step = next(steps)
+                else:
+                    step = steps.send(await self.send(step))
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+    async def send(self, call: Call) -> Reply | Failed:
+        """The answer to a call, or what went wrong."""
+        try:
+            async with asyncio.timeout(call.timeout):
+                response = await self.http.send(self.request(call, {}), stream=True)
+                try:
+                    body = b"".join([chunk async for chunk in response.aiter_bytes()])
+                finally:
+                    await response.aclose()
+        except (TimeoutError, self.httpx.RequestError) as error:
+            return self.failed(error, call)
+        return Reply(response.status_code, response.headers, body)
+
+    async def follow(self, following: Following) -> AsyncIterator[dict[str, Any]]:
+        """The events of a stream, over as many connections as it takes."""
+        while True:
+            call = following.call()
+            outcome: Reply | Failed | None = None
+            try:
+                response = await self.http.send(self.request(call, self.silent(call)), stream=True)
+                try:
+                    if response.status_code == 200:
+                        following.answered()
+                        async for chunk in response.aiter_bytes():
+                            for event in following.take(chunk):
+                                yield event
+                    else:
+                        outcome = Reply(response.status_code, response.headers, await response.aread())
+                finally:
+                    await response.aclose()
+            except self.httpx.RequestError as error:
+                outcome = self.failed(error, call)
+            wait = following.ended(outcome)
+            if wait is None:
+                return
+            await self.sleep(wait)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()

@@ -1,0 +1,210 @@
+"""The clients and their loops: what a program holds in its hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from heedful.client.carriers import AsyncCarrier, Carrier
+from heedful.client.either import Awaiting, Blocking, Steps
+from heedful.client.fallback import Breaker, Untold
+from heedful.client.loop import LoopOperations
+from heedful.client.operations import ClientOperations
+from heedful.client.stream import Following
+from heedful.doors import describe, is_number
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+
+def _seconds(name: str, value: Any) -> float:
+    if not is_number(value, int, float) or not 0 < value < 1e6:
+        raise ValueError(f"{name}: wanted seconds, more than 0, got {describe(value)}")
+    return float(value)
+
+
+class _Client(ClientOperations):
+    """What both clients share."""
+
+    _carrier: Carrier | AsyncCarrier
+
+    def _set(self, timeout: float, patience: float, failures: int, pause: float) -> None:
+        self.timeout = _seconds("timeout", timeout)
+        self.patience = _seconds("patience", patience)
+        self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
+        self._untold = Untold()
+        self._single: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._carrier.url!r})"
+
+
+class _Loop(LoopOperations):
+    """What both loops share: a name, and the client's ways."""
+
+    def __init__(self, client: _Client, name: str, identifier: str) -> None:
+        self._client = client
+        self.name, self.identifier = name, identifier
+        self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
+        self._breaker, self._untold, self._single = client._breaker, client._untold, client._single
+
+    def _following(self, after: int, kinds: Sequence[str], follow: bool) -> Following:
+        return Following(self.name, after, kinds, follow, self.patience, self._clock)
+
+    def __repr__(self) -> str:
+        return f"<loop {self.name!r} of {self._client!r}>"
+
+
+class RemoteLoop(_Loop, Blocking):
+    """A loop of a server, with the methods of `heedful.Loop`."""
+
+    _client: Client
+
+    def _run(self, steps: Steps[T]) -> T:
+        return self._client._run(steps)
+
+    def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> Iterator[dict[str, Any]]:
+        """The events of the loop's log, {"kind": ..., "seq": ...}, in order: those after `after`, of these kinds, and,
+        with `follow`, what is still to come. Where the connection breaks it goes on after the last event; TimeoutError
+        or ConnectionError where the server stays away for longer than `patience`."""
+        return self._client._carrier.follow(self._following(after, kinds, follow))
+
+
+class AsyncRemoteLoop(_Loop, Awaiting):
+    """A loop of a server, with the methods of `heedful.Loop`, to be awaited."""
+
+    _client: AsyncClient
+
+    async def _run(self, steps: Steps[T]) -> T:
+        return await self._client._run(steps)
+
+    def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> AsyncIterator[dict[str, Any]]:
+        """As `RemoteLoop.events`, for `async for`."""
+        return self._client._carrier.follow(self._following(after, kinds, follow))
+
+
+class Client(_Client, Blocking):
+    """A server's loops, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
+
+    >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
+    ...     cars = heedful.loop("cars")
+    ...     d = cars.decide(["a", "b", "c"], person="p1", show=10)
+    ...     cars.feedback(d, clicks=["b"])
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8710",
+        key: str | None = None,
+        *,
+        timeout: float = 0.25,
+        patience: float = 10.0,
+        failures: int = 3,
+        pause: float = 1.0,
+        insecure: bool = False,
+        transport: Any = None,
+    ) -> None:
+        """`timeout`: seconds after which `decide` shows the caller's own order. `patience`: seconds for which
+        everything else is asked again. After `failures` decisions in a row without an answer nobody waits for the
+        server for `pause` seconds. `insecure` sends a key over plain http to another machine. `transport`: httpx's, for
+        certificates or a proxy of one's own."""
+        self._set(timeout, patience, failures, pause)
+        self._carrier = Carrier(url, key, insecure, transport)
+
+    _carrier: Carrier
+
+    def _run(self, steps: Steps[T]) -> T:
+        return self._carrier.run(steps)
+
+    def loop(self, name: str, *, identifier: str = "id") -> RemoteLoop:
+        """The loop of that name; nothing is asked yet. `identifier` is the column that names candidates given as
+        objects, which the client has to know when it is on its own."""
+        return RemoteLoop(self, name, identifier)
+
+    def create(
+        self,
+        name: str,
+        items: Iterable[Row],
+        *,
+        learner: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        identifier: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        context: Iterable[Row] | None = None,
+        crosses: Iterable[Sequence[str]] | None = None,
+    ) -> RemoteLoop:
+        """Make a loop with `items` on offer. FileExistsError where there is one of that name."""
+        self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses))
+        return self.loop(name, identifier=identifier or "id")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._carrier.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncClient(_Client, Awaiting):
+    """A server's loops, over HTTP, for one event loop of asyncio: `Client` with `await`.
+
+    >>> async with AsyncClient("https://rank.example", key=KEY, timeout=0.05) as heedful:
+    ...     cars = heedful.loop("cars")
+    ...     d = await cars.decide(["a", "b", "c"], person="p1", show=10)
+    ...     await cars.feedback(d, clicks=["b"])
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8710",
+        key: str | None = None,
+        *,
+        timeout: float = 0.25,
+        patience: float = 10.0,
+        failures: int = 3,
+        pause: float = 1.0,
+        insecure: bool = False,
+        transport: Any = None,
+    ) -> None:
+        """As `Client`."""
+        self._set(timeout, patience, failures, pause)
+        self._carrier = AsyncCarrier(url, key, insecure, transport)
+
+    _carrier: AsyncCarrier
+
+    async def _run(self, steps: Steps[T]) -> T:
+        return await self._carrier.run(steps)
+
+    def loop(self, name: str, *, identifier: str = "id") -> AsyncRemoteLoop:
+        """As `Client.loop`; not awaited, as nothing is asked yet."""
+        return AsyncRemoteLoop(self, name, identifier)
+
+    async def create(
+        self,
+        name: str,
+        items: Iterable[Row],
+        *,
+        learner: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        identifier: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        context: Iterable[Row] | None = None,
+        crosses: Iterable[Sequence[str]] | None = None,
+    ) -> AsyncRemoteLoop:
+        """As `Client.create`."""
+        await self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses))
+        return self.loop(name, identifier=identifier or "id")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._carrier.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

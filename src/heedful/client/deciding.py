@@ -1,0 +1,140 @@
+"""Decisions: what to show, what was shown, and what was shown while the server was away.
+
+Written once: see `heedful.client.either`; why it is as it is: `heedful.client.fallback`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from heedful.client import calls
+from heedful.client.calls import MSGPACK, Call, Failed, Reply, answer_of
+from heedful.client.either import Steps, either
+from heedful.client.fallback import AWAY, Decision, decision_of, logger
+from heedful.client.operations import Operations, id_of, listed
+from heedful.client.question import Question
+from heedful.doors import describe
+from heedful.loop.wire import Answer
+
+Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
+Time = int | str | None
+
+
+class Deciding(Operations):
+    """Decisions: what to show, what was shown."""
+
+    name: str
+    identifier: str
+    _single: set[str]
+    """loops that are known to show a single item"""
+
+    @either
+    def decide(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        features: npt.ArrayLike | None = None,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Prior = None,
+        show: int | None = None,
+        id: str | None = None,
+        deferred: bool = False,
+    ) -> Steps[Decision]:
+        """What to show, best first, within `timeout` seconds: as the loop decides, or, where the server does not
+        answer, in the caller's order.
+
+        `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
+        the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
+        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away.
+        """
+        question = Question(self.name, candidates, features, prior, show, id, deferred, person=person, context=context)
+        reason = "the server did not answer lately"
+        if self._breaker.asks():
+            until = self._clock() + self.timeout
+            outcome = yield question.call._replace(timeout=self.timeout)
+            if isinstance(outcome, Failed) and outcome.sent and not outcome.timed_out and self._clock() < until:
+                # A connection kept from before may have been closed by the server: once more, on a new one.
+                outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
+            found = self._decided(question, outcome)
+            if isinstance(found, Decision):
+                return found
+            reason = found
+        decision = question.fallback(reason, self.identifier, self.name in self._single)
+        self._untold.keep(self.name, decision)
+        return decision
+
+    def _decided(self, question: Question, outcome: Reply | Failed) -> Decision | str:
+        """The decision that was answered; or why there is none, where the server is to blame."""
+        if isinstance(outcome, Failed):
+            self._breaker.failed()
+            reason = outcome.told
+        else:
+            self._breaker.answered()
+            try:
+                found = decision_of(question.call, outcome, question.id, question.deferred)
+                if question.open_ended and len(found.shown) == 1:
+                    self._single.add(self.name)
+                return found
+            except AWAY as error:
+                reason = str(error)
+        logger.warning("%s: decision %s is the caller's own order: %s", self.name, describe(question.id), reason)
+        return reason
+
+    @either
+    def record(
+        self,
+        candidates: Sequence[Any],
+        shown: Sequence[str],
+        *,
+        id: str | None = None,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Prior = None,
+        probability: float | None = None,
+        time: Time = None,
+    ) -> Steps[Decision]:
+        """Log what somebody else decided, so that feedback on it teaches."""
+        asked = uuid.uuid4().hex if id is None else str(id)
+        fields = calls.given(person=person, context=context, prior=prior, probability=probability, time=time)
+        fields |= {
+            "candidates": listed("candidates", candidates, "names or of objects"),
+            "shown": listed("shown", shown, "names"),
+            "id": asked,
+        }
+        call = Call("POST", self._path("records"), calls.body(fields, MSGPACK), MSGPACK)
+        return decision_of(call, (yield from self._asked(call)), asked)
+
+    @either
+    def tell(self, decision: str | Decision) -> Steps[bool]:
+        """Tell the server what was shown while it was away; whether there was something to tell.
+
+        Feedback on a fallback does so by itself. Do it where what nobody answered should be in the log as well. A
+        deferred decision is not to be told but activated, if it was shown.
+        """
+        untold = self._untold.find(self.name, decision)
+        if untold is None or untold.telling is None:
+            return False
+        yield from self._tell(self.name, untold, untold.telling)
+        return True
+
+    @either
+    def activate(self, decision: str | Decision, *, time: Time = None) -> Steps[Answer]:
+        """Say that a deferred decision was shown after all."""
+        id = id_of(decision)
+        untold = self._untold.find(self.name, decision)
+        if untold is not None and untold.telling is not None:
+            try:
+                told = yield from self._tell(self.name, untold, untold.telling)
+            except (ValueError, LookupError) as error:
+                return Answer("rejected", id, None, 0, reason=str(error))
+            return Answer("applied", id, told.seq, told.version or 0)
+        call = Call("POST", self._path("activate"), calls.body(calls.given(decision=id, time=time)))
+        return answer_of((yield from self._asked(call)), id)
+
+    def _path(self, *parts: str, **query: Any) -> str:
+        return calls.path("loops", self.name, *parts, **query)

@@ -1,0 +1,199 @@
+"""What is asked of a loop. The methods are those of `heedful.Loop`, and so are their arguments.
+
+Written once: see `heedful.client.either`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from heedful.client import calls
+from heedful.client.calls import MSGPACK, Call, answer_of
+from heedful.client.deciding import Deciding, Time
+from heedful.client.either import Steps, either
+from heedful.client.fallback import Decision
+from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.loop.hindsight import Explanation, Moved, Part, Replayed
+from heedful.loop.loop import Forgotten
+from heedful.loop.wire import Answer
+
+
+class Answering(Deciding):
+    """Feedback: what people said, and taking it back."""
+
+    @either
+    def feedback(
+        self, /, decision: str | Decision | Mapping[str, Any], *, id: str | None = None, time: Time = None, **form: Any
+    ) -> Steps[Answer]:
+        """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
+
+        Sent again for up to `patience` seconds, under the same event id: it counts once. `rejected` is an answer, and
+        its `reason` says why. TimeoutError and ConnectionError where nobody knows what became of it; they name the
+        id to send it again with.
+        """
+        if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
+            given = {**decision, **form}
+        else:
+            given = {**form, "decision": decision, "id": id, "time": time}
+        event = _event(given)
+        trouble = yield from self._told_first(given)
+        try:
+            reply = yield from self._asked(Call("POST", self._path("feedback"), calls.body(event)))
+        except (TimeoutError, ConnectionError) as error:
+            told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
+            raise type(error)(told) from None
+        return _because(answer_of(reply, event["id"]), trouble)
+
+    @either
+    def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> Steps[list[Answer]]:
+        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, a thousand in a request.
+
+        One that is no feedback is answered with `rejected` and the reason, and the others go on. Give events ids of
+        your own where you may have to send them again.
+        """
+        sent: list[Any] = []
+        troubles: list[str] = []
+        for given in listed("events", events, "objects"):
+            known = isinstance(given, Mapping)
+            troubles.append((yield from self._told_first(given)) if known else "")
+            sent.append(_event(given) if known else given)
+        answers: list[Answer] = []
+        for some, content in calls.batches(sent, MOST, SIZE):
+            reply = yield from self._asked(Call("POST", self._path("feedback"), content, MSGPACK))
+            answers += calls.answers_of(reply, len(some))
+        return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
+
+    def _told_first(self, event: Mapping[str, Any]) -> Steps[str]:
+        """Tell of each decision of an event what was shown, where it fell back; why that cannot be, "" where it can.
+
+        The event is sent all the same: another process may have told it. Otherwise the server does not know the id.
+        """
+        chain = event.get("chain")
+        for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
+            untold = self._untold.find(self.name, decision)
+            if untold is None or untold.deferred:  # that one was not shown before it is activated
+                continue
+            if untold.telling is None:
+                return "it fell back, and showed nothing"
+            try:
+                yield from self._tell(self.name, untold, untold.telling)
+            except (ValueError, LookupError) as error:
+                return f"it fell back, and what it showed cannot be told now: {error}"
+        return ""
+
+    @either
+    def undo(self, event: str | Answer, *, id: str | None = None) -> Steps[Answer]:
+        """Take one piece of feedback back, an answer or its event id: the model becomes the one that never saw it."""
+        target = event.event if isinstance(event, Answer) else event
+        call = Call("POST", self._path("undo"), calls.body(calls.given(event=target, id=id)))
+        return answer_of((yield from self._asked(call)), id or f"undo-{target}")
+
+    @either
+    def forget(self, person: str) -> Steps[Forgotten]:
+        """Erase a person: every decision made for her, every answer to it; also what this client showed her while the
+        server was away, and has not told yet."""
+        self._untold.forget(self.name, str(person))
+        call = Call("DELETE", self._path("people", str(person)))
+        return calls.read_as((yield from self._asked(call, repeat=False, long=True)), _forgotten)
+
+
+class LoopOperations(Answering):
+    """All that is asked of a loop: also its items, and what can be known of it."""
+
+    @either
+    def put_items(self, items: Iterable[Mapping[str, Any]]) -> Steps[int]:
+        """Put items on offer, new or changed, a thousand in a request; how many were. The same again changes nothing.
+
+        Where one cannot be encoded none of its request is put, while those before stay.
+        """
+        put = 0
+        for _, content in calls.batches(listed("items", items, "objects"), MOST, SIZE):
+            reply = yield from self._asked(Call("PUT", self._path("items"), content, MSGPACK), long=True)
+            put += calls.read(reply, _Put).put
+        return put
+
+    @either
+    def withdraw(self, name: str) -> Steps[bool]:
+        """Take an item off offer; whether it was on."""
+        reply = yield from self._asked(Call("DELETE", self._path("items", str(name))), repeat=False)
+        return calls.read(reply, _Withdrawn).withdrawn
+
+    @either
+    def items(self) -> Steps[list[str]]:
+        """The names of the items on offer, all of them, a thousand in a request."""
+        names: dict[str, None] = {}
+        start, total = 0, 1
+        while start < total:
+            reply = yield from self._asked(Call("GET", self._path("items", start=start, limit=MOST)))
+            page = calls.read(reply, _Page)
+            names.update(dict.fromkeys(page.items))
+            start, total = start + max(len(page.items), 1), page.total
+        return list(names)
+
+    @either
+    def about(self) -> Steps[About]:
+        """The loop as the server describes it: learner, version, features, settings, how many events."""
+        return calls.read((yield from self._asked(Call("GET", self._path()))), About)
+
+    @either
+    def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
+        """What each feature counts, by name, for everybody or for one person; the caller's score last."""
+        reply = yield from self._asked(Call("GET", self._path("weights", person=person)))
+        return calls.read(reply, _Weights).weights
+
+    @either
+    def explain(self, decision: str | Decision) -> Steps[Explanation]:
+        """Why the first of a decision stood first: which features put it there, which feedback moved it."""
+        call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
+        return calls.read_as((yield from self._asked(call, long=True)), _explanation)
+
+    @either
+    def replay(self, learner: str) -> Steps[Replayed]:
+        """What another learner, "second-order:epsilon=0.1", makes of the same log."""
+        call = Call("POST", self._path("replays"), calls.body({"learner": learner}))
+        return calls.read_as((yield from self._asked(call, long=True)), Replayed)
+
+
+class _Put(msgspec.Struct):
+    put: int
+
+
+class _Withdrawn(msgspec.Struct):
+    withdrawn: bool
+
+
+class _Page(msgspec.Struct):
+    items: list[str]
+    total: int
+
+
+class _Weights(msgspec.Struct):
+    weights: dict[str, float]
+
+
+def _event(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An event as it is sent: with an id, decisions by theirs."""
+    event = calls.given(**given)
+    event.setdefault("id", uuid.uuid4().hex)
+    if "decision" in event:
+        event["decision"] = id_of(event["decision"])
+    if isinstance(event.get("chain"), list | tuple):
+        event["chain"] = [id_of(each) for each in event["chain"]]
+    return event
+
+
+def _because(answer: Answer, trouble: str) -> Answer:
+    return answer._replace(reason=f"{answer.reason}: {trouble}") if trouble and answer.status == "rejected" else answer
+
+
+def _forgotten(events: int, exports: Sequence[str], version: int) -> Forgotten:
+    return Forgotten(events, tuple(exports), version)
+
+
+def _explanation(features: Sequence[Any], lessons: Sequence[Any], **others: Any) -> Explanation:
+    parts = tuple(Part(**part) for part in features)
+    return Explanation(features=parts, lessons=tuple(Moved(**moved) for moved in lessons), **others)

@@ -1,0 +1,155 @@
+"""How a call is asked until it is answered; what is asked of the server itself. Written once: see
+`heedful.client.either`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from heedful.client import calls
+from heedful.client.calls import MSGPACK, Call, Reply, Wait
+from heedful.client.either import Steps, either
+from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
+from heedful.doors import describe
+
+LONG = 600.0
+"""Seconds for what may have to fold a whole log."""
+MOST, SIZE = 1000, 4 << 20
+"""Of a batch: events, bytes."""
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """A loop as the server describes it."""
+
+    name: str
+    learner: str
+    version: int
+    features: int
+    """how many numbers a row of `decide(features=...)` has"""
+    names: list[str]
+    items: int
+    events: dict[str, int]
+    """how many there are of each kind"""
+    settings: dict[str, Any]
+    caveats: list[str] = []
+    notes: list[str] = []
+    unknown: dict[str, int] = {}
+
+
+class Operations:
+    """What clients and their loops share: how long to wait, when to try again."""
+
+    timeout: float
+    patience: float
+    _breaker: Breaker
+    _untold: Untold
+    _clock = staticmethod(time.monotonic)
+
+    def _asked(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
+        """The answer to a call, asked again until `patience` has run out. `repeat` where a call may arrive twice: then
+        it is also sent again where nobody knows whether it arrived. Raises what the server said."""
+        until = self._clock() + self.patience
+        pause = 0.05
+        while True:
+            share = min(until - self._clock(), max(self.patience / 3, self.timeout))
+            outcome = yield call._replace(timeout=LONG if long else max(share, 0.001))
+            if isinstance(outcome, Reply):
+                if 200 <= outcome.status < 300 or (outcome.status == 409 and calls.kind_of(outcome) == "rejected"):
+                    return outcome
+                again = outcome.status in (429, 503) or (repeat and outcome.status in (408, 502, 504))
+            else:
+                again = repeat or not outcome.sent
+            wait = max(calls.retry_after(outcome), pause * random.uniform(0.5, 1.0))
+            if not again or self._clock() + wait > until:
+                raise calls.error_of(call, outcome)
+            yield Wait(wait)
+            pause = min(2.0 * pause, 2.0)
+
+    def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
+        """Tell what was shown; the decision as the server has it. ValueError, LookupError where it cannot take it."""
+        try:
+            told = decision_of(telling, (yield from self._asked(telling)), decision.id)
+        except ValueError as error:
+            # It was told before, and an item has changed since. The id says that it is the same.
+            if not str(error).startswith("id:"):
+                raise
+            told = decision
+        self._untold.told(loop, decision)
+        return told
+
+
+class ClientOperations(Operations):
+    """What is asked of the server itself."""
+
+    @either
+    def loops(self) -> Steps[list[str]]:
+        """The names of the loops."""
+        reply = yield from self._asked(Call("GET", calls.path("loops")))
+        return calls.read(reply, _Loops).loops
+
+    @either
+    def healthy(self) -> Steps[bool]:
+        """Whether the server answers, and says that it is well; asked once."""
+        outcome = yield Call("GET", "/healthz", timeout=max(self.timeout, 1.0))
+        return isinstance(outcome, Reply) and outcome.status == 200
+
+    @either
+    def tell_fallbacks(self) -> Steps[int]:
+        """Tell the server what this client showed while it was away, in all loops; how many decisions it took.
+
+        Feedback on a fallback does so by itself. Do it now and then where feedback comes through other processes, or
+        where what nobody answered should be in the log as well. Deferred decisions are left to `activate`.
+        """
+        count = 0
+        for loop, decision in self._untold.left():
+            if decision.telling is None or decision.deferred:
+                continue
+            try:
+                yield from self._tell(loop, decision, decision.telling)
+                count += 1
+            except (ValueError, LookupError) as error:
+                logger.warning("%s: what decision %s showed cannot be told: %s", loop, describe(decision.id), error)
+                self._untold.told(loop, decision)
+        return count
+
+    def _created(
+        self,
+        name: str,
+        items: Any,
+        learner: Any,
+        settings: Any,
+        identifier: Any,
+        kinds: Any,
+        context: Any,
+        crosses: Any,
+    ) -> Steps[About]:
+        fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds)
+        fields |= {"name": name, "items": listed("items", items, "objects")}
+        if context is not None:
+            fields["context"] = listed("context", context, "objects")
+        if crosses is not None:
+            fields["crosses"] = [list(pair) for pair in crosses]
+        call = Call("POST", calls.path("loops"), calls.body(fields, MSGPACK), MSGPACK)
+        return calls.read((yield from self._asked(call, repeat=False, long=True)), About)
+
+
+class _Loops(msgspec.Struct):
+    loops: list[str]
+
+
+def id_of(decision: Any) -> Any:
+    """The id of a decision, or what was given as one."""
+    return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
+
+
+def listed(name: str, values: Any, wanted: str) -> list[Any]:
+    """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ValueError(f"{name}: wanted a list of {wanted}, got {describe(values)}")
+    found: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return found

@@ -1,0 +1,93 @@
+"""What a decision is asked with: the request, and what would be told of it if the server did not answer."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.client import calls
+from heedful.client.calls import FLOATS, JSON, MSGPACK, Call
+from heedful.client.fallback import Decision, caller_order, fallen_back
+from heedful.client.operations import listed
+from heedful.doors import describe, wanted_count
+
+
+class Question:
+    """The arguments of one `decide`, checked as far as that goes without the loop."""
+
+    def __init__(
+        self,
+        loop: str,
+        candidates: Any,
+        features: Any,
+        prior: Any,
+        show: int | None,
+        id: str | None,
+        deferred: bool,
+        **beside: Any,
+    ) -> None:
+        if show is not None:
+            wanted_count("show", show)
+        self.id = uuid.uuid4().hex if id is None else str(id)
+        self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
+        self._beside = calls.given(**beside)  # person and context
+        query = {**self._beside, **calls.given(show=show, deferred=deferred or None)}
+        self._rows: npt.NDArray[np.float32] | None = None
+        self._listed: list[Any] | None = None
+        if features is not None:
+            self._rows, sent = _rows(features, candidates, prior)
+            said = {**query, "prior": None if prior is None else True, "id": self.id}
+            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), sent.tobytes(), FLOATS)
+        else:
+            self._listed = None if candidates is None else listed("candidates", candidates, "names or of objects")
+            fields = {**calls.given(candidates=self._listed, prior=prior), **query, "id": self.id}
+            content = MSGPACK if self._objects else JSON
+            self.call = Call("POST", calls.path("loops", loop, "decisions"), calls.body(fields, content), content)
+
+    @property
+    def _objects(self) -> bool:
+        return bool(self._listed) and isinstance((self._listed or [None])[0], Mapping)
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether an answer with a single item says that the loop shows no more than one."""
+        return self._show is None and self._listed is not None and len(self._listed) > 1
+
+    def fallback(self, reason: str, identifier: str, single: bool) -> Decision:
+        """What is shown without the server: one item where the loop is known to show a `single` one."""
+        candidates: Any = self._listed
+        if self._rows is not None:
+            candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
+        names = self._names(candidates, identifier)
+        record = calls.given(candidates=names if candidates is None else candidates, prior=self._prior, **self._beside)
+        record["shown"] = caller_order(names, self._prior)[: 1 if single else self._show]
+        path = calls.path("loops", self._loop, "records")
+        return fallen_back(path, self.id, record, reason, self.deferred)
+
+    def _names(self, candidates: list[Any] | None, identifier: str) -> list[str]:
+        """The names of the candidates, as the server would call them."""
+        if candidates is None:
+            return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
+        if candidates and isinstance(candidates[0], Mapping):
+            rows = [each if isinstance(each, Mapping) else {} for each in candidates]
+            return [str(row.get(identifier, row.get("id", j))) for j, row in enumerate(rows)]
+        return [str(name) for name in candidates]
+
+
+def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+    if candidates is not None:
+        raise ValueError('features: wanted no candidates beside them, got both; their names are "0", "1", ...')
+    X = np.array(features, "<f4", order="C")
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"features: wanted rows of numbers, got {describe(features)}")
+    if prior is None:
+        return X, X
+    scores = np.empty(0) if isinstance(prior, Mapping) else np.array(prior, "<f4")
+    if scores.shape != (len(X),):
+        raise ValueError(f"prior: wanted {len(X)} scores, one for each row, got {describe(prior)}")
+    return X, np.column_stack([X, scores]).astype("<f4")

@@ -1,0 +1,89 @@
+"""A loop's events as they come: server-sent events, without any network."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from heedful.client import calls
+from heedful.client.calls import Call, Failed, Reply, error_of
+from heedful.doors import describe
+
+
+class Following:
+    """Where a follower stands: what to ask for next, what the bytes say, what to do when they end."""
+
+    SILENCE = 45.0
+    """seconds without a byte after which a connection is dead: the server says something every 15"""
+
+    def __init__(
+        self, loop: str, after: int, kinds: Sequence[str], follow: bool, patience: float, clock: Callable[[], float]
+    ) -> None:
+        self.last = after
+        self._loop, self._follow, self._patience, self._clock = loop, follow, patience, clock
+        self._kinds = ",".join([kinds] if isinstance(kinds, str) else kinds) or None
+        self._away: float | None = None  # since when the server has not answered
+        self._tried = 0
+        self._rest = b""
+
+    def call(self) -> Call:
+        """What to ask for now."""
+        if self._away is None:
+            self._away = self._clock()
+        self._rest = b""
+        follow = "true" if self._follow else "false"
+        path = calls.path("loops", self._loop, "events", after=self.last, kinds=self._kinds, follow=follow)
+        return Call("GET", path, timeout=self.SILENCE, last_id=str(self.last))
+
+    def answered(self) -> None:
+        """The server is there, and will send."""
+        self._away = None
+
+    def take(self, chunk: bytes) -> Iterator[dict[str, Any]]:
+        """The events that are whole by now."""
+        self._tried = 0
+        *whole, self._rest = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n\n")
+        for block in whole:
+            fields: dict[str, list[str]] = {}
+            for line in block.decode(errors="replace").split("\n"):
+                name, _, value = line.partition(":")
+                fields.setdefault(name, []).append(value.removeprefix(" "))
+            if "data" not in fields:
+                continue  # a comment, so that the connection is not taken for dead
+            event = self._event("\n".join(fields["data"]))
+            seq = fields.get("id", ["0"])[-1]
+            if not seq.isdigit() or int(seq) > self.last:  # what was seen before the connection broke is not said twice
+                self.last = int(seq) if seq.isdigit() else self.last
+                yield event
+
+    @staticmethod
+    def _event(text: str) -> dict[str, Any]:
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            raise ConnectionError(f"events: wanted JSON, got {describe(text[:40])}; is the url the server's?") from None
+
+    def ended(self, outcome: Reply | Failed | None) -> float | None:
+        """The connection ended, well (None) or not: in how many seconds to ask again; None where all was said.
+
+        Raises what the server said, or ConnectionError and TimeoutError where it was away for too long.
+        """
+        if outcome is None and not self._follow:
+            return None
+        if isinstance(outcome, Reply) and outcome.status not in (408, 429, 502, 503, 504):
+            raise error_of(self.call(), outcome)
+        if self._away is None:
+            self._away = self._clock()
+        self._tried += 1
+        wait = max(calls.retry_after(outcome) if outcome is not None else 0.0, self._pause())
+        if outcome is not None and self._clock() + wait > self._away + self._patience:
+            error = error_of(self.call(), outcome)
+            raise type(error)(f"{error}; the last event was {self.last}") from None
+        return wait
+
+    def _pause(self) -> float:
+        most: float = min(0.1 * 2.0 ** min(self._tried - 1, 10), 5.0)
+        return most * random.uniform(0.5, 1.0)

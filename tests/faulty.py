@@ -1,0 +1,295 @@
+"""A server that misbehaves as it is told, and both clients used alike: helpers for tests of the client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import re
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from heedful.client import AsyncClient, AsyncRemoteLoop, Client
+
+
+class Request(NamedTuple):
+    """What came in."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def value(self) -> Any:
+        """The body, read."""
+        msgpack = self.headers.get("content-type") == "application/msgpack"
+        return msgspec.msgpack.decode(self.body) if msgpack else msgspec.json.decode(self.body)
+
+
+class Response(NamedTuple):
+    """What goes out."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    headers: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def raw(self) -> bytes:
+        """As it is on the wire."""
+        lines = {"Content-Type": "application/json", "Content-Length": str(len(self.body)), **self.headers}
+        return b"HTTP/1.1 %d X\r\n" % self.status + _lines(lines) + b"\r\n" + self.body
+
+
+def _lines(headers: dict[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+
+
+def say(value: Any, status: int = 200, **headers: str) -> Response:
+    """A response of JSON."""
+    return Response(status, json.dumps(value).encode(), {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def problem(kind: str, status: int, detail: str = "told", **headers: str) -> Response:
+    """A response that says what is wrong."""
+    value = {"type": f"urn:heedful:problem:{kind}", "title": "T", "status": status, "detail": detail}
+    return say(value, status, Content_Type="application/problem+json", **headers)
+
+
+Fault = Callable[[socket.socket, Request, Callable[[Request], Response]], bool]
+"""What is done with a request, given what answers it; whether the connection stays."""
+
+
+def well(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    to.sendall(answer(request).raw)
+    return True
+
+
+def with_(response: Response) -> Fault:
+    """Answers with this, whatever is asked."""
+    return lambda to, request, answer: well(to, request, lambda _: response)
+
+
+def raw(some: bytes) -> Fault:
+    """Sends these bytes, and closes."""
+
+    def fault(to: socket.socket, request: Request, answer: Any) -> bool:
+        to.sendall(some)
+        return False
+
+    return fault
+
+
+def hang(to: socket.socket, request: Request, answer: Any) -> bool:
+    """Never answers."""
+    to.settimeout(3.0)
+    to.recv(1)  # until the other side goes
+    return False
+
+
+def late(seconds: float) -> Fault:
+    """Does what is asked, and answers later."""
+
+    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+        found = answer(request)
+        time.sleep(seconds)
+        to.sendall(found.raw)
+        return True
+
+    return fault
+
+
+def later(seconds: float) -> Fault:
+    """Does what is asked later."""
+
+    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+        time.sleep(seconds)
+        return well(to, request, answer)
+
+    return fault
+
+
+def cut(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Does what is asked, and closes without an answer."""
+    answer(request)
+    return False
+
+
+def deaf(to: socket.socket, request: Request, answer: Any) -> bool:
+    """Does nothing, and closes."""
+    return False
+
+
+def half(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Sends half of an answer, and then nothing."""
+    some = answer(request).raw
+    to.sendall(some[: len(some) - 20])
+    return hang(to, request, answer)
+
+
+def dribble(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Sends an answer byte by byte, each in time."""
+    head, _, body = answer(request).raw.partition(b"\r\n\r\n")
+    to.sendall(head + b"\r\n\r\n")
+    for at in range(len(body)):
+        time.sleep(0.02)
+        to.sendall(body[at : at + 1])
+    return True
+
+
+class Faulty:
+    """A server that does with each request what is next in `faults`, `otherwise` where there is nothing left."""
+
+    def __init__(self, answer: Callable[[Request], Response]) -> None:
+        self.answer = answer
+        self.faults: deque[Fault] = deque()
+        self.otherwise: Fault = well
+        self.seen: list[Request] = []
+        self._open = True
+        self._accepted: list[socket.socket] = []
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while self._open:
+            try:
+                to, _ = self._socket.accept()
+            except OSError:
+                return
+            self._accepted.append(to)
+            threading.Thread(target=self._serve, args=(to,), daemon=True).start()
+
+    def _serve(self, to: socket.socket) -> None:
+        try:
+            to.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with to:
+                while (request := _read(to)) is not None:
+                    self.seen.append(request)
+                    fault = self.faults.popleft() if self.faults else self.otherwise
+                    if not fault(to, request, self.answer):
+                        return
+        except OSError:
+            pass  # the other side went
+
+    def close(self) -> None:
+        """Be away: what is connected is cut off, too."""
+        self._open = False
+        self._socket.close()
+        for to in self._accepted:
+            with contextlib.suppress(OSError):
+                to.shutdown(socket.SHUT_RDWR)
+
+
+def _read(of: socket.socket) -> Request | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        some = of.recv(1 << 16)
+        if not some:
+            return None
+        data += some
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    while len(body) < int(headers.get("content-length", 0)):
+        body += of.recv(1 << 16)
+    method, target, _ = first.split(" ")
+    path, _, query = target.partition("?")
+    return Request(method, path, query, headers, body)
+
+
+def unused() -> str:
+    """A url at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return f"http://127.0.0.1:{found.getsockname()[1]}"
+
+
+class Waited:
+    """An AsyncClient, or a loop of one, that is used like the other."""
+
+    def __init__(self, awaited: Any, aio: asyncio.AbstractEventLoop) -> None:
+        self._awaited, self._aio = awaited, aio
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._awaited, name)
+        if not inspect.ismethod(found):
+            return found
+        return lambda *args, **kwargs: self._plain(found(*args, **kwargs))
+
+    def _plain(self, value: Any) -> Any:
+        if inspect.iscoroutine(value):
+            value = self._aio.run_until_complete(value)
+        if isinstance(value, AsyncRemoteLoop):
+            return Waited(value, self._aio)
+        return self._each(value) if inspect.isasyncgen(value) else value
+
+    def _each(self, values: Any) -> Iterator[Any]:
+        try:
+            while True:
+                try:
+                    yield self._aio.run_until_complete(anext(values))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._aio.run_until_complete(values.aclose())
+
+    def __repr__(self) -> str:
+        return repr(self._awaited)
+
+
+class Connected:
+    """Makes clients, of one kind, that are all used alike; closes them."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._aio = asyncio.new_event_loop()
+        self._made: list[Any] = []
+
+    def __call__(self, url: str, key: str | None = None, **settings: Any) -> Any:
+        if self.kind == "sync":
+            made: Any = Client(url, key, **settings)
+        else:
+            made = Waited(AsyncClient(url, key, **settings), self._aio)
+        self._made.append(made)
+        return made
+
+    def close(self) -> None:
+        """Close all of them."""
+        for made in self._made:
+            made.close()
+        self._aio.run_until_complete(self._aio.shutdown_default_executor())
+        self._aio.close()
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self, client: Any) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+        inside = getattr(client, "_awaited", client)
+        inside._clock = inside._breaker.clock = lambda: self.now
+        inside._carrier.sleep = self._sleep if isinstance(inside, Client) else self._sleep_awaited
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    async def _sleep_awaited(self, seconds: float) -> None:
+        self._sleep(seconds)
+
+
+def number(text: str) -> int:
+    """The first whole number in a text."""
+    found = re.search(r"\d+", text)
+    assert found is not None
+    return int(found[0])

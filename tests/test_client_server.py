@@ -1,0 +1,348 @@
+"""The client and the real server: every method, and that nothing false is learned where the two lose each other."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+import faulty
+from faulty import Clock, Connected, Faulty, Request, Response
+from heedful import Loop
+from loops import bits, bits_from_scratch, rows, small_loop
+
+api = pytest.importorskip("heedful.server.app")
+
+
+class Behind:
+    """The real application, asked by a server that misbehaves: what `Faulty` wants as its answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self._aio = asyncio.new_event_loop()
+        threading.Thread(target=self._aio.run_forever, daemon=True).start()
+        self._app: Any = self._do(self._made(folder))
+
+    @staticmethod
+    async def _made(folder: Path) -> Any:
+        app = api.create_app(folder)
+        await app.service.start()
+        return app
+
+    def __call__(self, request: Request) -> Response:
+        return self._do(self._asked(request))
+
+    async def _asked(self, request: Request) -> Response:
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "root_path": "",
+            "method": request.method,
+            "path": unquote(request.path),
+            "raw_path": request.path.encode(),
+            "query_string": request.query.encode(),
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 2),
+            "headers": [(name.encode(), value.encode()) for name, value in request.headers.items()],
+        }
+        sent: list[Any] = []
+        bodies = iter([{"type": "http.request", "body": request.body}])
+
+        async def receive() -> Any:
+            return next(bodies, None) or await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        headers = {name.decode().title(): value.decode() for name, value in sent[0]["headers"]}
+        return Response(sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]), headers)
+
+    def _do(self, coroutine: Any) -> Any:
+        found: Future[Any] = asyncio.run_coroutine_threadsafe(coroutine, self._aio)
+        return found.result(20)
+
+    def close(self) -> None:
+        self._do(self._app.service.stop())
+        self._aio.call_soon_threadsafe(self._aio.stop)
+
+
+@pytest.fixture(params=["sync", "async"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Connected]:
+    connected = Connected(request.param)
+    yield connected
+    connected.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    small_loop(tmp_path / "cars.heedful", control=0.5, exploration=0.0).close()
+    return tmp_path
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Faulty]:
+    behind = Behind(folder)
+    made = Faulty(behind)
+    yield made
+    made.close()
+    behind.close()
+
+
+NAMES = [f"i{j}" for j in range(6)]
+
+
+def decisions(folder: Path) -> dict[str, tuple[str, list[str]]]:
+    """(arm, what was shown) of every decision in the log, by id."""
+    with Loop.open(folder / "cars.heedful") as loop:
+        known = {e.id: loop.ledger.known(e.id) for e in loop.ledger.log.events(kinds=["decision"])}
+        assert bits(loop) == bits_from_scratch(loop)
+        return {id: (k.record.arm, [k.names[j] for j in k.record.shown]) for id, k in known.items() if k is not None}
+
+
+def lessons(folder: Path) -> list[tuple[str, str]]:
+    """(event, decision) of all that was learned from, in order."""
+    with Loop.open(folder / "cars.heedful") as loop:
+        return [(event.id, known.id) for event, known, _ in loop.ledger.lessons()]
+
+
+# ---------------------------------------------------------------------------- where the two lose each other
+
+
+@pytest.mark.parametrize("fault", [faulty.late(0.2), faulty.later(0.2), faulty.half, faulty.hang])
+def test_feedback_on_a_fallback_teaches_about_what_was_shown(
+    connect: Connected, server: Faulty, folder: Path, fault: Any
+) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    prior = {name: float(j) for j, name in enumerate(NAMES)}
+    server.faults += [fault]
+    d = cars.decide(NAMES, prior=prior, person="p1", show=4, id="d1")
+    assert (d.fallback, d.shown) == (True, ("i5", "i4", "i3", "i2"))
+    # What the server decided, or decides while this goes on, is another decision, whatever it is.
+    a = cars.feedback(d, better=["i2"], id="e1")
+    assert (a.status, a.learned) == ("applied", True)
+    assert cars.feedback(d, clicks=["i5"], id="e1").status == "rejected"  # the id is spent
+    time.sleep(0.0 if fault is faulty.hang else 0.25)
+    found = decisions(folder)
+    assert found.pop(d.id) == ("imported", list(d.shown))
+    assert found.keys() <= {"d1"}
+    assert lessons(folder) == [("e1", d.id)]
+
+
+def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, server: Faulty, folder: Path) -> None:
+    """Where the control arm agrees with what was shown, feedback must not go there: it would go to one arm only."""
+    cars = connect(server.url, timeout=0.05, failures=1000).loop("cars")
+    server.otherwise = faulty.late(0.07)
+    ds = [cars.decide(NAMES, id=f"d{j}") for j in range(10)]
+    server.otherwise = faulty.well
+    assert all(cars.feedback(d, clicks=["i1"]).status == "applied" for d in ds)
+    found = decisions(folder)
+    late = [found[f"d{j}"] for j in range(10)]
+    assert {arm for arm, _ in late} == {"control", "learned"}
+    assert any(shown == NAMES for _, shown in late)  # some would have agreed
+    assert {decision for _, decision in lessons(folder)} == {d.id for d in ds}
+
+
+def test_the_bare_id_of_a_fallback_is_refused_where_nobody_told(
+    connect: Connected, server: Faulty, folder: Path
+) -> None:
+    server.faults += [faulty.late(0.3)]
+    d = connect(server.url, timeout=0.1).loop("cars").decide(NAMES)
+    answer = connect(server.url).loop("cars").feedback(d.id, clicks=["i1"])  # another process, which has but the id
+    assert (answer.status, answer.reason) == ("rejected", f"decision {d.id} is not in the log")
+    assert lessons(folder) == []
+
+
+def test_asking_again_after_a_fallback_is_another_page(connect: Connected, server: Faulty, folder: Path) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    server.faults += [faulty.hang]
+    first, again = cars.decide(NAMES, id="d1"), cars.decide(NAMES, id="d1")
+    assert (first.fallback, again.fallback, again.id) == (True, False, "d1")
+    assert cars.feedback(again, better=["i5"], id="e1").learned
+    assert cars.feedback(first, better=["i4"], id="e2").learned
+    assert lessons(folder) == [("e1", "d1"), ("e2", first.id)]
+
+
+def test_what_a_forgotten_person_was_shown_is_not_told(connect: Connected, server: Faulty, folder: Path) -> None:
+    client = connect(server.url, timeout=0.1)
+    cars = client.loop("cars")
+    server.faults += [faulty.hang, faulty.hang]
+    hers, his = cars.decide(NAMES, person="p1"), cars.decide(NAMES, person="p2")
+    cars.forget("p1")
+    assert client.tell_fallbacks() == 1
+    assert cars.feedback(hers, better=["i4"]).status == "rejected"
+    assert decisions(folder).keys() == {his.id}
+
+
+def test_telling_again_after_an_item_changed(connect: Connected, server: Faulty, folder: Path) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    server.faults += [faulty.hang]
+    d = cars.decide(NAMES)
+    assert cars.tell(d)
+    cars.put_items([{"id": "i0", "f0": 9.0, "f1": 9.0, "f2": 9.0, "f3": 9.0}])
+    other = connect(server.url).loop("cars")
+    assert other.feedback(d, better=["i4"]).status == "applied"
+    cars.withdraw("i1")
+    assert connect(server.url).loop("cars").feedback(d, better=["i3"]).status == "applied"
+    server.faults += [faulty.hang]
+    never = connect(server.url, timeout=0.1).loop("cars").decide(NAMES, id="never-told")
+    refused = connect(server.url).loop("cars").feedback(never, better=["i3"])
+    assert refused.status == "rejected"
+    assert "'i1' is not on offer" in refused.reason
+
+
+@pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late(0.4), faulty.deaf])
+def test_feedback_counts_once_whatever_becomes_of_its_answer(
+    connect: Connected, server: Faulty, folder: Path, fault: Any
+) -> None:
+    cars = connect(server.url, timeout=0.1, patience=0.6).loop("cars")
+    d = cars.decide(NAMES, id="d1")
+    server.faults += [fault]
+    answer = cars.feedback(d, better=["i5"])
+    assert answer.status == ("applied" if fault is faulty.deaf else "duplicate")
+    assert answer.seq is not None
+    assert lessons(folder) == [(answer.event, "d1")]
+    assert len({request.value["id"] for request in server.seen[1:]}) == 1
+
+
+def test_a_batch_counts_once(connect: Connected, server: Faulty, folder: Path) -> None:
+    cars = connect(server.url, patience=3.0).loop("cars")
+    ds = [cars.decide(NAMES) for _ in range(5)]
+    server.faults += [faulty.cut]
+    answers = cars.feedback_many({"decision": d, "better": ["i4"]} for d in ds)
+    assert [answer.status for answer in answers] == ["duplicate"] * 5
+    assert [decision for _, decision in lessons(folder)] == [d.id for d in ds]
+
+
+def test_a_deferred_fallback(connect: Connected, server: Faulty, folder: Path) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    server.faults += [faulty.hang]
+    d = cars.decide(NAMES, deferred=True)
+    assert cars.feedback(d, better=["i5"]).status == "rejected"
+    assert cars.activate(d).status == "applied"
+    assert cars.feedback(d, better=["i5"]).status == "applied"
+    d = cars.decide(NAMES, deferred=True, id="later")
+    assert cars.feedback(d, better=["i5"]).reason == "decision later was deferred and never activated: it was not shown"
+    assert cars.activate(d).status == "applied"
+    assert cars.feedback(d, better=["i5"]).status == "applied"
+
+
+def test_chains_with_a_fallback(connect: Connected, server: Faulty) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    first = cars.decide(NAMES[:3], person="p")
+    server.faults += [faulty.hang]
+    later = cars.decide(NAMES[3:], person="p")
+    assert cars.feedback(first, clicks=["i5"], chain=[later]).status == "applied"
+    server.faults += [faulty.hang]
+    late = cars.decide(NAMES[:3], person="p")
+    after = cars.decide(NAMES[3:], person="p")
+    assert "came before the first" in cars.feedback(late, clicks=["i5"], chain=[after]).reason
+
+
+# ---------------------------------------------------------------------------- every method
+
+
+def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
+    heedful = connect(server.url)
+    assert heedful.healthy()
+    assert heedful.loops() == ["cars"]
+    lamps = heedful.create(
+        "lamps",
+        rows(4, 2),
+        learner="second-order:epsilon=0.1",
+        settings={"control": 0.0, "exploration": 0.0},
+        identifier="id",
+        kinds={"f0": "number", "f1": "number"},
+    )
+    with pytest.raises(FileExistsError):
+        heedful.create("lamps", rows(4, 2))
+    assert heedful.loops() == ["cars", "lamps"]
+    about = lamps.about()
+    assert (about.name, about.learner, about.items) == ("lamps", "second-order:epsilon=0.1", 4)
+    assert about.settings["control"] == 0.0
+    assert len(about.caveats) > 0
+    assert lamps.items() == ["i0", "i1", "i2", "i3"]
+    assert lamps.put_items([*rows(4, 2), {"id": "a/b", "f0": 0.5, "f1": 0.25}]) == 1
+    assert lamps.withdraw("a/b")
+    assert not lamps.withdraw("a/b")
+    for odd in ("..", "ü?&", "a%2Fb"):
+        lamps.put_items([{"id": odd, "f0": 0.5, "f1": 0.25}])
+        assert lamps.withdraw(odd), odd
+    d = lamps.decide(person="p1", show=2)
+    a = lamps.feedback(d, clicks=[d.shown[1]])
+    assert (a.status, a.learned) == ("applied", True)
+    assert list(lamps.weights()) == about.names
+    assert lamps.weights("p1") == lamps.weights()
+    why = lamps.explain(lamps.decide())
+    assert [moved.event for moved in why.lessons] == [a.event]
+    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
+    replayed = lamps.replay("pairwise-logistic")
+    assert (replayed.learner, replayed.lessons) == ("pairwise-logistic", 1)
+    before = lamps.weights()
+    order = lamps.decide()
+    b = lamps.feedback(order, better=[order.shown[-1]])
+    assert lamps.weights() != before
+    assert lamps.undo(b).status == "applied"
+    assert lamps.undo(b).status == "duplicate"
+    assert lamps.weights() == before
+    assert lamps.undo("never").reason == "feedback never is not in the log"
+    recorded = lamps.record(["i0", "i1"], ["i1"], probability=0.5, person="p2", time="2026-01-31T12:00:00Z", id="r1")
+    assert (recorded.id, recorded.arm, recorded.probability) == ("r1", "imported", 0.5)
+    assert lamps.feedback({"decision": "r1", "clicks": ["i1"]}).late
+    raw = lamps.decide(features=[[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], prior=[1.0, 2.0, 3.0], show=2, context={})
+    assert set(raw.shown) <= {"0", "1", "2"}
+    objects = lamps.decide([{"id": "x", "f0": 1.0, "f1": 0.0}, {"id": "y", "f0": 0.0, "f1": 1.0}])
+    assert set(objects.shown) == {"x", "y"}
+    gone = lamps.forget("p1")
+    assert gone.events == 2
+    assert gone.exports == ()
+    with pytest.raises(LookupError):
+        heedful.loop("boats").about()
+    with pytest.raises(LookupError):
+        lamps.explain("never")
+    with pytest.raises(ValueError, match="candidates"):
+        lamps.decide(["never"])
+    answers = lamps.feedback_many([{"decision": "r1", "clicks": ["i1"]}, {"decision": "r1"}, "x"])
+    assert [answer.status for answer in answers] == ["applied", "rejected", "rejected"]
+    events = list(lamps.events(follow=False, kinds=["feedback"]))
+    assert {event["kind"] for event in events} == {"feedback"}
+    assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
+    assert list(lamps.events(after=events[-1]["seq"], follow=False, kinds=["feedback"])) == []
+
+
+def test_what_is_raw_and_fell_back_can_be_told(connect: Connected, server: Faulty, folder: Path) -> None:
+    cars = connect(server.url, timeout=0.1).loop("cars")
+    server.faults += [faulty.hang]
+    d = cars.decide(features=[[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], prior=[1, 2], person="p")
+    assert d.shown == ("1", "0")
+    assert cars.feedback(d, better=["0"]).learned
+
+
+def test_events_come_as_they_happen(connect: Connected, folder: Path) -> None:
+    from heedful.server.running import served
+
+    with served(folder) as url:
+        cars = connect(url).loop("cars")
+        events = cars.events(kinds=["decision"], after=cars.about().version)
+        d = cars.decide(NAMES)
+        assert next(events)["id"] == d.id
+        other = connect(url).loop("cars").decide(NAMES)
+        assert next(events)["shown"] == list(other.shown)
+        events.close()
+
+
+def test_a_busy_loop_is_asked_again(connect: Connected, server: Faulty) -> None:
+    client = connect(server.url)
+    clock, cars = Clock(client), client.loop("cars")
+    d = cars.decide(NAMES)
+    server.faults += [faulty.with_(faulty.problem("unavailable", 503, Retry_After="2"))]
+    assert cars.feedback(d, better=["i4"]).status == "applied"
+    assert clock.slept == [2.0]
