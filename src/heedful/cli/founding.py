@@ -63,6 +63,9 @@ def init(
         ),
     ] = None,
     no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
+    only_shown: Annotated[
+        bool, typer.Option("--only-shown", help="Of candidates that come with a request, keep what was shown alone.")
+    ] = False,
     texts: Annotated[
         bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
     ] = False,
@@ -92,6 +95,7 @@ def init(
         context,
         cross or [],
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
+        | {"keep_unshown": not only_shown}
         | ({"actions": weights} if weights else {}),
     )
     with loop:

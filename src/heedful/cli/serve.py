@@ -48,7 +48,7 @@ def serve(
     Until a key was made (`heedful keys create`) it listens on loopback alone, and whoever is on this machine may do
     everything. /openapi.json describes what can be asked.
 
-    Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise those of the signal that ended it.
+    Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; else those of the signal that ended it.
     """
     for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client"):
         wanted_extra(package, "serve", "heedful serve")

@@ -78,6 +78,10 @@ class Damaged(ValueError):
     """The file is not what a log has to be."""
 
 
+class Closed(ValueError):
+    """The log was closed."""
+
+
 class Event(NamedTuple):
     """One row of the log; `seq` 0 before it is appended."""
 
@@ -223,7 +227,7 @@ class Log:
             yield
         except sqlite3.Error as error:
             if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-                raise ValueError(f"{self.path}: the log is closed: open it again") from None
+                raise Closed(f"{self.path}: the log is closed: open it again") from None
             code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
             name = str(self.path)
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -198,7 +198,8 @@ class Model:
         if y is None:
             return None
         if not self._partial:
-            chosen += [j for j in record.shown if j not in chosen]
+            named = set(chosen)
+            chosen += [j for j in record.shown if j not in named]
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:

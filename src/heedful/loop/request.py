@@ -242,7 +242,8 @@ class Requests:
         decision showed the same person."""
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
-        chosen = [_place(given.form, name, names) for name in given.names]
+        place = _places(names, len(given.names))
+        chosen = [_place(given.form, name, place) for name in given.names]
         if given.form == "edit":
             return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
         if given.form in ("thumb", "action"):
@@ -258,11 +259,12 @@ class Requests:
         self, given: Feedback, decision: DecisionRecord, names: Sequence[str], find: Callable[[str], Any]
     ) -> FeedbackRecord:
         later = [find(id) for id in given.chain]
+        place, shown = _places(names, len(given.names)), set(decision.shown)
         chosen: list[int] = []
         chain: list[tuple[int, int]] = []
         for name in given.names:
-            j = names.index(name) if name in names else -1
-            if j in decision.shown:
+            j = place(name)
+            if j in shown:
                 chosen.append(j)
                 continue
             for seq, others in later:
@@ -379,10 +381,19 @@ def _objects(candidates: Any) -> bool:
     )
 
 
-def _place(form: str, name: str, names: Sequence[str]) -> int:
-    if name not in names:
+def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
+    """What finds the place of a name, -1 where there is none; `asked` is how often it will be asked, about."""
+    if asked > 4:
+        there = {name: j for j, name in enumerate(names)}
+        return lambda name: there.get(name, -1)
+    return lambda name: names.index(name) if name in names else -1
+
+
+def _place(form: str, name: str, place: Callable[[str], int]) -> int:
+    j = place(name)
+    if j < 0:
         raise LookupError(f"{form}: {describe(name)} was not among the candidates")
-    return names.index(name)
+    return j
 
 
 def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decision: DecisionRecord) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -304,8 +305,8 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
     """value as a list of ids, none twice."""
     names = wanted_names(name, value, least)
     if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise ValueError(f"{name}: wanted each once, got {describe(twice)} {names.count(twice)} times")
+        [(twice, times)] = Counter(names).most_common(1)
+        raise ValueError(f"{name}: wanted each once, got {describe(twice)} {times} times")
     return names
 
 

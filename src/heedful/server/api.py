@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+from starlette.routing import Match
 
 from heedful import __version__
 from heedful.doors import describe
@@ -18,7 +20,7 @@ from heedful.server.bodies import fields, listed
 from heedful.server.desk import Desk
 from heedful.server.events import stream
 from heedful.server.fast import SCOPES, accepted, as_object, outcome
-from heedful.server.founding import found
+from heedful.server.founding import found, naming
 from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.meters import exposition
@@ -115,7 +117,8 @@ async def weights(asked: Asked) -> Any:
 
 async def put_items(asked: Asked) -> Any:
     rows = listed(asked.given, asked.service.limits.batch * 10)
-    return {"put": await asked.desk.run(partial(asked.loop.put_items, rows))}
+    with naming("items"):
+        return {"put": await asked.desk.run(partial(asked.loop.put_items, rows))}
 
 
 async def items(asked: Asked) -> Any:
@@ -253,7 +256,9 @@ def build(service: Service) -> FastAPI:
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if error.status_code == 405:
-            allowed = dict(error.headers or {})
+            matching = [route for route in api.routes if route.matches(request.scope)[0] != Match.NONE]
+            methods = {method for route in matching for method in getattr(route, "methods", None) or ()}
+            allowed = {"Allow": ", ".join(sorted(methods))}
             return _problem(Problem("not-allowed", f"{request.method} is not for this path", headers=allowed))
         return _problem(Problem("not-found", "there is nothing at this path; /openapi.json says what there is"))
 
@@ -299,6 +304,8 @@ async def _answered(
     finally:
         if desk is not None:
             desk.__exit__()
+    if isinstance(value, StreamingResponse) and request.method == "HEAD":
+        return Response(media_type=value.media_type)
     if isinstance(value, Response):
         return value
     kind = bodies.answer_form(headers)

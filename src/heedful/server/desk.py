@@ -73,11 +73,11 @@ class Desk:
 
     # ------------------------------------------------------------------------ what is asked most
 
-    async def decide(self, given: dict[str, Any]) -> Decision:
-        """As `Loop.decide`."""
+    async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
+        """As `Loop.decide`; what is `large` is worked on in a thread."""
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
-        if size > LARGE:
+        if large or size > LARGE:
             return await self.run(partial(self.loop.decide, **given))
         try:
             asked = self.loop.deciding.asked(**given)
@@ -90,8 +90,10 @@ class Desk:
                 return self.loop.deciding.decided(draft, answer)
         return asked
 
-    async def feedback(self, event: dict[str, Any]) -> Answer:
+    async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """As `Loop.feedback`."""
+        if large:
+            return await self.run(partial(self.loop.feedback, event))
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.answering.drafted(decision, id, at, form)
@@ -102,9 +104,9 @@ class Desk:
         [answer] = await self.submit([draft])
         return answer
 
-    async def feedback_many(self, events: list[Any]) -> list[Answer]:
+    async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """As `Loop.feedback_many`."""
-        if len(events) > LARGE:
+        if large or len(events) > LARGE:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.answering.drafted_many(events)
         if any(isinstance(draft, Unknown) for draft in drafts):

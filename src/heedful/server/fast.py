@@ -16,6 +16,8 @@ from heedful.server.problems import Problem
 from heedful.server.schema import DECIDE
 from heedful.server.service import Service, as_problem
 
+LARGE = 100_000
+"""Bytes of JSON from which on a request is worked on in a thread."""
 FEEDBACK = "feedback"
 DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
@@ -60,7 +62,8 @@ class Fast:
             given = from_numbers(body, query, desk.loop.founding.encoding.size)
         else:
             given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
-        decision = await desk.decide(bodies.with_key(given, bodies.key(headers)))
+        large = kind != FLOAT32 and len(body) > LARGE
+        decision = await desk.decide(bodies.with_key(given, bodies.key(headers)), large)
         return as_object(decision)
 
     async def _feedback(
@@ -76,13 +79,13 @@ class Fast:
                     each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
                     for i, each in enumerate(given)
                 ]
-            answers = await desk.feedback_many(given)
+            answers = await desk.feedback_many(given, len(body) > LARGE)
             for answer in answers:
                 count[tenant, name, "feedback", outcome(answer)] += 1
             return [answer._asdict() for answer in answers]
         if type(given) is not dict:
             raise ValueError(f"body: wanted an event, or a list of them, got {describe(given)}")
-        answer = await desk.feedback(bodies.with_key(given, key))
+        answer = await desk.feedback(bodies.with_key(given, key), len(body) > LARGE)
         count[tenant, name, "feedback", outcome(answer)] += 1
         return accepted(answer)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from heedful.doors import describe
 from heedful.loop import Loop
+from heedful.loop.log import Closed, Damaged
+from heedful.server.problems import of_rows
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
@@ -28,18 +31,35 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         kinds = given.get("kinds") or {}
         if not isinstance(kinds, dict):
             raise ValueError(f"kinds: wanted an object, got {describe(kinds)}")
-        encoding = infer(rows, identifier=given.get("identifier"), kinds=kinds) if rows else TEXTS
-        return Loop.create(
-            folder,
-            encoding=encoding,
-            items=rows,
-            learner=given.get("learner") or "fair-pairs",
-            settings=Settings(**settings),
-            context=infer(context, identifier="") if context else None,
-            crosses=given.get("crosses") or (),
-        )
+        identifier = given.get("identifier")
+        if identifier is not None and (not isinstance(identifier, str) or not identifier):
+            raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
+        with naming("context"):
+            around = infer(context, identifier="") if context else None
+        with naming("items"):
+            encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS
+            return Loop.create(
+                folder,
+                encoding=encoding,
+                items=rows,
+                learner=given.get("learner") or "fair-pairs",
+                settings=Settings(**settings),
+                context=around,
+                crosses=given.get("crosses") or (),
+            )
 
     return make
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Rows that are refused inside are those of the field `name`."""
+    try:
+        yield
+    except (Closed, Damaged):
+        raise
+    except ValueError as error:
+        raise ValueError(of_rows(name, str(error))) from None
 
 
 def _rows(name: str, given: Any) -> list[Mapping[str, Any]]:

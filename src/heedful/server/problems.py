@@ -58,6 +58,11 @@ class Problem(Exception):
         return msgspec.json.encode(self.members)
 
 
+def of_rows(name: str, told: str) -> str:
+    """A refusal that counts rows from 1, "row 3: ...", as one that names a field, "items[2]: ..."."""
+    return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
+
+
 def bad_input(told: str) -> Problem:
     """A refusal of ours, "field: wanted ..., got ...", as a problem that names the field."""
     match = _FIELD.match(told)

@@ -24,6 +24,8 @@ log = logging.getLogger("heedful.server")
 
 MOST_HEADERS = 65_536
 """Bytes of a request before its body."""
+FRAMES = 8
+"""How many bytes may come for each of a body: small chunks have large frames."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -32,7 +34,7 @@ class Protocol(HttpToolsProtocol):
 
     began: float | None = None
     """when the request began that is not all there yet"""
-    _before_body = 0
+    _before_body = _headers_so_far = _so_far = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection: its first request is waited for from now."""
@@ -43,16 +45,32 @@ class Protocol(HttpToolsProtocol):
         """More of a request."""
         if self.began is None:
             self.began = self.loop.time()
+        self._so_far += len(data)
         if self._before_body >= 0:
             self._before_body += len(data)
-            if self._before_body > MOST_HEADERS + len(data):
-                told = f"headers: wanted at most {MOST_HEADERS} bytes, got more"
-                self.refuse(Problem("too-large", told, field="headers"))
-                return
-        super().data_received(data)
+        if self._before_body > MOST_HEADERS + len(data) or self._headers_so_far > MOST_HEADERS:
+            self._too_large("headers", MOST_HEADERS)
+        elif self._so_far > MOST_HEADERS + FRAMES * self._most():
+            self._too_large("body", self._most())
+        else:
+            super().data_received(data)
+
+    def _too_large(self, field: str, most: int) -> None:
+        self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
+
+    def _most(self) -> int:
+        service = getattr(self.config.app, "service", None)
+        return service.limits.body if service is not None else 2**23
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer after the body."""
+        self._headers_so_far += len(name) + len(value) + 4
+        if self._headers_so_far <= MOST_HEADERS:
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
+        self._headers_so_far = 0
         if self.began is None:
             self.began = self.loop.time()
         super().on_message_begin()
@@ -64,7 +82,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of it is there."""
-        self._before_body, self.began = 0, None
+        self._before_body, self._so_far, self.began = 0, 0, None
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.loop.log import Damaged
+from heedful.loop.log import Closed, Damaged
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
 from heedful.server.keys import Keys
@@ -89,7 +89,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)
         return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
-    inside = isinstance(error, Damaged | KeyError | IndexError) or "log is closed" in str(error)
+    inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
     if isinstance(error, LookupError) and not inside:
         return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
     if isinstance(error, ValueError) and not inside:
