@@ -39,6 +39,7 @@ bench: $(READY)
 	@$(BIN)/python bench/coactive.py
 	@$(BIN)/python bench/clicks.py
 	@$(BIN)/python bench/loop.py
+	@$(BIN)/python bench/server.py
 
 lock: $(READY)
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --all-extras --group dev pyproject.toml -o requirements.lock

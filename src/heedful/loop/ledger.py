@@ -7,6 +7,7 @@ readers decide from is published after that, and never written to again.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,7 +111,8 @@ class Ledger:
         self.turn = threading.RLock()
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
         self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)
-        self._decisions: dict[str, Known] = {}
+        # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
+        self._decisions = OrderedDict[str, Known]()
         self._held = 0
         self._remembering = threading.Lock()
         self._model = Model(self.learner, self.settings.shrink)
@@ -169,7 +171,7 @@ class Ledger:
             known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
         with self._remembering:
             while len(self._decisions) >= CACHED or (self._held > HELD and self._decisions):
-                self._held -= len(self._decisions.pop(next(iter(self._decisions))).arrays)
+                self._held -= len(self._decisions.popitem(last=False)[1].arrays)
             before = self._decisions.get(known.id)
             self._held += len(known.arrays) - (len(before.arrays) if before is not None else 0)
             self._decisions[known.id] = known
@@ -457,7 +459,7 @@ class Ledger:
 
     def forget_cached(self) -> None:
         """Drop what is in memory of people, decisions and items."""
-        self._decisions, self._held, self._marks = {}, 0, []
+        self._decisions, self._held, self._marks = OrderedDict(), 0, []
         self.shelf.look_again()
 
     def forget_derived(self) -> None:
