@@ -213,10 +213,11 @@ class Log:
 
     def close(self) -> None:
         """Close the file; the log cannot be used afterwards."""
-        for name in ("_reader", "_writer"):
-            connection = self.__dict__.get(name)
-            if connection is not None:
-                connection.close()
+        with self._lock, self._reading, self._scanning:  # a connection must not go while a thread is using it
+            for name in ("_reader", "_writer"):
+                connection = self.__dict__.get(name)
+                if connection is not None:
+                    connection.close()
 
     # ------------------------------------------------------------------------ appending
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from starlette.routing import Match
 from heedful import __version__
 from heedful.doors import describe
 from heedful.loop import Loop
+from heedful.loop.log import Closed, Damaged
+from heedful.naming import ALIASES, find_learners, make_learner
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.desk import Desk
@@ -26,6 +29,7 @@ from heedful.server.loops import MAIN, loop_name
 from heedful.server.meters import exposition
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem, described
+from heedful.spaces import Ranking
 
 
 class Asked(NamedTuple):
@@ -78,7 +82,8 @@ async def new_loop(asked: Asked) -> Any:
     given = fields(asked.given, schema.NEW_LOOP)
     name = loop_name("name", given.get("name"))
     if given.get("learner") is not None:
-        packaged(given["learner"])
+        with about_learner():
+            make_learner(packaged(given["learner"]), n_features=1, space=Ranking(2))
     make = found({key: value for key, value in given.items() if key != "name"})
     desk = await asked.service.loops.create(asked.caller.tenant, name, make)
     with desk:
@@ -177,13 +182,24 @@ async def explanation(asked: Asked) -> Any:
 async def replay(asked: Asked) -> Any:
     given = fields(asked.given, schema.REPLAY)
     learner = packaged(given.get("learner"))
-    return described(await asked.desk.run(partial(asked.loop.replay, learner)))
+    with about_learner():
+        return described(await asked.desk.run(partial(asked.loop.replay, learner)))
+
+
+@contextmanager
+def about_learner() -> Iterator[None]:
+    """What is refused inside, "second-order: epsilon: wanted ...", is refused of the field `learner`."""
+    try:
+        yield
+    except (Closed, Damaged):
+        raise
+    except ValueError as error:
+        told = str(error)
+        raise ValueError(told if told.startswith("learner") else f"learner: {told}") from None
 
 
 def packaged(learner: Any) -> str:
     """learner as the name of one of the package's: nobody names code to be run over the network. ValueError."""
-    from heedful.naming import ALIASES, find_learners
-
     known = {*find_learners(), *ALIASES}
     if not isinstance(learner, str) or len(learner) > 500 or learner.partition(":")[0] not in known:
         raise ValueError(f"learner: wanted one of heedful's, such as fair-pairs, got {describe(learner)}")

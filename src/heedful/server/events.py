@@ -34,7 +34,20 @@ def stream(service: Service, desk: Desk, query: Mapping[str, str], headers: Head
     if follow not in ("true", "false"):
         raise ValueError(f"follow: wanted true or false, got {describe(follow)}")
     parts = _parts(service, desk, after, kinds, follow == "true")
-    return StreamingResponse(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
+    return Stream(parts, desk)
+
+
+class Stream(StreamingResponse):
+    """An answer that lasts; the loop stays open for it."""
+
+    def __init__(self, parts: AsyncIterator[bytes], desk: Desk) -> None:
+        super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        self._desk = desk
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it, until its end or its reader's."""
+        with self._desk:
+            await super().__call__(scope, receive, send)
 
 
 def _after(given: str | None, last: bytes | None) -> int:
@@ -57,24 +70,23 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 async def _parts(
     service: Service, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool
 ) -> AsyncIterator[bytes]:
-    with desk:
-        silent = 0.0
-        yield b": events of the loop\n\n"
-        while not service.stopping.is_set():
-            changed = desk.changed
-            told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
-            if told:
-                silent = 0.0
-                yield told
-            if more:
-                continue
-            if not follow:
-                return
-            await _wait(changed, service.stopping)
-            silent += LOOK
-            if silent >= SILENCE:
-                silent = 0.0
-                yield b": nothing new\n\n"
+    silent = 0.0
+    yield b": events of the loop\n\n"
+    while not service.stopping.is_set():
+        changed = desk.changed
+        told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
+        if told:
+            silent = 0.0
+            yield told
+        if more:
+            continue
+        if not follow:
+            return
+        await _wait(changed, service.stopping)
+        silent += LOOK
+        if silent >= SILENCE:
+            silent = 0.0
+            yield b": nothing new\n\n"
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:

@@ -22,15 +22,17 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
 
         rows = _rows("items", given.get("items"))
         context = _rows("context", given.get("context"))
-        settings = given.get("settings") or {}
-        if not isinstance(settings, dict):
-            raise ValueError(f"settings: wanted an object, got {describe(settings)}")
+        settings = _object("settings", given.get("settings"))
         if strange := settings.keys() - set(Settings.__struct_fields__):
             wanted = ", ".join(Settings.__struct_fields__)
             raise ValueError(f"settings: wanted {wanted}, got {describe(min(strange))}")
-        kinds = given.get("kinds") or {}
-        if not isinstance(kinds, dict):
-            raise ValueError(f"kinds: wanted an object, got {describe(kinds)}")
+        kinds = _object("kinds", given.get("kinds"))
+        for column, kind in kinds.items():
+            if not isinstance(kind, str):
+                raise ValueError(f"kinds: {column}: wanted a kind, such as number, got {describe(kind)}")
+        learner, crosses = given.get("learner"), given.get("crosses")
+        if crosses is not None and crosses != "all" and not isinstance(crosses, list):
+            raise ValueError(f'crosses: wanted "all" or a list of pairs of columns, got {describe(crosses)}')
         identifier = given.get("identifier")
         if identifier is not None and (not isinstance(identifier, str) or not identifier):
             raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
@@ -42,10 +44,10 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
                 folder,
                 encoding=encoding,
                 items=rows,
-                learner=given.get("learner") or "fair-pairs",
+                learner="fair-pairs" if learner is None else learner,
                 settings=Settings(**settings),
                 context=around,
-                crosses=given.get("crosses") or (),
+                crosses=() if crosses is None else crosses,
             )
 
     return make
@@ -67,4 +69,12 @@ def _rows(name: str, given: Any) -> list[Mapping[str, Any]]:
         return []
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
         raise ValueError(f"{name}: wanted a list of objects, got {describe(given)}")
+    return given
+
+
+def _object(name: str, given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise ValueError(f"{name}: wanted an object, got {describe(given)}")
     return given

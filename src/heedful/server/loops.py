@@ -115,8 +115,11 @@ class Loops:
         finally:
             del self._moving[key]
             moved.set_result(None)
-        if len(self._open) > self.most_open:
-            self._spawn_close(self._least_used())
+        for other in self._too_many():
+            if other != key:
+                closing = asyncio.ensure_future(self.close(other))
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
         return desk
 
     def _opened(self, path: Path) -> Loop:
@@ -126,6 +129,9 @@ class Loops:
             if isinstance(error, KeyError | IndexError):
                 raise
             told = error
+        except ValueError as error:  # whatever is wrong with it, the caller did not say it
+            log.error("%s: %s", path, error)
+            raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
         for spec in self._own:
             try:
                 return Loop.open(path, learner=spec)
@@ -134,9 +140,10 @@ class Loops:
         log.error("%s: %s; start the server with --own SPEC", path, told)
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 
-    def _least_used(self) -> tuple[str, str] | None:
-        idle = [(desk.used, key) for key, desk in self._open.items() if not desk.busy]
-        return min(idle)[1] if idle else None
+    def _too_many(self) -> list[tuple[str, str]]:
+        """Those to close so that no more are open than may be, the longest unused first."""
+        idle = sorted((desk.used, key) for key, desk in self._open.items() if not desk.busy)
+        return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
 
     async def close_idle(self) -> None:
         """Close what nobody asked for in `idle` seconds, and what is too much."""
@@ -144,14 +151,8 @@ class Loops:
         for key, desk in list(self._open.items()):
             if not desk.busy and now - desk.used > self.idle:
                 await self.close(key)
-        while len(self._open) > self.most_open and (key_ := self._least_used()) is not None:
-            await self.close(key_)
-
-    def _spawn_close(self, key: tuple[str, str] | None) -> None:
-        if key is not None:
-            closing = asyncio.ensure_future(self.close(key))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+        for key in self._too_many():
+            await self.close(key)
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close one, if it is open and nobody uses it."""

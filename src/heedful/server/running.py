@@ -101,6 +101,9 @@ class Protocol(HttpToolsProtocol):
         """Say what is wrong, and hang up."""
         if self.transport.is_closing():
             return
+        if self._before_body < 0 and self.cycle is not None and self.cycle.response_complete:
+            self.transport.close()  # it was answered before all of it had come; nobody waits for another answer
+            return
         if self.cycle is not None and not self.cycle.response_complete:
             if self.cycle.response_started:
                 self.transport.abort()

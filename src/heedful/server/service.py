@@ -69,7 +69,7 @@ class Service:
 
     async def _close_idle(self) -> None:
         while True:
-            await asyncio.sleep(min(10.0, max(self.options.idle / 4, 0.05)))
+            await asyncio.sleep(min(0.25, max(self.options.idle / 4, 0.05)))
             try:
                 await self.loops.close_idle()
             except Exception:
