@@ -192,7 +192,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.server.meters",
         "heedful.server.problems",
     ),
-    "heedful.server.founding": ("heedful.doors", "heedful.features", "heedful.loop"),
+    "heedful.server.founding": ("heedful.doors", "heedful.features", "heedful.loop", "heedful.server.problems"),
     "heedful.server": (
         "heedful.__version__",
         "heedful.doors",
@@ -200,6 +200,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop",
         "heedful.naming",
         "heedful.server",
+        "heedful.spaces",
     ),
     "heedful.client": ("heedful.__version__", "heedful.client", "heedful.doors", "heedful.loop"),
     "heedful.cli": ("heedful",),
