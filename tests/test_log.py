@@ -632,3 +632,30 @@ def test_each_write_is_its_own_transaction(tmp_path: Path) -> None:
         with opened.writing():
             opened.append([event])
         assert list(opened.events()) == [event]
+
+
+def test_what_another_process_appends_just_before_the_log_is_folded_anew_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the commit of an undo and the reading of the log for it."""
+    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+        one.decide(id="d")
+        one.feedback("d", id="e0", better=["i3"])
+        one.feedback("d", id="e1", better=["i4"])
+        rebuild = one.ledger.rebuild
+        came: list[int] = []
+
+        def late() -> None:
+            if not came:
+                came.append(0)
+                came[0] = two.feedback("d", id="between", better=["i5"]).seq or 0
+            rebuild()
+
+        monkeypatch.setattr(one.ledger, "rebuild", late)
+        one.undo("e0")
+        assert came[0] > 0
+        assert one.ledger.model.shared.t == 2
+        one.decide(id="d2")
+        assert one.ledger.model.shared.t == 2
+        assert bits(one) == bits_from_scratch(one)
+        assert one.version == came[0]

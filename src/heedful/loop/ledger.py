@@ -236,7 +236,7 @@ class Ledger:
                 self.log.append(group.values())
             self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
             self._learn([(i, event, drafts[i]) for i, event in zip(fresh, group.values())], answers)
-            self._head = head
+            self._head = max(head, self._head)  # folded anew, it has what other processes appended meanwhile
             self._stale = False
             self._publish()
             if self._since_mark >= max(BETWEEN, len(self._model.people)):
@@ -283,11 +283,11 @@ class Ledger:
                 elif not (learned := self._teach(self._model, event, decision, feedback)) and event.seq in self.failed:
                     self.rebuild()  # the lesson may have stopped half-way
                     anew = True
-                self._version = event.seq
+                self._version = max(event.seq, self._version)
             elif event.kind == "undo":
                 learned = event.target not in undone
                 undone.add(event.target or 0)
-                self._version = event.seq
+                self._version = max(event.seq, self._version)
             elif event.kind == "item":
                 self.shelf.put(event)
             elif event.kind == "decision":
