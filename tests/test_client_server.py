@@ -144,7 +144,9 @@ def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, serve
     ds = [cars.decide(NAMES, id=f"d{j}") for j in range(10)]
     server.otherwise = faulty.well
     assert all(cars.feedback(d, clicks=["i1"]).status == "applied" for d in ds)
-    found = decisions(folder)
+    until = time.monotonic() + 20
+    while not {f"d{j}" for j in range(10)} <= (found := decisions(folder)).keys() and time.monotonic() < until:
+        time.sleep(0.02)  # the last of them may still be under way
     late = [found[f"d{j}"] for j in range(10)]
     assert {arm for arm, _ in late} == {"control", "learned"}
     assert any(shown == NAMES for _, shown in late)  # some would have agreed

@@ -5,6 +5,7 @@ Pure: nothing in here waits, opens or sends. Both clients share it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -176,11 +177,19 @@ def read(reply: Reply, wanted: type[T]) -> T:
         raise ConnectionError(told) from None
 
 
+def _known(wanted: Callable[..., Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that `wanted` takes: a newer server may say more."""
+    takes = inspect.signature(wanted).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in takes):
+        return fields
+    return {each.name: fields[each.name] for each in takes if each.name in fields}
+
+
 def read_as(reply: Reply, wanted: Callable[..., T]) -> T:
     """A reply's fields as a tuple with names, or whatever takes them by name."""
     fields = read(reply, dict[str, Any])
     try:
-        return wanted(**fields)
+        return wanted(**_known(wanted, fields))
     except TypeError as error:
         raise ConnectionError(f"wanted an answer of heedful's, got one with other fields: {error}") from None
 
@@ -189,8 +198,9 @@ def answer_of(reply: Reply, event: str) -> Answer:
     """What became of an event: an answer, also where that is `rejected`."""
     if reply.status != 409:
         return read_as(reply, Answer)
-    told = _problem(reply)
-    reason = told.get("reason") or told.get("detail")
+    problem = _problem(reply)
+    told = problem.get("answer") or problem
+    reason = told.get("reason") or problem.get("detail")
     return Answer("rejected", told.get("event") or event, None, told.get("version") or 0, reason=reason)
 
 
@@ -198,7 +208,7 @@ def answers_of(reply: Reply, n: int) -> list[Answer]:
     """What became of the n events of a batch."""
     found = read(reply, list[dict[str, Any]])
     try:
-        answers = [Answer(**each) for each in found]
+        answers = [Answer(**{name: each[name] for name in Answer._fields if name in each}) for each in found]
     except TypeError as error:
         raise ConnectionError(f"wanted an answer of heedful's, got one with other fields: {error}") from None
     if len(answers) != n:

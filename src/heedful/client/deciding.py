@@ -5,7 +5,6 @@ Written once: see `heedful.client.either`; why it is as it is: `heedful.client.f
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from heedful.client.fallback import AWAY, Decision, decision_of, logger
 from heedful.client.operations import Operations, id_of, listed
 from heedful.client.question import Question
 from heedful.doors import describe
-from heedful.loop.wire import Answer
+from heedful.loop.wire import Answer, new_id
 
 Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
 Time = int | str | None
@@ -99,7 +98,7 @@ class Deciding(Operations):
         time: Time = None,
     ) -> Steps[Decision]:
         """Log what somebody else decided, so that feedback on it teaches."""
-        asked = uuid.uuid4().hex if id is None else str(id)
+        asked = new_id() if id is None else str(id)
         fields = calls.given(person=person, context=context, prior=prior, probability=probability, time=time)
         fields |= {
             "candidates": listed("candidates", candidates, "names or of objects"),

@@ -5,7 +5,6 @@ Written once: see `heedful.client.either`.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
 from heedful.loop.hindsight import Explanation, Moved, Part, Replayed
 from heedful.loop.loop import Forgotten
-from heedful.loop.wire import Answer
+from heedful.loop.wire import Answer, new_id
 
 
 class Answering(Deciding):
@@ -178,7 +177,7 @@ class _Weights(msgspec.Struct):
 def _event(given: Mapping[str, Any]) -> dict[str, Any]:
     """An event as it is sent: with an id, decisions by theirs."""
     event = calls.given(**given)
-    event.setdefault("id", uuid.uuid4().hex)
+    event.setdefault("id", new_id())
     if "decision" in event:
         event["decision"] = id_of(event["decision"])
     if isinstance(event.get("chain"), list | tuple):
@@ -190,8 +189,8 @@ def _because(answer: Answer, trouble: str) -> Answer:
     return answer._replace(reason=f"{answer.reason}: {trouble}") if trouble and answer.status == "rejected" else answer
 
 
-def _forgotten(events: int, exports: Sequence[str], version: int) -> Forgotten:
-    return Forgotten(events, tuple(exports), version)
+def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool = True) -> Forgotten:
+    return Forgotten(events, tuple(exports), version, erased)
 
 
 def _explanation(features: Sequence[Any], lessons: Sequence[Any], **others: Any) -> Explanation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from heedful.client.calls import FLOATS, JSON, MSGPACK, Call
 from heedful.client.fallback import Decision, caller_order, fallen_back
 from heedful.client.operations import listed
 from heedful.doors import describe, wanted_count
+from heedful.loop.wire import new_id
 
 
 class Question:
@@ -32,7 +32,7 @@ class Question:
     ) -> None:
         if show is not None:
             wanted_count("show", show)
-        self.id = uuid.uuid4().hex if id is None else str(id)
+        self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._beside = calls.given(**beside)  # person and context
         query = {**self._beside, **calls.given(show=show, deferred=deferred or None)}

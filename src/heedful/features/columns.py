@@ -212,9 +212,14 @@ def number(name: str, value: Any) -> float | None:
     raise ValueError(f"{name}: wanted a finite number, got {shown(value)}")
 
 
+LONGEST_TEXT = 1_000_000
+
+
 def text(name: str, value: Any) -> str | None:
     """value as a text without space around it, None where it is missing (None, NaN, nothing but space)."""
     if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            raise ValueError(f"{name}: wanted a text of at most {LONGEST_TEXT} characters, got {len(value)}")
         return value.strip() or None
     given = value.item() if isinstance(value, np.generic) else value
     if given is None or (isinstance(given, float) and given != given):

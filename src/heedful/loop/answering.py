@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from heedful.doors import describe
 from heedful.loop import wire
 from heedful.loop.ledger import Draft, Known, Ledger
-from heedful.loop.log import Event, now
+from heedful.loop.log import Closed, Damaged, Event, now
 from heedful.loop.wire import Answer
 
 
@@ -68,6 +68,8 @@ class Answering:
                     raise ValueError(f"event: wanted an object, got {describe(event)}")
                 form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
                 drafts.append(self.drafted(event.get("decision"), given, event.get("time"), form))
+            except (Closed, Damaged):
+                raise  # nobody said it
             except ValueError as error:
                 drafts.append(self.ledger.rejected(given if isinstance(given, str) else "", str(error)))
         return drafts

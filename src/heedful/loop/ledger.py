@@ -7,6 +7,7 @@ readers decide from is published after that, and never written to again.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
+LONG = 200
+"""Lessons that may be learned while somebody waits to decide."""
 AGAIN = "another process has changed the model meanwhile"
 CACHED, HELD = 50_000, 128_000_000
 """Decisions kept in memory, and bytes of features that came with them; older ones are read from the log when their
@@ -155,7 +158,8 @@ class Ledger:
             state = self._published
             own = state.people.get(person) if person is not None else None
             if own is None or own.since <= state.version:
-                return state, own  # otherwise a newer state is published in a moment
+                return state, own
+            time.sleep(0.0)  # a newer state is published in a moment
 
     def known(self, id: str) -> Known | None:
         """The decision of that id."""
@@ -274,6 +278,7 @@ class Ledger:
         anew = any(event.kind == "undo" and event.target not in undone for _, event, _ in fresh)
         if anew:
             self.rebuild()
+        self._apart(len(fresh))
         for i, event, (_, decision, feedback, _) in fresh:
             late = learned = False
             if event.kind == "feedback" and decision is not None and feedback is not None:
@@ -316,6 +321,7 @@ class Ledger:
                 self.forget_cached()
                 self.rebuild()
             else:
+                self._apart(len(others))
                 for event in others:
                     self._take_in(event)
                     if event.seq in self.failed:
@@ -325,6 +331,11 @@ class Ledger:
                 self._stale = False
             self._publish()
         return head
+
+    def _apart(self, events: int) -> None:
+        """Before many events are learned: those who decide meanwhile keep the offsets as they were published."""
+        if events > LONG:
+            self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
         """One event of another process."""

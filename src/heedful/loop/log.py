@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+COMMITTED = 16_000
+"""Bytes that a commit writes besides its events, about: pages of the table and its indices."""
 WAIT = 5.0
 """Seconds to wait for another process that is writing, before giving up."""
 
@@ -76,6 +78,10 @@ class Busy(Exception):
 
 class Damaged(ValueError):
     """The file is not what a log has to be."""
+
+
+class Moved(Damaged):
+    """The file is not the one that was opened."""
 
 
 class Closed(ValueError):
@@ -137,6 +143,10 @@ class Log:
         else:
             self._wanted_log()
         self._wait = wait
+        opened = os.stat(self.path)
+        self._identity = opened.st_ino, opened.st_dev
+        self.unmoved = 0
+        """bytes that this process wrote into the write-ahead file since it was last moved, about"""
         self._lock = threading.RLock()
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
@@ -268,12 +278,23 @@ class Log:
         else:
             self._begin_at_once()
         try:
+            self._wanted_same()
             yield self._writer
             self._writer.execute("COMMIT")
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+
+    def _wanted_same(self) -> None:
+        """Moved where the file is no longer the one that was opened: what goes into it nobody would find again."""
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            there = None
+        if there is None or (there.st_ino, there.st_dev) != self._identity:
+            told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
+            raise Moved(f"{self.path}: {told}")
 
     def _begin_at_once(self) -> None:
         self._writer.execute("PRAGMA busy_timeout = 0")
@@ -289,6 +310,7 @@ class Log:
     def append(self, events: Iterable[Event]) -> None:
         """Add events; inside `writing`."""
         rows = [(*event, checksum(event)) for event in events]
+        self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows a statement: between statements other threads get hold of the interpreter, and this one waits.
         at = 0
         for size in (256, 64, 16, 4, 1):
@@ -336,6 +358,7 @@ class Log:
     def move_write_ahead(self) -> None:
         """Move what stands in the write-ahead file to its place, while others read and write."""
         with self._scanner() as connection, self._errors():
+            self.unmoved = 0
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     # ------------------------------------------------------------------------ reading
@@ -520,7 +543,8 @@ class Log:
 
         TimeoutError where another process is reading, and then the next opening does it.
         """
-        with self._lock, self._reading, self._scanning, self._errors():
+        # Who reads here meanwhile is not kept waiting: SQLite waits for the end of what each is reading.
+        with self._lock, self._errors():
             self._writer.execute("VACUUM")
             [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:

@@ -42,6 +42,16 @@ class Forgotten(NamedTuple):
     exports: tuple[str, ...]
     """files written by export, which the loop cannot reach: they may still hold the person's events"""
     version: int
+    erased: bool = True
+    """whether nothing of her is left on the disk; otherwise that goes when nobody reads any more"""
+
+
+class Unerased(TimeoutError):
+    """A person was forgotten, but her bytes are still on the disk, as another process is in the middle of reading."""
+
+    def __init__(self, told: str, forgotten: Forgotten) -> None:
+        super().__init__(told)
+        self.forgotten = forgotten
 
 
 class Loop:
@@ -337,7 +347,9 @@ class Loop:
         """Erase a person: every decision made for her, every answer to it, from the log, the snapshots, the caches.
 
         The model becomes the one that never saw her, bit for bit. What stays is a record that somebody was forgotten,
-        and digests by which a late repetition of one of her events is known and refused.
+        and digests by which a late repetition of one of her events is known and refused. Unerased, a TimeoutError,
+        where another process is in the middle of reading: she is forgotten, and her bytes go with `finish_forgetting`
+        or when the loop is next opened.
         """
         person = wire.wanted_id("person", person)
         ledger = self.ledger
@@ -354,11 +366,21 @@ class Loop:
             if count:
                 ledger.forget_derived()
                 ledger.rebuild()
+            gone = Forgotten(count, exports if count else (), self.version)
+            try:
+                self.finish_forgetting()
+            except TimeoutError as error:
+                raise Unerased(str(error), gone._replace(erased=False)) from None
+            return gone
+
+    def finish_forgetting(self) -> None:
+        """Remove what is left on the disk of those who were forgotten, where anything is."""
+        ledger = self.ledger
+        with ledger.turn:
             if ledger.log.unfinished():
                 ledger.forget_derived()
                 ledger.log.finish_erasing()
                 ledger.keep()
-            return Forgotten(count, exports if count else (), self.version)
 
     # ------------------------------------------------------------------------ looking back
 

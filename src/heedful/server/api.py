@@ -17,6 +17,7 @@ from heedful import __version__
 from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.loop.log import Closed, Damaged
+from heedful.loop.loop import Unerased
 from heedful.naming import ALIASES, find_learners, make_learner
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
@@ -170,7 +171,11 @@ async def undo(asked: Asked) -> Any:
 
 
 async def forget(asked: Asked) -> Any:
-    gone = await asked.desk.run(partial(asked.loop.forget, asked.path["person"]))
+    try:
+        gone = await asked.desk.run(partial(asked.loop.forget, asked.path["person"]))
+    except Unerased as error:  # somebody else is reading: it is tried again until nobody is
+        gone = error.forgotten
+        asked.desk.unerased = time.monotonic()
     asked.note("forget", "applied")
     return described(gone)
 
@@ -218,7 +223,7 @@ async def metrics(asked: Asked) -> Any:
 
 
 async def events(asked: Asked) -> Any:
-    return stream(asked.service, asked.desk, asked.query, asked.headers)
+    return stream(asked.service, asked.caller, asked.desk, asked.query, asked.headers)
 
 
 ROUTES = (
@@ -271,6 +276,12 @@ def build(service: Service) -> FastAPI:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        headers: dict[bytes, bytes] = dict(request.scope["headers"])
+        try:  # also for what is not there it takes a key
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            service.gate.admit(authorization, host, origin, None)
+        except Problem as problem:
+            return _problem(problem)
         if error.status_code == 405:
             matching = [route for route in api.routes if route.matches(request.scope)[0] != Match.NONE]
             methods = {method for route in matching for method in getattr(route, "methods", None) or ()}

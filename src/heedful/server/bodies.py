@@ -62,7 +62,8 @@ async def read(headers: Headers, receive: Receive, limits: Limits) -> bytes:
 
 
 def _too_large(limits: Limits) -> Problem:
-    return Problem("too-large", f"body: wanted at most {limits.body} bytes, got more", field="body")
+    told = f"body: wanted at most {limits.body} bytes, got more"
+    return Problem("too-large", told, field="body", headers={"Connection": "close"})
 
 
 def form(headers: Headers) -> bytes:
@@ -182,7 +183,7 @@ async def answer(send: Send, value: Any, kind: bytes = JSON, status: int = 200) 
 async def answer_problem(send: Send, problem: Problem, head: bool = False) -> None:
     """Send what is wrong."""
     body = problem.body
-    headers = [(b"content-type", PROBLEM), (b"cache-control", b"no-store"), (b"content-length", b"%d" % len(body))]
-    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
+    headers += [(b"cache-control", b"no-store"), (b"content-length", b"%d" % len(body)), (b"content-type", PROBLEM)]
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else body})

@@ -20,10 +20,13 @@ from heedful.loop import Loop
 from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
 from heedful.loop.ledger import AGAIN, Draft
+from heedful.loop.log import Moved
 from heedful.loop.wire import Answer, Decision
 
 T = TypeVar("T")
 
+THREADS = 4
+"""Threads that one loop takes at a time for what is long."""
 GROUP = 1000
 """How many requests are committed together at most: while the first are told, the next are read."""
 WRITE_AHEAD = 4_000_000
@@ -55,7 +58,11 @@ class Desk:
         self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
-        self._unmoved = 0  # bytes in the write-ahead file, about
+        self._threads = asyncio.Semaphore(THREADS)
+        self.unerased: float | None = None
+        """when it was last tried to remove what is left of somebody; None where nothing is"""
+        self.moved = False
+        """whether its file is no longer there: it has to be opened anew"""
         self.ledger.log.leave_write_ahead()
 
     def __enter__(self) -> Desk:
@@ -119,11 +126,13 @@ class Desk:
         """What `work` gives, done in a thread."""
         answer = await self.read(work)
         self._tell_watchers()
+        self._look_after()
         return answer
 
     async def read(self, work: Callable[[], T]) -> T:
         """What `work`, which writes nothing, gives, done in a thread."""
-        return await self._aio.run_in_executor(self._pool, work)
+        async with self._threads:  # one loop does not take the threads of all
+            return await self._aio.run_in_executor(self._pool, work)
 
     # ------------------------------------------------------------------------ committing
 
@@ -156,8 +165,10 @@ class Desk:
                 under_way.add_done_callback(partial(self._done, group))
                 return
             self._answer(group, answers)
-        self._unmoved += sum([700 + 2 * len(each.event.payload) + len(each.event.arrays or b"") for each in drafts])
-        if self.ledger.due or self._unmoved > WRITE_AHEAD:
+        self._look_after()
+
+    def _look_after(self) -> None:
+        if self.ledger.due or self.ledger.log.unmoved > WRITE_AHEAD:
             self._keep_up()
 
     def _done(self, group: list[Any], under_way: asyncio.Future[Sequence[Answer]]) -> None:
@@ -167,6 +178,7 @@ class Desk:
         else:
             self._answer(group, under_way.result())
         self._in_thread = False
+        self._look_after()
         self._flush()
 
     def _answer(self, group: list[Any], answers: Sequence[Answer]) -> None:
@@ -180,6 +192,7 @@ class Desk:
         self._tell_watchers()
 
     def _fail(self, group: list[Any], error: BaseException) -> None:
+        self.moved = self.moved or isinstance(error, Moved)
         for _, future in group:
             if not future.done():
                 future.set_exception(error)
@@ -191,7 +204,7 @@ class Desk:
     def _keep_up(self) -> None:
         """Move the write-ahead file, and keep a snapshot where one is due, in a thread beside the commits."""
         if not self._keeping:
-            self._keeping, self._unmoved = True, 0
+            self._keeping = True
             self._aio.run_in_executor(self._pool, self._kept_up).add_done_callback(self._kept)
 
     def _kept_up(self) -> None:

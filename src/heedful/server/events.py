@@ -16,6 +16,7 @@ from heedful.exchange.exporting import Exporter
 from heedful.loop import Loop
 from heedful.server.bodies import Headers
 from heedful.server.desk import Desk
+from heedful.server.gate import Caller
 from heedful.server.service import Service
 
 KINDS = ("item", "decision", "activate", "feedback", "undo")
@@ -26,14 +27,16 @@ LOOK = 1.0
 """Seconds between two looks at what another process wrote."""
 
 
-def stream(service: Service, desk: Desk, query: Mapping[str, str], headers: Headers) -> StreamingResponse:
+def stream(
+    service: Service, caller: Caller, desk: Desk, query: Mapping[str, str], headers: Headers
+) -> StreamingResponse:
     """The answer that tells the events. ValueError, by name, where the query makes no sense."""
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
     if follow not in ("true", "false"):
         raise ValueError(f"follow: wanted true or false, got {describe(follow)}")
-    parts = _parts(service, desk, after, kinds, follow == "true")
+    parts = _parts(service, caller, desk, after, kinds, follow == "true")
     return Stream(parts, desk)
 
 
@@ -68,11 +71,11 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 
 
 async def _parts(
-    service: Service, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool
+    service: Service, caller: Caller, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool
 ) -> AsyncIterator[bytes]:
     silent = 0.0
     yield b": events of the loop\n\n"
-    while not service.stopping.is_set():
+    while not service.stopping.is_set() and service.gate.holds(caller, "read"):
         changed = desk.changed
         told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
         if told:
@@ -114,4 +117,7 @@ def _told(loop: Loop, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int, b
 
 
 def _as_text(seq: int, kind: str, line: dict[str, Any]) -> bytes:
+    if "seq" in line:  # an item's own
+        head = {name: line[name] for name in ("kind", "id")}
+        line = head | {"attributes": {name: value for name, value in line.items() if name != "kind"}}
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), msgspec.json.encode({"seq": seq} | line))

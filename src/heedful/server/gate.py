@@ -139,6 +139,15 @@ class Gate:
             raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
         return caller
 
+    def holds(self, caller: Caller, scope: str) -> bool:
+        """Whether somebody who was admitted may go on, as far as the database says by now."""
+        if self._clock() >= self._due:
+            self.refresh()
+        if not caller.prefix:
+            return not self._keyed and not self._broken
+        entry = self._by_prefix.get(caller.prefix)
+        return self._keyed and entry is not None and scope in entry.caller.scopes
+
     def spend(self, caller: Caller, n: int) -> None:
         """Count a request that was admitted as n: later ones wait for it."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody

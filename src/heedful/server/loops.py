@@ -23,6 +23,8 @@ from heedful.server.problems import Problem
 
 MAIN = "main"
 SUFFIX = ".heedful"
+AGAIN_AFTER = 10.0
+"""Seconds between two attempts at removing what somebody else is reading."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 log = logging.getLogger("heedful.server")
@@ -80,13 +82,16 @@ class Loops:
 
     def at(self, tenant: str, name: str) -> Desk | None:
         """A loop that is open; None otherwise."""
-        return self._open.get((tenant, name))
+        desk = self._open.get((tenant, name))
+        return None if desk is None or desk.moved else desk
 
     async def open(self, tenant: str, name: str) -> Desk:
         """A loop, opened where it is not. Problem "not-found" where there is none."""
         key = tenant, name
         while True:
-            if (desk := self._open.get(key)) is not None:
+            if (desk := self._open.get(key)) is not None and desk.moved:
+                self._abandon(key)  # another file is in its place, or none
+            elif desk is not None:
                 return desk
             if (moving := self._moving.get(key)) is None:
                 break
@@ -97,8 +102,8 @@ class Loops:
 
     async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> Desk:
         """A loop that `make` makes in the folder it is given. FileExistsError where one is there."""
-        home = self._home(tenant)
-        home.mkdir(mode=0o700, exist_ok=True)
+        if tenant != MAIN:
+            self._home(tenant).mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
         while (moving := self._moving.get(key)) is not None:
             await asyncio.shield(moving)
@@ -125,11 +130,13 @@ class Loops:
     def _opened(self, path: Path) -> Loop:
         try:
             return Loop.open(path)
+        except (KeyError, IndexError) as error:
+            raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
         except LookupError as error:
-            if isinstance(error, KeyError | IndexError):
-                raise
             told = error
-        except ValueError as error:  # whatever is wrong with it, the caller did not say it
+        except TimeoutError:
+            raise
+        except Exception as error:  # whatever is wrong with it, the caller did not say it
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
         for spec in self._own:
@@ -153,6 +160,22 @@ class Loops:
                 await self.close(key)
         for key in self._too_many():
             await self.close(key)
+
+    def _abandon(self, key: tuple[str, str]) -> None:
+        """Let go of a loop whose file went; what is under way there fails by itself."""
+        desk = self._open.pop(key)
+        asyncio.get_running_loop().run_in_executor(self._pool, desk.loop.ledger.log.close)
+
+    async def finish_forgetting(self) -> None:
+        """Try again to remove what is left on the disk of those who were forgotten."""
+        now = time.monotonic()
+        for desk in list(self._open.values()):
+            if desk.unerased is not None and now - desk.unerased > AGAIN_AFTER:
+                try:
+                    await desk.run(desk.loop.finish_forgetting)
+                    desk.unerased = None
+                except TimeoutError:
+                    desk.unerased = time.monotonic()
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close one, if it is open and nobody uses it."""

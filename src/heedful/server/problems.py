@@ -28,6 +28,7 @@ TITLES = {
 }
 """kind -> (status, title)"""
 
+_KEY = re.compile(r"(hk_[a-z0-9]{8})_[A-Za-z0-9_-]{20,}")
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
 
 
@@ -39,6 +40,7 @@ class Problem(Exception):
     ) -> None:
         """`kind` is a key of TITLES; `detail` is for people, `field` names what is to blame; `more` are members of
         their own."""
+        detail = _KEY.sub(r"\1_...", detail)  # a key in the wrong place is not told again
         super().__init__(detail)
         self.kind = kind
         self.status, self.title = TITLES[kind]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -24,6 +25,8 @@ log = logging.getLogger("heedful.server")
 
 MOST_HEADERS = 65_536
 """Bytes of a request before its body."""
+AHEAD = 32
+"""Requests that one connection may send before the first is answered."""
 FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -35,6 +38,7 @@ class Protocol(HttpToolsProtocol):
     began: float | None = None
     """when the request began that is not all there yet"""
     _before_body = _headers_so_far = _so_far = 0
+    _ignored = False  # the parser is at a request that is parsed again, or that was refused
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection: its first request is waited for from now."""
@@ -43,6 +47,8 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """More of a request."""
+        if self.transport.is_closing():
+            return
         if self.began is None:
             self.began = self.loop.time()
         self._so_far += len(data)
@@ -53,7 +59,31 @@ class Protocol(HttpToolsProtocol):
         elif self._so_far > MOST_HEADERS + FRAMES * self._most():
             self._too_large("body", self._most())
         else:
-            super().data_received(data)
+            self._unset_keepalive_if_required()
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offered:
+            self._decline(data[offered.args[0] :])
+        except httptools.HttpParserError:
+            if not self.transport.is_closing():
+                self.send_400_response("")
+
+    def _decline(self, rest: bytes) -> None:
+        """Ignore the offer of another protocol (RFC 9110, 7.8), which Java's client makes with its first request: the
+        parser skips the body then, so the request is parsed again without it."""
+        method = self.parser.get_method()
+        if self._ignored is False or method == b"CONNECT":
+            self.send_400_response("")
+            return
+        self._ignored = False
+        kept = [(n, v) for n, v in self.headers if n not in (b"upgrade", b"http2-settings", b"connection")]
+        head = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
+        head += [name + b": " + value for name, value in kept]
+        self.parser = httptools.HttpRequestParser(self)
+        self._feed(b"\r\n".join([*head, b"", b""]) + rest)
 
     def _too_large(self, field: str, most: int) -> None:
         self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
@@ -78,10 +108,26 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """What comes now is the body."""
         self._before_body = -1
-        super().on_headers_complete()
+        if self.parser.should_upgrade():
+            self._ignored = True
+        elif self._headers_so_far > MOST_HEADERS:
+            self._ignored = True
+            self._too_large("headers", MOST_HEADERS)
+        elif len(self.pipeline) >= AHEAD:
+            self._ignored = True
+            self.transport.abort()  # who sends that much ahead does not wait for answers
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        if not self._ignored:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """All of it is there."""
+        if self._ignored:
+            return
         self._before_body, self._so_far, self.began = 0, 0, None
         super().on_message_complete()
 

@@ -9,9 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from heedful.server.problems import TITLES
 
-Id = Annotated[
-    str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=r"^[ -~]+$")
-]
+PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
@@ -186,6 +185,7 @@ class Forgotten(msgspec.Struct):
     events: int
     exports: list[str]
     version: int
+    erased: Annotated[bool, Meta(description="false where somebody else is reading: the bytes go when nobody is")]
 
 
 class Weights(msgspec.Struct):
@@ -263,16 +263,17 @@ _ONE = "/v1/loops/{loop}"
 _KEYED = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
 _PATH: dict[str, dict[str, Any]] = {
     "loop": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"},
-    "item": {"type": "string", "minLength": 1, "maxLength": 200},
-    "id": {"type": "string", "minLength": 1, "maxLength": 200},
-    "person": {"type": "string", "minLength": 1, "maxLength": 200},
+    "item": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
+    "id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
+    "person": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
 }
+_KINDS = "item|decision|activate|feedback|undo"
 _QUERY: dict[str, dict[str, Any]] = {
     "start": {"type": "integer", "minimum": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
-    "person": {"type": "string", "minLength": 1, "maxLength": 200},
+    "person": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
     "after": {"type": "integer", "minimum": 0},
-    "kinds": {"type": "string", "description": "item, decision, activate, feedback, undo: with commas"},
+    "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
 }
 
@@ -301,6 +302,23 @@ _ROUTES: tuple[tuple[str, str, str | None, str, Any, Any, tuple[str, ...]], ...]
 )  # fmt: skip
 _KEYED_PATHS = ("decisions", "records", "feedback", "undo")
 _TEXT = {"/metrics": "text/plain", f"{_ONE}/events": "text/event-stream"}
+
+
+_EVENT = {
+    "type": "object",
+    "description": "each event of the stream",
+    "properties": {
+        "id": {"type": "string", "description": "its place in the log"},
+        "event": {"type": "string", "enum": _KINDS.split("|")},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+
+
+def _named(method: str, path: str) -> str:
+    """The name of an operation: get_loops, get_loop, post_decisions, delete_person."""
+    words = [word for word in path.strip("/").split("/") if word != "v1"]
+    return f"{method}_{words[-1].strip('{}').partition('.')[0]}"
 
 
 def openapi(version: str) -> bytes:
@@ -341,11 +359,11 @@ def _operation(
     if gives is not None and scope is not None:
         content["application/msgpack"] = content["application/json"]
     if path in _TEXT:
-        content = {_TEXT[path]: {"schema": {"type": "string"}}}
+        content = {_TEXT[path]: {"schema": _EVENT if path.endswith("/events") else {"type": "string"}}}
     status = "201" if gives is Loop and method == "post" else "200"
     operation: dict[str, Any] = {
         "summary": summary,
-        "operationId": f"{method} {path}",
+        "operationId": _named(method, path),
         "parameters": parameters,
         "responses": {status: {"description": "Done", "content": content}},
     }

@@ -33,7 +33,7 @@ class Options(NamedTuple):
     """loops kept open at most"""
     idle: float = 300.0
     """seconds after which a loop that nobody asked for is closed"""
-    threads: int = 8
+    threads: int = 32
     """for what takes long"""
 
 
@@ -72,6 +72,7 @@ class Service:
             await asyncio.sleep(min(0.25, max(self.options.idle / 4, 0.05)))
             try:
                 await self.loops.close_idle()
+                await self.loops.finish_forgetting()
             except Exception:
                 log.exception("loops that nobody uses could not be closed")
 
