@@ -17,6 +17,8 @@ from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
 from heedful.doors import describe
 
+LEAST = 0.02
+"""Seconds that must be left for asking again to make sense."""
 LONG = 600.0
 """Seconds for what may have to fold a whole log."""
 MOST, SIZE = 1000, 4 << 20
@@ -65,7 +67,7 @@ class Operations:
             else:
                 again = repeat or not outcome.sent
             wait = max(calls.retry_after(outcome), pause * random.uniform(0.5, 1.0))
-            if not again or self._clock() + wait > until:
+            if not again or self._clock() + wait + LEAST > until:
                 raise calls.error_of(call, outcome)
             yield Wait(wait)
             pause = min(2.0 * pause, 2.0)
