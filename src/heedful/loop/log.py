@@ -361,6 +361,15 @@ class Log:
             self.unmoved = 0
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def begin_write_ahead_anew(self) -> None:
+        """Move the little that came since, between two commits: only then can the next begin the file anew."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with self._errors():
+                    self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            finally:
+                self._lock.release()
+
     # ------------------------------------------------------------------------ reading
 
     def _one(self, query: str, parameters: Sequence[Any] = ()) -> Any:

@@ -109,7 +109,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "events": loop.ledger.log.counts(),
         "settings": founding.settings,
         "caveats": loop.caveats,
-        "notes": loop.notes,
+        "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
     }
 

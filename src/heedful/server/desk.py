@@ -76,7 +76,8 @@ class Desk:
     @property
     def busy(self) -> bool:
         """Whether anything is under way."""
-        return self.users > 0 or bool(self._waiting) or self._in_thread or self._keeping
+        unfinished = self._in_thread or self._keeping or self.unerased is not None
+        return self.users > 0 or bool(self._waiting) or unfinished
 
     # ------------------------------------------------------------------------ what is asked most
 
@@ -214,7 +215,12 @@ class Desk:
 
     def _kept(self, under_way: asyncio.Future[Any]) -> None:
         self._keeping = False
-        if (error := under_way.exception()) is not None:
+        if (error := under_way.exception()) is None and not self._in_thread:
+            try:
+                self.ledger.log.begin_write_ahead_anew()
+            except (OSError, ValueError) as failed:
+                error = failed
+        if error is not None:
             log.warning("%s: the write-ahead file could not be moved now: %s", self.path, error)
 
     @property

@@ -171,11 +171,13 @@ class Loops:
         now = time.monotonic()
         for desk in list(self._open.values()):
             if desk.unerased is not None and now - desk.unerased > AGAIN_AFTER:
-                try:
-                    await desk.run(desk.loop.finish_forgetting)
-                    desk.unerased = None
-                except TimeoutError:
-                    desk.unerased = time.monotonic()
+                desk.unerased = now
+                with desk:
+                    try:
+                        await desk.run(desk.loop.finish_forgetting)
+                        desk.unerased = None
+                    except TimeoutError as error:
+                        log.warning("%s", error)
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close one, if it is open and nobody uses it."""
@@ -195,6 +197,8 @@ class Loops:
 
     async def close_all(self) -> None:
         """Close all of them: the server ends."""
+        for desk in self._open.values():
+            desk.unerased = None  # the next opening does it
         for _ in range(100):  # what is under way is finished first
             for key in list(self._open):
                 await self.close(key)

@@ -1,0 +1,1406 @@
+"""Every route, through a real server: what it does, what it says when something is wrong, what others see of it."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from asking import (
+    FLOAT32,
+    MSGPACK,
+    Caller,
+    Said,
+    Wire,
+    events,
+    held_up,
+    is_problem,
+    metrics,
+    raw_numbers,
+    request,
+    until,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budget import FACTOR, examples
+from heedful import Loop
+from heedful.loop.log import Log
+from heedful.server.bodies import Limits
+from heedful.server.keys import Keys
+from heedful.server.running import served
+from heedful.server.service import Options
+from loops import bits, bits_from_scratch, rows, small_loop
+
+ITEMS = rows(12, 4)
+NAMES = [row["id"] for row in ITEMS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    """A server that everybody nearby may ask."""
+    with served(folder) as found:
+        yield found
+
+
+@pytest.fixture(params=["json", "msgpack"])
+def ask(request: pytest.FixtureRequest, url: str) -> Iterator[Caller]:
+    with closing(Caller(url, form=request.param)) as caller:
+        yield caller
+
+
+@pytest.fixture
+def plain(url: str) -> Iterator[Caller]:
+    with closing(Caller(url)) as caller:
+        yield caller
+
+
+COUNT = itertools.count()
+
+
+def made(folder: Path, **settings: Any) -> str:
+    """The name of a new loop."""
+    name = f"loop{next(COUNT)}"
+    small_loop(folder / f"{name}.heedful", **{"control": 0.0, "exploration": 0.0, **settings}).close()
+    return name
+
+
+@pytest.fixture
+def name(folder: Path) -> str:
+    return made(folder)
+
+
+@pytest.fixture
+def cars(name: str) -> str:
+    return f"/v1/loops/{name}"
+
+
+def opened(folder: Path, path: str) -> Loop:
+    """The loop of a path, in this process."""
+    return Loop.open(folder / f"{path.rpartition('/')[2]}.heedful")
+
+
+def ok(answer: Said, status: int = 200) -> Any:
+    assert answer.status == status, answer
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.value
+
+
+# ---------------------------------------------------------------------------- loops
+
+
+def test_a_loop_is_made(ask: Caller, folder: Path) -> None:
+    name = f"made.{ask.form}_1-"
+    given = {
+        "name": name,
+        "items": [{"sku": "a", "price": 10, "kind": "x"}, {"sku": "b", "price": 20, "kind": "y"}],
+        "learner": "second-order:epsilon=0.5",
+        "settings": {"k": 3, "control": 0.0, "actions": {"buy": 2, "hide": -1}},
+        "identifier": "sku",
+        "kinds": {"price": "number"},
+        "context": [{"hour": 1.0}, {"hour": 23.0}],
+        "crosses": [["hour", "price"]],
+    }
+    answer = ask.post("/v1/loops", given)
+    loop = ok(answer, 201)
+    assert answer.headers["content-type"] == (MSGPACK if ask.form == "msgpack" else "application/json")
+    assert loop == ok(ask.get(f"/v1/loops/{name}"))
+    assert (loop["name"], loop["learner"], loop["version"], loop["items"]) == (name, "second-order:epsilon=0.5", 0, 2)
+    assert (loop["events"], loop["unknown"], loop["settings"]["k"]) == ({"loop": 1, "item": 2}, {}, 3)
+    assert loop["settings"]["actions"] == {"buy": 2.0, "hide": -1.0}
+    assert len(loop["names"]) > loop["features"]
+    assert loop["names"][-1] == "the caller's score"
+    with Loop.open(folder / f"{name}.heedful") as held:
+        assert held.founding.names == loop["names"]
+        assert (held.items, held.founding.encoding.size) == (["a", "b"], loop["features"])
+    assert name in ok(ask.get("/v1/loops"))["loops"]
+    is_problem(ask.post("/v1/loops", given), "exists")
+
+
+def test_a_loop_of_texts_is_made_of_its_name(ask: Caller) -> None:
+    loop = ok(ask.post("/v1/loops", {"name": f"texts-{ask.form}", "learner": None, "items": None}), 201)
+    assert (loop["learner"], loop["items"]) == ("fair-pairs", 0)
+    drafts = [{"id": "x", "text": "Dear customer, perhaps."}, {"id": "y", "text": "Here!"}]
+    first = ok(ask.post(f"/v1/loops/texts-{ask.form}/decisions", {"candidates": drafts}))
+    edit = {"decision": first["id"], "edit": "Here it is."}
+    assert ok(ask.post(f"/v1/loops/texts-{ask.form}/feedback", edit))["learned"] is True
+
+
+BAD_LOOPS: list[tuple[dict[str, Any], str]] = [
+    ({"name": "../x"}, "name"),
+    ({"name": ".hidden"}, "name"),
+    ({"name": "a/b"}, "name"),
+    ({"name": "a\0b"}, "name"),
+    ({"name": "a\n"}, "name"),
+    ({"name": "ä"}, "name"),
+    ({"name": "a" * 101}, "name"),
+    ({"name": "x.heedful"}, "name"),
+    ({"name": ""}, "name"),
+    ({"name": 5}, "name"),
+    ({}, "name"),
+    ({"name": "bad", "learner": "nobody"}, "learner"),
+    ({"name": "bad", "learner": "os:system"}, "learner"),
+    ({"name": "bad", "learner": "evil.py:Class"}, "learner"),
+    ({"name": "bad", "learner": "/tmp/evil.py:Class"}, "learner"),
+    ({"name": "bad", "learner": 5}, "learner"),
+    ({"name": "bad", "settings": {"speed": 1}}, "settings"),
+    ({"name": "bad", "settings": []}, "settings"),
+    ({"name": "bad", "settings": ""}, "settings"),
+    ({"name": "bad", "settings": False}, "settings"),
+    ({"name": "bad", "settings": {"k": 0}}, "k"),
+    ({"name": "bad", "settings": {"control": 2}}, "control"),
+    ({"name": "bad", "items": {"a": 1}}, "items"),
+    ({"name": "bad", "items": ["a"]}, "items"),
+    ({"name": "bad", "items": ITEMS, "kinds": {"f0": "colour"}}, "kinds"),
+    ({"name": "bad", "items": ITEMS, "kinds": []}, "kinds"),
+    ({"name": "bad", "items": ITEMS, "kinds": {"f0": []}}, "kinds"),
+    ({"name": "bad", "items": ITEMS, "identifier": []}, "identifier"),
+    ({"name": "bad", "items": ITEMS, "identifier": {}}, "identifier"),
+    ({"name": "bad", "items": ITEMS, "identifier": ""}, "identifier"),
+    ({"name": "bad", "items": ITEMS, "crosses": 0}, "crosses"),
+    ({"name": "bad", "items": ITEMS, "crosses": [["a", "f0"]]}, "crosses"),
+    ({"name": "bad", "context": "x"}, "context"),
+    ({"name": "bad", "speed": 1}, "body"),
+]
+
+
+@pytest.mark.parametrize(("given", "field"), BAD_LOOPS, ids=lambda each: json.dumps(each)[:40])
+def test_a_loop_that_makes_no_sense_is_not_made(plain: Caller, folder: Path, given: dict[str, Any], field: str) -> None:
+    before = set(folder.iterdir())
+    if given.get("name") == "bad":
+        given = given | {"name": f"bad{next(COUNT)}"}
+    is_problem(plain.post("/v1/loops", given), "bad-input", field)
+    assert set(folder.iterdir()) == before
+
+
+def test_two_make_the_same_loop_and_one_has_made_it(url: str) -> None:
+    for i in range(4):
+        answers: list[int] = []
+
+        def make(name: str = f"twice{i}", answers: list[int] = answers) -> None:
+            answers.append(httpx.post(f"{url}/v1/loops", json={"name": name, "items": ITEMS}).status_code)
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(answers) == [201, 409, 409, 409]
+
+
+def test_what_is_no_loop_is_not_listed(tmp_path: Path) -> None:
+    for each in ("cars", "b", "B"):
+        small_loop(tmp_path / f"{each}.heedful").close()
+    (tmp_path / "empty.heedful").mkdir()
+    (tmp_path / "file.heedful").write_text("x")
+    (tmp_path / "acme").mkdir()
+    small_loop(tmp_path / "acme" / "theirs.heedful").close()
+    small_loop(tmp_path / ".hidden.heedful").close()
+    small_loop(tmp_path / "with space.heedful").close()
+    with served(tmp_path) as url, closing(Caller(url)) as caller:
+        assert ok(caller.get("/v1/loops")) == {"loops": ["B", "b", "cars"]}
+        for each in ("empty", "file", "theirs", ".hidden", "with%20space", "acme%2Ftheirs"):
+            answer = caller.get(f"/v1/loops/{each}")
+            assert (answer.status, answer.kind) == (404, "not-found")
+
+
+# ---------------------------------------------------------------------------- items
+
+
+def test_items_are_put_paged_and_withdrawn(ask: Caller, cars: str) -> None:
+    assert ok(ask.get(f"{cars}/items")) == {"items": NAMES, "total": 12}
+    assert ok(ask.get(f"{cars}/items?start=10&limit=1")) == {"items": ["i10"], "total": 12}
+    assert ok(ask.get(f"{cars}/items?start=500")) == {"items": [], "total": 12}
+    assert ok(ask("PUT", f"{cars}/items", ITEMS)) == {"put": 0}
+    assert ok(ask("PUT", f"{cars}/items", [{"id": "new", "f0": 1.5}, {"id": "i0", "f0": 2}])) == {"put": 2}
+    assert ok(ask("PUT", f"{cars}/items", [])) == {"put": 0}
+    assert ok(ask.get(f"{cars}/items"))["total"] == 13
+    assert ok(ask("DELETE", f"{cars}/items/new")) == {"withdrawn": True}
+    assert ok(ask("DELETE", f"{cars}/items/new")) == {"withdrawn": False}
+    assert ok(ask.get(f"{cars}/items"))["total"] == 12
+    assert ok(ask.get(cars))["events"]["item"] == 15
+
+
+ODD = [
+    "a/b",
+    "a/b/c",
+    "..",
+    "../../etc",
+    "ü",
+    "日本",
+    "a b",
+    "100%",
+    "a%2Fb",
+    "?q=1",
+    "#x",
+    "a\\b",
+    "/",
+    "//",
+    ".",
+    "😀",
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_names_go_through_the_path(plain: Caller, cars: str, odd: str, folder: Path) -> None:
+    quoted = httpx.URL("http://x/", params={"p": odd}).query.decode().removeprefix("p=").replace("+", "%20")
+    quoted = quoted.replace("/", "%2F").replace(".", "%2E")
+    assert ok(plain("PUT", f"{cars}/items", [{"id": odd, "f0": 9}])) == {"put": 1}
+    d = ok(plain.post(f"{cars}/decisions", {"id": odd, "person": odd}))
+    assert d["id"] == odd
+    with Wire(plain.url) as wire:
+        wire.send(request("GET", f"{cars}/decisions/{quoted}/explanation"))
+        found = wire.must()
+        assert (found.status, found.value["decision"]) == (200, odd)
+        wire.send(request("DELETE", f"{cars}/items/{quoted}"))
+        found = wire.must()
+        assert (found.status, found.value) == (200, {"withdrawn": True})
+        wire.send(request("DELETE", f"{cars}/people/{quoted}"))
+        found = wire.must()
+        assert (found.status, found.value["events"]) == (200, 1)
+    with opened(folder, cars) as loop:
+        assert odd not in loop.items
+        assert loop.ledger.known(odd) is None
+
+
+# ---------------------------------------------------------------------------- deciding, learning
+
+
+def test_what_was_learned_is_there_for_the_very_next_request(ask: Caller, cars: str) -> None:
+    before = ok(ask.get(f"{cars}/weights"))
+    for i in range(20):
+        d = ok(ask.post(f"{cars}/decisions", {"id": f"d{i}", "candidates": NAMES}))
+        assert d["version"] == before["version"]
+        answer = ok(ask.post(f"{cars}/feedback", {"decision": d["id"], "id": f"e{i}", "better": d["shown"][::-1]}))
+        assert (answer["status"], answer["learned"], answer["late"]) == ("applied", True, False)
+        after = ok(ask.get(f"{cars}/weights"))
+        assert after["version"] == answer["version"] == answer["seq"] == d["seq"] + 1
+        assert after["weights"] != before["weights"]
+        assert ok(ask.post(f"{cars}/decisions", {"id": f"d{i}-after"}))["version"] == answer["seq"]
+        before = after
+
+
+def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
+    """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
+    how: dict[str, Any] = {"learner": "fair-pairs", "shrink": 2.0, "exploration": 0.5, "control": 0.2}
+    name = made(folder, **how)
+    cars = f"/v1/loops/{name}"
+    with small_loop(folder / f"{name}-here.x", **how) as loop:
+        for i in range(20):
+            prior = {n: float((j * 7 + i) % 5) for j, n in enumerate(NAMES)}
+            common: dict[str, Any] = {"person": f"p{i % 3}", "show": 5, "id": f"d{i}", "prior": prior}
+            here = loop.decide(NAMES, **common)
+            there = ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, **common}))
+            assert there == {**here._asdict(), "shown": list(here.shown)}
+            form = [{"clicks": [here.shown[2]]}, {"better": NAMES[i % 12]}, {"thumb": "down"}, {"none": True}][i % 4]
+            form |= {"decision": f"d{i}", "id": f"e{i}"}
+            assert ok(ask.post(f"{cars}/feedback", form)) == loop.feedback(form)._asdict()
+            if i % 5 == 0:
+                assert ok(ask.post(f"{cars}/undo", {"event": f"e{i}"})) == loop.undo(f"e{i}")._asdict()
+        late = loop.decide(NAMES, id="late", deferred=True)
+        assert (
+            ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, "id": "late", "deferred": True}))["seq"] == late.seq
+        )
+        assert ok(ask.post(f"{cars}/activate", {"decision": "late"})) == loop.activate("late")._asdict()
+        record: dict[str, Any] = {"candidates": NAMES[:3], "shown": ["i2", "i0"], "id": "r1", "probability": 0.25}
+        recorded = loop.record(**record, person="p1", time="2026-01-31T12:00:00Z")
+        told = ok(ask.post(f"{cars}/records", {**record, "person": "p1", "time": "2026-01-31T12:00:00Z"}))
+        assert told == {**recorded._asdict(), "shown": list(recorded.shown)}
+        batch = [
+            {"decision": "r1", "id": "b1", "clicks": ["i2"]},
+            {"decision": "no"},
+            {"decision": "late", "better": "x"},
+        ]
+        answers = ok(ask.post(f"{cars}/feedback", batch))
+        assert [a["status"] for a in answers] == ["applied", "rejected", "rejected"]
+        loop.feedback_many(batch)
+        assert ok(ask.get(f"{cars}/weights"))["weights"] == loop.weights
+        assert ok(ask.get(f"{cars}/weights?person=p1"))["weights"] == loop.weights_of("p1")
+        explained = ok(ask.get(f"{cars}/decisions/d19/explanation"))
+        assert explained == json.loads(json.dumps(_plain(loop.explain("d19"))))
+        replayed = ok(ask.post(f"{cars}/replays", {"learner": "second-order:epsilon=0.1"}))
+        assert replayed == json.loads(json.dumps(_plain(loop.replay("second-order:epsilon=0.1"))))
+        forgotten = ok(ask("DELETE", f"{cars}/people/p1"))
+        assert forgotten == {**loop.forget("p1")._asdict(), "exports": [], "erased": True}
+        assert ok(ask("DELETE", f"{cars}/people/p1"))["events"] == 0
+        with opened(folder, cars) as there_:
+            assert bits(there_) == bits(loop) == bits_from_scratch(there_)
+            assert there_.verify() == []
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def test_a_request_without_a_body_asks_for_all(plain: Caller, cars: str) -> None:
+    assert ok(plain.send("POST", f"{cars}/decisions"))["shown"][:3] == NAMES[:3]
+    assert ok(plain.send("POST", f"{cars}/decisions", b"{}", content_type="application/json; charset=UTF-8"))
+
+
+@pytest.mark.parametrize("kind", [MSGPACK, "application/x-msgpack", "Application/vnd.msgpack; x=y"])
+def test_every_name_of_msgpack(plain: Caller, cars: str, kind: str) -> None:
+    answer = plain.send("POST", f"{cars}/decisions", b"\x81\xa4show\x03", content_type=kind, accept=kind)
+    assert (answer.headers["content-type"], len(ok(answer)["shown"])) == (MSGPACK, 3)
+    first = plain.send("POST", f"{cars}/decisions", b"{}", accept=f"application/json, {MSGPACK}")
+    assert first.headers["content-type"] == "application/json"
+
+
+# ---------------------------------------------------------------------------- numbers alone
+
+
+@given(st.data())
+@examples(15)
+def test_rows_of_numbers_are_decided_like_the_same_features_as_objects(folder: Path, url: str, data: Any) -> None:
+    """Bit for bit: what is shown, how probable it was, and what is learned of it."""
+    name, other = _pair(folder)
+    m = data.draw(st.integers(1, 30))
+    X = np.array(data.draw(st.lists(st.floats(-1e6, 1e6, width=32), min_size=4 * m, max_size=4 * m)), "<f4")
+    X = X.reshape(m, 4)
+    prior = data.draw(st.none() | st.lists(st.floats(-100, 100, width=32), min_size=m, max_size=m))
+    show, person = data.draw(st.none() | st.integers(1, 40)), data.draw(st.none() | st.sampled_from(["p1", "pä/1"]))
+    id = f"d{next(COUNT)}"
+    query: dict[str, str] = {"id": id, "context": '{"hour": 3}'}
+    body: dict[str, Any] = {"id": id, "context": {"hour": 3}}
+    body["candidates"] = [{"id": str(i), "features": row.tolist()} for i, row in enumerate(X)]
+    if show is not None:
+        query["show"], body["show"] = str(show), show
+    if person is not None:
+        query["person"] = body["person"] = person
+    if prior is not None:
+        query["prior"], body["prior"] = "true", prior
+        X = np.column_stack([X, np.array(prior, "<f4")])
+    ask = sharing(url)
+    path = f"/v1/loops/{name}/decisions?{httpx.QueryParams(query)}"
+    raw = ok(ask.send("POST", path, raw_numbers(X), content_type=FLOAT32))
+    assert raw == ok(ask.post(f"/v1/loops/{other}/decisions", body))
+    event = {"decision": id, "id": id, "better": [raw["shown"][-1]]}
+    first, second = (ok(ask.post(f"/v1/loops/{each}/feedback", event)) for each in (name, other))
+    assert first == second
+    first, second = (ok(ask.get(f"/v1/loops/{each}/weights")) for each in (name, other))
+    assert first == second
+
+
+_SHARED: dict[str, Caller] = {}
+
+
+def sharing(url: str) -> Caller:
+    """One for all examples."""
+    if url not in _SHARED:
+        _SHARED[url] = Caller(url)
+    return _SHARED[url]
+
+
+_PAIRS: dict[Path, tuple[str, str]] = {}
+
+
+def _pair(folder: Path) -> tuple[str, str]:
+    if folder not in _PAIRS:
+        _PAIRS[folder] = made(folder, seed=5, control=0.2), made(folder, seed=5, control=0.2)
+    return _PAIRS[folder]
+
+
+def test_rows_of_numbers_may_be_deferred(plain: Caller, cars: str, folder: Path) -> None:
+    X = raw_numbers(np.eye(4))
+    assert ok(plain.send("POST", f"{cars}/decisions?id=d&deferred=true", X, content_type=FLOAT32))["shown"] == list(
+        "0123"
+    )
+    is_problem(plain.post(f"{cars}/feedback", {"decision": "d", "clicks": ["1"]}), "rejected")
+    assert ok(plain.post(f"{cars}/activate", {"decision": "d"}))["status"] == "applied"
+    assert ok(plain.post(f"{cars}/feedback", {"decision": "d", "clicks": ["1"]}))["learned"] is True
+    with opened(folder, cars) as loop:
+        assert loop.verify() == []
+
+
+BAD_NUMBERS: list[tuple[str, bytes, str]] = [
+    ("", b"", "body"),
+    ("", b"x" * 15, "body"),
+    ("", b"x" * 17, "body"),
+    ("prior=true", b"x" * 16, "body"),
+    ("", raw_numbers([[1, 2, 3, float("nan")]]), "candidates"),
+    ("", raw_numbers([[1, 2, 3, float("inf")]]), "candidates"),
+    ("prior=true", raw_numbers([[1, 2, 3, 4, float("nan")]]), "prior[0]"),
+    ("prior=yes", bytes(16), "prior"),
+    ("deferred=1", bytes(16), "deferred"),
+    ("show=0", bytes(16), "show"),
+    ("show=-1", bytes(16), "show"),
+    ("show=1.5", bytes(16), "show"),
+    ("show=%C2%B2", bytes(16), "show"),
+    ("show=9999999999", bytes(16), "show"),
+    ("show=1&show=1", bytes(16), "show"),
+    ("id=", bytes(16), "id"),
+    ("id=%00", bytes(16), "id"),
+    ("person=" + "x" * 201, bytes(16), "person"),
+    ("context=x", bytes(16), "context"),
+    ("context=" + "[" * 5000, bytes(16), "context"),
+    ("context=[1]", bytes(16), "context"),
+    ("speed=1", bytes(16), "query"),
+    ("candidates=a", bytes(16), "query"),
+]
+
+
+@pytest.mark.parametrize(("query", "body", "field"), BAD_NUMBERS, ids=[q[:20] or len(b) for q, b, _ in BAD_NUMBERS])
+def test_rows_of_numbers_that_are_none(plain: Caller, cars: str, query: str, body: bytes, field: str) -> None:
+    is_problem(plain.send("POST", f"{cars}/decisions?{query}", body, content_type=FLOAT32), "bad-input", field)
+    assert "decision" not in ok(plain.get(cars))["events"]
+
+
+@pytest.mark.parametrize("form", ["better", "clicks", "rating"])
+def test_feedback_on_many_candidates_does_not_hold_up_the_others(plain: Caller, cars: str, form: str) -> None:
+    n = 20_000
+    raw = raw_numbers(np.random.default_rng(0).standard_normal((n, 4)))
+    assert ok(plain.send("POST", f"{cars}/decisions?id=many", raw, content_type=FLOAT32))
+    names = [str(i) for i in range(n)][::-1]
+    event = {"decision": "many", form: {name: i for i, name in enumerate(names)} if form == "rating" else names}
+    answers: list[Said] = []
+    assert not held_up(plain.url, lambda: answers.append(plain.post(f"{cars}/feedback", event)))
+    assert ok(answers[0])["learned"] is True
+
+
+# ---------------------------------------------------------------------------- what is wrong with a field
+
+BAD_FIELDS: list[tuple[str, Any, str]] = [
+    ("decisions", [], "body"),
+    ("decisions", "x", "body"),
+    ("decisions", {"speed": 1}, "body"),
+    ("decisions", {"candidates": "i0"}, "candidates"),
+    ("decisions", {"candidates": []}, "candidates"),
+    ("decisions", {"candidates": ["nobody"]}, "candidates"),
+    ("decisions", {"candidates": ["i0", "i0"]}, "candidates"),
+    ("decisions", {"candidates": ["i0", {}]}, "candidates[1]"),
+    ("decisions", {"candidates": [{"f0": "x"}]}, "candidates[0]"),
+    ("decisions", {"candidates": ["i0", "\u0001"]}, "candidates[1]"),
+    ("decisions", {"person": ""}, "person"),
+    ("decisions", {"person": 1.5}, "person"),
+    ("decisions", {"person": "x" * 201}, "person"),
+    ("decisions", {"context": []}, "context"),
+    ("decisions", {"prior": [1]}, "prior"),
+    ("decisions", {"prior": {"nobody": 1}}, "prior"),
+    ("decisions", {"candidates": ["i0", "i1"], "prior": [1, "x"]}, "prior[1]"),
+    ("decisions", {"show": 0}, "show"),
+    ("decisions", {"show": True}, "show"),
+    ("decisions", {"show": 1.5}, "show"),
+    ("decisions", {"id": "a\nb"}, "id"),
+    ("decisions", {"id": {}}, "id"),
+    ("decisions", {"deferred": 1}, "deferred"),
+    ("records", {"shown": ["i0"], "id": "r"}, "candidates"),
+    ("records", {"candidates": NAMES, "id": "r"}, "shown"),
+    ("records", {"candidates": NAMES, "shown": ["i0"]}, "id"),
+    ("records", {"candidates": NAMES, "shown": ["x"], "id": "r"}, "shown"),
+    ("records", {"candidates": NAMES, "shown": ["i0"], "id": "r", "probability": 0}, "probability"),
+    ("records", {"candidates": NAMES, "shown": ["i0"], "id": "r", "time": "yesterday"}, "time"),
+    ("records", {"candidates": NAMES, "shown": ["i0"], "id": "r", "show": 1}, "body"),
+    ("feedback", "x", "body"),
+    ("feedback", {}, "decision"),
+    ("feedback", {"clicks": ["i0"]}, "decision"),
+    ("feedback", {"decision": "D"}, "feedback"),
+    ("feedback", {"decision": "D", "clicks": ["i0"], "none": True}, "feedback"),
+    ("feedback", {"decision": "D", "clicks": ["i0"], "speed": 1}, "feedback"),
+    ("feedback", {"decision": "D", "clicks": "i0"}, "clicks"),
+    ("feedback", {"decision": "D", "clicks": [1.5]}, "clicks[0]"),
+    ("feedback", {"decision": "D", "clicks": [], "id": []}, "id"),
+    ("feedback", {"decision": "D", "clicks": ["i0"], "time": -1}, "time"),
+    ("feedback", {"decision": "D", "better": []}, "better"),
+    ("feedback", {"decision": "D", "better": ["i0", "i0"]}, "better"),
+    ("feedback", {"decision": "D", "thumb": "sideways"}, "thumb"),
+    ("feedback", {"decision": "D", "action": "buy"}, "item"),
+    ("feedback", {"decision": "D", "action": "steal", "item": "i0"}, "action"),
+    ("feedback", {"decision": "D", "rating": {}}, "rating"),
+    ("feedback", {"decision": "D", "rating": {"i0": "x"}}, "rating['i0']"),
+    ("feedback", {"decision": "D", "choice": "both"}, "choice"),
+    ("feedback", {"decision": "D", "none": False}, "none"),
+    ("feedback", {"decision": "D", "edit": {"f0": "x"}}, "edit"),
+    ("feedback", {"decision": "D", "edit": 5}, "edit"),
+    ("activate", {}, "decision"),
+    ("activate", {"decision": []}, "decision"),
+    ("activate", {"decision": "D", "time": "x"}, "time"),
+    ("activate", {"decision": "D", "id": "x"}, "body"),
+    ("undo", {}, "event"),
+    ("undo", {"event": "a\0"}, "event"),
+    ("undo", {"event": "E", "time": 1}, "body"),
+    ("replays", {}, "learner"),
+    ("replays", {"learner": "os:system"}, "learner"),
+    ("replays", {"learner": "second-order:epsilon=x"}, "learner"),
+    ("replays", {"learner": "perceptron", "x": 1}, "body"),
+]
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "field"), BAD_FIELDS, ids=[f"{r}-{json.dumps(b)[:40]}" for r, b, _ in BAD_FIELDS]
+)
+def test_a_wrong_field_is_named(ask: Caller, folder: Path, route: str, body: Any, field: str) -> None:
+    cars = f"/v1/loops/{_bad(folder, ask)}"
+    before = ok(ask.get(cars))["events"]
+    is_problem(ask.post(f"{cars}/{route}", body), "bad-input", field)
+    assert ok(ask.get(cars))["events"] == before
+
+
+_BAD: dict[Path, str] = {}
+
+
+def _bad(folder: Path, ask: Caller) -> str:
+    if folder not in _BAD:
+        _BAD[folder] = made(folder)
+        ok(ask.post(f"/v1/loops/{_BAD[folder]}/decisions", {"id": "D"}))
+        ok(ask.post(f"/v1/loops/{_BAD[folder]}/feedback", {"decision": "D", "id": "E", "better": "i1"}))
+    return _BAD[folder]
+
+
+BAD_QUERIES = [
+    ("GET", "items?start=-1", "start"),
+    ("GET", "items?start=x", "start"),
+    ("GET", "items?limit=0", "limit"),
+    ("GET", "items?limit=10001", "limit"),
+    ("GET", "items?limit=1&limit=2", "limit"),
+    ("GET", "items?" + "start=" + "9" * 5000, "start"),
+    ("GET", "items?offset=1", "query"),
+    ("GET", "?x=1", "query"),
+    ("GET", "weights?person=", "person"),
+    ("GET", "weights?person=%00", "person"),
+    ("GET", "events?after=-1", "after"),
+    ("GET", "events?after=1e3", "after"),
+    ("GET", "events?kinds=", "kinds"),
+    ("GET", "events?kinds=feedback,forget", "kinds"),
+    ("GET", "events?follow=1", "follow"),
+    ("POST", "undo?event=E", "query"),
+    ("DELETE", "people/x%00y", "person"),
+    ("DELETE", "people/" + "x" * 201, "person"),
+    ("GET", "decisions/x%00y/explanation", "decision"),
+]
+
+
+@pytest.mark.parametrize(("method", "rest", "field"), BAD_QUERIES, ids=[r[:40] for _, r, _ in BAD_QUERIES])
+def test_a_wrong_parameter_is_named(plain: Caller, cars: str, method: str, rest: str, field: str) -> None:
+    body = ... if method != "POST" else {"event": "E"}
+    path = f"{cars}{'' if rest.startswith('?') else '/'}{rest}"
+    is_problem(plain(method, path, body), "bad-input", field)
+
+
+def test_a_wrong_last_event_id_is_named(plain: Caller, cars: str) -> None:
+    for wrong in ("x", "-1", "1.5", "9" * 19, ""):
+        is_problem(plain.get(f"{cars}/events", last_event_id=wrong), "bad-input", "Last-Event-ID")
+
+
+def test_what_fits_no_longer_what_happened_is_rejected(ask: Caller, cars: str) -> None:
+    ok(ask.post(f"{cars}/decisions", {"id": "d", "show": 2, "deferred": True}))
+    asked = [("feedback", {"decision": "nobody", "clicks": []}), ("feedback", {"decision": "d", "clicks": ["i1"]})]
+    asked += [("activate", {"decision": "nobody"}), ("undo", {"event": "nobody"})]
+    for route, body in asked:
+        members = is_problem(ask.post(f"{cars}/{route}", body), "rejected")
+        assert members["detail"] == members["answer"]["reason"]
+        assert (members["answer"]["status"], members["answer"]["seq"]) == ("rejected", None)
+    answers = ok(ask.post(f"{cars}/feedback", [body for route, body in asked if route == "feedback"] + [5, {}]))
+    assert [answer["status"] for answer in answers] == ["rejected"] * 4
+    assert "feedback" not in ok(ask.get(cars))["events"]
+
+
+def test_an_explanation_of_nothing_is_not_found(ask: Caller, cars: str) -> None:
+    is_problem(ask.get(f"{cars}/decisions/nobody/explanation"), "not-found")
+
+
+# ---------------------------------------------------------------------------- the same again
+
+
+def test_everything_may_be_sent_again(ask: Caller, cars: str, folder: Path) -> None:
+    decision = {"id": "d", "person": "p", "show": 3}
+    record = {"candidates": NAMES[:3], "shown": ["i1"], "id": "r", "time": 10**15}
+    calls: list[tuple[str, Any]] = [("decisions", decision), ("records", record)]
+    calls += [("feedback", {"decision": "d", "id": "e", "better": "i9"}), ("undo", {"event": "e"})]
+    for route, body in calls:
+        first = ok(ask.post(f"{cars}/{route}", body))
+        for _ in range(2):
+            again = ok(ask.post(f"{cars}/{route}", body))
+            kept = {name: value for name, value in again.items() if name not in ("status", "learned", "version")}
+            assert kept.items() <= first.items()
+            assert again.get("status", "duplicate") == "duplicate"
+    with opened(folder, cars) as loop:
+        assert loop.ledger.log.counts() == {"loop": 1, "item": 12, "decision": 2, "feedback": 1, "undo": 1}
+    is_problem(ask.post(f"{cars}/decisions", {**decision, "person": "q"}), "bad-input", "id")
+    is_problem(ask.post(f"{cars}/decisions", {**decision, "candidates": ["i0"]}), "bad-input", "id")
+    is_problem(ask.post(f"{cars}/records", {**record, "shown": ["i0"]}), "bad-input", "id")
+    other = is_problem(ask.post(f"{cars}/feedback", {"decision": "d", "id": "e", "better": "i8"}), "rejected")
+    assert "with other content" in other["detail"]
+
+
+KEYED: list[tuple[str, dict[str, Any]]] = [
+    ("decisions", {"show": 2}),
+    ("records", {"candidates": NAMES[:2], "shown": ["i0"]}),
+    ("feedback", {"decision": "D", "better": "i3"}),
+    ("undo", {"event": "E"}),
+]
+
+
+@pytest.mark.parametrize(("route", "body"), KEYED, ids=[route for route, _ in KEYED])
+def test_an_idempotency_key_is_the_id(ask: Caller, cars: str, folder: Path, route: str, body: dict[str, Any]) -> None:
+    ok(ask.post(f"{cars}/decisions", {"id": "D"}))
+    ok(ask.post(f"{cars}/feedback", {"decision": "D", "id": "E", "better": "i2"}))
+    longest = "x" * 180
+    for key in ("key-1", "a b", longest):
+        first = ok(ask.post(f"{cars}/{route}", body, idempotency_key=key))
+        for same in (key, f'"{key}"'):
+            again = ok(ask.post(f"{cars}/{route}", body, idempotency_key=same))
+            assert again["seq"] == first["seq"]
+        assert again.get("id", again.get("event")) == key
+        assert ok(ask.post(f"{cars}/{route}", body | {"id": key}, idempotency_key=key))["seq"] == first["seq"]
+        told = ask.post(f"{cars}/{route}", body | {"id": "other"}, idempotency_key=key)
+        is_problem(told, "bad-input", "Idempotency-Key")
+    for wrong in ("", '""', "x" * 181, '"' + "x" * 181 + '"', "a\tb"):
+        answer = ask.post(f"{cars}/{route}", body, idempotency_key=wrong)
+        is_problem(answer, "malformed", "Idempotency-Key")
+    with opened(folder, cars) as loop:
+        counts = loop.ledger.log.counts()
+        found = {"decisions": "decision", "records": "decision"}.get(route, route)
+        assert counts[found] == 3 + (found in ("decision", "feedback"))
+
+
+def test_of_a_batch_each_event_has_the_key_and_its_number(ask: Caller, cars: str) -> None:
+    ok(ask.post(f"{cars}/decisions", {"id": "D"}))
+    batch = [{"decision": "D", "better": "i3"}, {"decision": "D", "id": "mine", "thumb": "up"}, 5]
+    batch += [{"decision": "D", "id": None, "better": "i4"}]
+    first = ok(ask.post(f"{cars}/feedback", batch, idempotency_key="k"))
+    assert [each["event"] for each in first] == ["k-0", "mine", "", "k-3"]
+    assert [each["status"] for each in first] == ["applied", "applied", "rejected", "applied"]
+    again = ok(ask.post(f"{cars}/feedback", batch, idempotency_key='"k"'))
+    assert [each["status"] for each in again] == ["duplicate", "duplicate", "rejected", "duplicate"]
+    assert [each["seq"] for each in again] == [each["seq"] for each in first]
+    assert ok(ask.get(cars))["events"]["feedback"] == 3
+
+
+def test_without_ids_and_keys_each_is_an_event_of_its_own(ask: Caller, cars: str) -> None:
+    ok(ask.post(f"{cars}/decisions", {"id": "D"}))
+    answers = [ok(ask.post(f"{cars}/feedback", {"decision": "D", "better": "i3"})) for _ in range(3)]
+    assert len({answer["event"] for answer in answers}) == 3
+
+
+# ---------------------------------------------------------------------------- methods, paths
+
+PATHS = {
+    "/v1/loops": {"GET", "HEAD", "POST"},
+    "/v1/loops/{loop}": {"GET", "HEAD"},
+    "/v1/loops/{loop}/items": {"GET", "HEAD", "PUT"},
+    "/v1/loops/{loop}/items/x": {"DELETE"},
+    "/v1/loops/{loop}/decisions": {"POST"},
+    "/v1/loops/{loop}/records": {"POST"},
+    "/v1/loops/{loop}/feedback": {"POST"},
+    "/v1/loops/{loop}/activate": {"POST"},
+    "/v1/loops/{loop}/undo": {"POST"},
+    "/v1/loops/{loop}/replays": {"POST"},
+    "/v1/loops/{loop}/weights": {"GET", "HEAD"},
+    "/v1/loops/{loop}/decisions/D/explanation": {"GET", "HEAD"},
+    "/v1/loops/{loop}/events": {"GET", "HEAD"},
+    "/v1/loops/{loop}/people/x": {"DELETE"},
+    "/metrics": {"GET", "HEAD"},
+    "/healthz": {"GET", "HEAD"},
+    "/openapi.json": {"GET", "HEAD"},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_other_methods_are_told_which_there_are(plain: Caller, cars: str, path: str) -> None:
+    allowed = PATHS[path]
+    for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} - allowed:
+        answer = plain.send(method, path.format(loop=cars.rpartition("/")[2]))
+        if method == "HEAD":
+            assert (answer.status, answer.value) == (405, b"")
+        else:
+            is_problem(answer, "not-allowed")
+        assert set(answer.headers["allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if "HEAD" in PATHS[path] and not path.endswith("events")])
+def test_head_is_get_without_the_body(plain: Caller, cars: str, path: str) -> None:
+    ok(plain.post(f"{cars}/decisions", {"id": "D"}))
+    path = path.format(loop=cars.rpartition("/")[2])
+    full = plain.send("GET", path)
+    with Wire(plain.url) as wire:
+        for _ in range(2):
+            wire.send(request("HEAD", path))
+            bare = wire.must(head=True)
+            assert bare.status == full.status == 200
+            if path != "/metrics":
+                assert bare.headers["content-length"] == full.headers["content-length"]
+        wire.send(request("HEAD", f"{cars}/nothing"))
+        bare = wire.must(head=True)
+        assert bare.status == 404
+        wire.send(request("GET", "/healthz"))
+        assert wire.must().status == 200
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if not path.endswith("/x")])
+def test_a_slash_more_is_another_path(plain: Caller, cars: str, path: str) -> None:
+    path = path.format(loop=cars.rpartition("/")[2])
+    for other in (f"{path}/", f"/{path}", f"{path}//", path.replace("/v1/", "/v1//")):
+        for method in ("GET", "POST"):
+            if other != path:
+                answer = plain.send(method, f"{plain.url}{other}")
+                assert answer.status in (404, 405, 422), (method, other, answer)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v2/loops", "/docs", "/redoc", "/v1/loops/x/y/z", "/favicon.ico", "/%00"]
+)
+def test_where_nothing_is(plain: Caller, path: str) -> None:
+    is_problem(plain.send("GET", path), "not-found")
+    is_problem(plain.send("POST", path, b"{}"), "not-found")
+
+
+def test_no_path_leaves_the_folder_of_the_tenant(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    small_loop(tmp_path / "out.heedful").close()
+    small_loop(home / "cars.heedful").close()
+    (home / "acme").mkdir()
+    small_loop(home / "acme" / "cars.heedful").close()
+    shutil.copytree(tmp_path / "out.heedful", home / "%2e%2e.heedful")
+    before = _tree(tmp_path)
+    ways = [
+        "../out",
+        "..%2fout",
+        "..%2Fout",
+        "%2e%2e%2fout",
+        "%2E%2E/out",
+        "..%252fout",
+        "..%5cout",
+        ".%2e/out",
+        "acme%2fcars",
+    ]
+    ways += [
+        "acme/cars",
+        "./cars",
+        "%2e/cars",
+        ".%2fcars",
+        "cars%00",
+        "cars%00.x",
+        "%00cars",
+        "cars%0a",
+        "cars%20",
+        "%20cars",
+    ]
+    ways += [
+        "cars.heedful",
+        "cars.heedful%2f",
+        "%2e%2e",
+        "..",
+        ".",
+        "%252e%252e",
+        "c%C3%A0rs",
+        "%FF",
+        "%ff%fe",
+        "%",
+        "%zz",
+        "cars%",
+    ]
+    ways += [
+        f"{tmp_path}/out".replace("/", "%2f"),
+        f"{tmp_path}/out",
+        "~",
+        "cars;x",
+        "cars:x",
+        "file:%2f%2f",
+        "C:%5ccars",
+        "\\out",
+    ]
+    ways += [
+        "x" * 300,
+        "%F0%9F%98%80",
+        "cars%E2%80%AE",
+        "﻿cars".encode().hex(),
+        "CARS" if (home / "CARS.heedful").exists() else "none",
+    ]
+    rest = [
+        ("GET", ""),
+        ("GET", "/items"),
+        ("GET", "/weights"),
+        ("GET", "/events?follow=false"),
+        ("POST", "/decisions"),
+    ]
+    rest += [("POST", "/feedback"), ("POST", "/records"), ("POST", "/undo"), ("PUT", "/items"), ("DELETE", "/people/x")]
+    with served(home) as url:
+        for way in ways:
+            with Wire(url) as wire:
+                for method, tail in rest:
+                    wire.send(request(method, f"/v1/loops/{way}{tail}", b"[]" if method == "PUT" else b"{}"))
+                    answer = wire.must()
+                    assert answer.status in (400, 404, 405), (method, way, tail, answer)
+                    if answer.status == 400:
+                        break  # and hung up
+        with closing(Caller(url)) as caller:
+            for name in (
+                "../out",
+                "acme/cars",
+                "/tmp/out",
+                "..",
+                ".",
+                "a\\b",
+                "cars\0",
+                "\ud7ffx",
+                "..\\out",
+                "C:cars",
+                "",
+            ):
+                is_problem(caller.post("/v1/loops", {"name": name}), "bad-input", "name")
+    assert _tree(tmp_path) == before
+
+
+def _tree(folder: Path) -> set[str]:
+    """All paths, without those that SQLite makes while it reads."""
+    return {str(path) for path in folder.rglob("*") if not path.name.endswith(("-wal", "-shm"))}
+
+
+# ---------------------------------------------------------------------------- who may ask
+
+
+def test_without_keys_only_those_nearby(plain: Caller, cars: str) -> None:
+    port = plain.url.rpartition(":")[2]
+    with Wire(plain.url) as wire:
+        for host in (
+            "localhost",
+            f"localhost:{port}",
+            "127.0.0.1",
+            f"127.0.0.1:{port}",
+            "[::1]",
+            f"[::1]:{port}",
+            "LOCALHOST",
+        ):
+            for origin in ([], ["Origin: http://localhost:3000"], ["Origin: https://127.0.0.1"]):
+                wire.send(request("GET", cars, None, *origin, host=host))
+                assert wire.must().status == 200
+        paths = [("GET", cars), ("POST", f"{cars}/decisions"), ("POST", f"{cars}/feedback"), ("GET", "/metrics")]
+        for method, path in paths:
+            for host in (
+                "evil.com",
+                "localhost.evil.com",
+                "127.0.0.1.nip.io",
+                "localhost:",
+                "127.0.0.2",
+                "0.0.0.0",
+                "",
+                " ",
+            ):
+                wire.send(request(method, path, b"{}", host=host))
+                is_problem(wire.must(), "wrong-host")
+            for origin_ in (
+                "http://evil.com",
+                "null",
+                "https://localhost.evil.com",
+                "file://",
+                "http://localhost@evil.com",
+                "",
+            ):
+                wire.send(request(method, path, b"{}", f"Origin: {origin_}"))
+                is_problem(wire.must(), "wrong-origin")
+        for path in ("/healthz", "/openapi.json"):
+            wire.send(request("GET", path, None, "Origin: http://evil.com", host="evil.com"))
+            assert wire.must().status == 200
+    assert "decision" not in ok(plain.get(cars))["events"]
+
+
+def test_with_a_key_from_anywhere(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path) as url, closing(Caller(url)) as before:
+        assert ok(before.get("/v1/loops"))
+        with closing(Keys(tmp_path)) as keys:
+            key, text = keys.create("ci", scopes=["read", "decide"])
+        with closing(Caller(url, text)) as caller:
+            assert ok(caller.get("/v1/loops")) == {"loops": ["cars"]}
+            told = is_problem(before.get("/v1/loops"), "no-key")
+            assert "heedful keys create" in told["detail"]
+            assert before.get("/v1/loops").headers["www-authenticate"] == "Bearer"
+            assert ok(caller.post("/v1/loops/cars/decisions", {}, host="api.example.com", origin="https://a.b"))
+            for scope, call in {"feedback": ("POST", "/v1/loops/x/feedback"), "admin": ("POST", "/v1/loops")}.items():
+                assert repr(scope) in is_problem(caller(*call, {}), "no-scope")["detail"]
+            assert before.get("/healthz").status == before.get("/openapi.json").status == 200
+            with closing(Keys(tmp_path)) as keys:
+                keys.revoke(key.prefix)
+            until(lambda: caller.get("/v1/loops").status == 401)
+            is_problem(caller.get("/v1/loops"), "no-key")
+            is_problem(before.get("/v1/loops"), "no-key")
+
+
+def test_a_rate_is_kept(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(rate=2.0)) as url, closing(Caller(url)) as caller:
+        answers = [caller.get("/v1/loops/cars") for _ in range(14)]
+        assert [answer.status for answer in answers[:10]] == [200] * 10
+        assert 429 in {answer.status for answer in answers}
+        refused = next(answer for answer in answers if answer.status == 429)
+        is_problem(refused, "too-many")
+        assert int(refused.headers["retry-after"]) >= 1
+        time.sleep(int(refused.headers["retry-after"]))
+        ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
+        batch = [{"decision": "d", "none": True}] * 9
+        until(lambda: caller.post("/v1/loops/cars/feedback", batch).status == 200)
+        refused = caller.get("/v1/loops/cars")
+        is_problem(refused, "too-many")
+        assert int(refused.headers["retry-after"]) >= 3
+
+
+# ---------------------------------------------------------------------------- what is too much, what is not now
+
+
+def test_too_much_is_refused(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(limits=Limits(body=10_000, batch=20))) as url, closing(Caller(url)) as caller:
+        ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
+        for method, path in (("POST", "decisions"), ("POST", "feedback"), ("POST", "records"), ("PUT", "items")):
+            target = f"/v1/loops/cars/{path}"
+            for n in (10_001, 200_000):
+                is_problem(caller.send(method, target, b" " * n), "too-large", "body")
+            assert is_problem(caller.send(method, target, b" " * 10_000), "malformed", "body")
+        assert ok(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 20))
+        is_problem(caller.post("/v1/loops/cars/feedback", [{"decision": "d", "none": True}] * 21), "too-large", "body")
+        assert ok(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(200)]))
+        is_problem(caller("PUT", "/v1/loops/cars/items", [{"id": f"x{i}"} for i in range(201)]), "too-large", "body")
+        assert ok(caller.get("/v1/loops/cars"))["events"] == {"loop": 1, "item": 212, "decision": 1, "feedback": 20}
+
+
+UNREADABLE = [
+    ({"content-type": "text/plain"}, b"{}", "unsupported", "Content-Type"),
+    ({"content-type": ""}, b"{}", "unsupported", "Content-Type"),
+    ({"content-type": "application/json; charset=latin-1"}, b"{}", "unsupported", "Content-Type"),
+    ({"content-type": "application/json; charset=utf-16"}, b"{}", "unsupported", "Content-Type"),
+    ({"content-type": "application/jsonl"}, b"{}", "unsupported", "Content-Type"),
+    ({"content-type": "multipart/form-data; boundary=x"}, b"--x--", "unsupported", "Content-Type"),
+    ({"content-encoding": "gzip"}, b"\x1f\x8b\x08\x00", "unsupported", "Content-Encoding"),
+    ({"content-encoding": "br"}, b"{}", "unsupported", "Content-Encoding"),
+    ({}, b"{", "malformed", "body"),
+    ({}, b"{} {}", "malformed", "body"),
+    ({}, b"{'a': 1}", "malformed", "body"),
+    ({"content-type": MSGPACK}, b"\xc1", "malformed", "body"),
+    ({"content-type": MSGPACK}, b"{}", "malformed", "body"),
+]
+
+
+@pytest.mark.parametrize("route", ["decisions", "feedback", "records", "activate", "undo", "replays"])
+@pytest.mark.parametrize(("headers", "body", "kind", "field"), UNREADABLE)
+def test_what_cannot_be_read(
+    plain: Caller, folder: Path, route: str, headers: dict[str, str], body: bytes, kind: str, field: str
+) -> None:
+    path = f"/v1/loops/{_bad(folder, plain)}/{route}"
+    is_problem(plain.send("POST", path, body, **headers), kind, field)
+    if route != "decisions":
+        is_problem(plain.send("POST", path, bytes(16), content_type=FLOAT32), "unsupported", "Content-Type")
+        is_problem(plain.send("POST", path, b""), "malformed", "body")
+
+
+def test_who_cannot_write_now_is_told_when(plain: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(Log.__init__.__kwdefaults__, "wait", 0.2)
+    name = made(folder)
+    cars = f"/v1/loops/{name}"
+    ok(plain.post(f"{cars}/decisions", {"id": "d"}))
+    with closing(sqlite3.connect(folder / f"{name}.heedful" / "log.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        calls: list[tuple[str, str, Any]] = [("POST", "decisions", {}), ("DELETE", "people/p", ...)]
+        calls += [("POST", "feedback", {"decision": "d", "better": "i3"}), ("POST", "activate", {"decision": "d"})]
+        calls += [("POST", "feedback", [{"decision": "d", "better": "i3"}]), ("PUT", "items", [{"id": "new"}])]
+        for method, rest, body in calls:
+            answer = plain(method, f"{cars}/{rest}", body)
+            is_problem(answer, "unavailable")
+            assert answer.headers["retry-after"] == "1"
+        assert plain.get(f"{cars}/weights").status == 200
+        other.execute("ROLLBACK")
+    assert ok(plain.post(f"{cars}/feedback", {"decision": "d", "better": "i3"}))["learned"] is True
+    assert ok(plain.get(cars))["events"] == {"loop": 1, "item": 12, "decision": 1, "feedback": 1}
+
+
+def test_a_full_disk_is_told(plain: Caller, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(plain.post(f"{cars}/decisions", {"id": "d"}))
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Log, "append", full)
+        for route, body in (("decisions", {}), ("feedback", {"decision": "d", "better": "i3"})):
+            answer = plain.post(f"{cars}/{route}", body)
+            is_problem(answer, "unavailable")
+            assert int(answer.headers["retry-after"]) >= 1
+    assert ok(plain.post(f"{cars}/feedback", {"decision": "d", "better": "i3"}))["learned"] is True
+
+
+def test_a_damaged_loop_is_told_without_a_word_of_where_it_is(plain: Caller, folder: Path) -> None:
+    for name, log in {"damaged": b"x" * 5000, "empty": b""}.items():
+        (folder / f"{name}.heedful").mkdir()
+        (folder / f"{name}.heedful" / "log.db").write_bytes(log)
+        for method, rest in (("GET", ""), ("POST", "/decisions"), ("POST", "/feedback"), ("GET", "/events")):
+            answer = plain(method, f"/v1/loops/{name}{rest}", {} if method == "POST" else ...)
+            is_problem(answer, "damaged")
+            assert str(folder) not in json.dumps(answer.value)
+        shutil.rmtree(folder / f"{name}.heedful")
+
+
+def test_a_newer_loop_is_told_without_a_word_of_where_it_is(plain: Caller, folder: Path) -> None:
+    name = made(folder)
+    with closing(sqlite3.connect(folder / f"{name}.heedful" / "log.db", isolation_level=None)) as log:
+        log.execute("PRAGMA user_version = 999")
+    for method, rest in (("GET", ""), ("POST", "/decisions")):
+        answer = plain(method, f"/v1/loops/{name}{rest}", {} if method == "POST" else ...)
+        assert answer.status == 500, answer
+        assert str(folder) not in json.dumps(answer.value)
+
+
+# ---------------------------------------------------------------------------- the stream of events
+
+
+def story(ask: Caller, cars: str, n: int = 3) -> None:
+    """A loop with n answered decisions, one of them taken back."""
+    for i in range(n):
+        ok(ask.post(f"{cars}/decisions", {"id": f"d{i}", "person": "pä"}))
+        ok(ask.post(f"{cars}/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": "i3"}))
+    ok(ask.post(f"{cars}/undo", {"event": "e0"}))
+
+
+def test_the_events_are_those_of_export(plain: Caller, cars: str, folder: Path) -> None:
+    from heedful.exchange.exporting import Exporter
+
+    story(plain, cars)
+    with events(plain, f"{cars}/events?follow=false") as stream:
+        told = list(stream)
+    assert [event.kind for event in told] == ["item"] * 12 + ["decision", "feedback"] * 3 + ["undo"]
+    assert [event.id for event in told] == [event.data["seq"] for event in told] == list(range(2, 21))
+    with opened(folder, cars) as loop:
+        exporter = Exporter(loop, by_name=True)
+        lines = [exporter.line(event) for event in loop.ledger.log.events()]
+        assert [{"seq": e.id, **json.loads(json.dumps(line))} for e, line in zip(told, [x for x in lines if x])] == [
+            e.data for e in told
+        ]
+    for after in (0, 1, 2, 13, 19, 20, 10**17):
+        with events(plain, f"{cars}/events?follow=false&after={after}") as stream:
+            assert list(stream) == [event for event in told if event.id > after]
+        with events(plain, f"{cars}/events?follow=false&after=3", last_event_id=str(after)) as stream:
+            assert list(stream) == [event for event in told if event.id > after]
+    for kinds in ("feedback", "undo,decision", "item,feedback,undo", "activate"):
+        with events(plain, f"{cars}/events?follow=false&kinds={kinds}") as stream:
+            assert list(stream) == [event for event in told if event.kind in kinds.split(",")]
+
+
+def test_more_events_than_are_read_at_once(plain: Caller, cars: str) -> None:
+    ok(plain.post(f"{cars}/decisions", {"id": "d"}))
+    for start in range(0, 1200, 600):
+        batch = [{"decision": "d", "id": f"e{start + i}", "none": True} for i in range(600)]
+        ok(plain.post(f"{cars}/feedback", batch))
+    with events(plain, f"{cars}/events?follow=false&kinds=feedback") as stream:
+        assert [event.data["id"] for event in stream] == [f"e{i}" for i in range(1200)]
+
+
+def test_an_event_comes_once_it_is_learned(plain: Caller, cars: str) -> None:
+    with closing(Caller(plain.url)) as other, events(other, f"{cars}/events?kinds=decision,feedback") as stream:
+        for i in range(5):
+            ok(plain.post(f"{cars}/decisions", {"id": f"d{i}"}))
+            assert next(stream).data["id"] == f"d{i}"
+            began = time.monotonic()
+            answer = ok(plain.post(f"{cars}/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": "i3"}))
+            event = next(stream)
+            assert time.monotonic() - began < 0.9  # it is told, not looked for
+            assert (event.id, event.kind, event.data["id"]) == (answer["seq"], "feedback", f"e{i}")
+
+
+def test_what_another_process_wrote_comes_too(plain: Caller, cars: str, folder: Path) -> None:
+    path = f"{cars}/events?kinds=decision,feedback"
+    with closing(Caller(plain.url)) as other, events(other, path) as stream, opened(folder, cars) as loop:
+        loop.decide(NAMES, id="theirs")
+        assert next(stream).data["id"] == "theirs"
+        loop.feedback("theirs", id="e", better="i9")
+        assert next(stream).data["id"] == "e"
+    assert ok(plain.post(f"{cars}/decisions", {}))["version"] == 15
+
+
+def test_streams_end_when_the_server_ends(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with ExitStack() as stack:
+        server = stack.enter_context(ExitStack())
+        url = server.enter_context(served(tmp_path))
+        callers = [stack.enter_context(closing(Caller(url))) for _ in range(3)]
+        streams = [stack.enter_context(events(caller, "/v1/loops/cars/events")) for caller in callers]
+        for stream in streams:
+            assert [next(stream).id for _ in range(12)] == list(range(2, 14))
+        began = time.monotonic()
+        server.close()
+        assert time.monotonic() - began < 5
+        for stream in streams:
+            assert list(stream) == []  # ended in order: a stream that is cut off raises
+
+
+def test_head_of_the_events_ends(plain: Caller, cars: str) -> None:
+    """It has no body to wait for: the next request on the connection is answered."""
+    with Wire(plain.url) as wire:
+        for path in (f"{cars}/events", f"{cars}/events?follow=false", f"{cars}/events?kinds=undo"):
+            wire.send(request("HEAD", path))
+            assert wire.must(head=True).status == 200
+            wire.send(request("GET", "/healthz"))
+            assert wire.must().status == 200
+
+
+def test_a_follower_who_goes_leaves_nothing_behind(plain: Caller, tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(idle=0.1)) as url:
+        for _ in range(5):
+            with closing(Caller(url)) as caller, events(caller, "/v1/loops/cars/events") as stream:
+                next(stream)
+        with closing(Caller(url)) as caller:
+            until(lambda: open_loops(caller) == 0)
+
+
+def open_loops(caller: Caller) -> float:
+    return metrics(caller.send("GET", "/metrics").value)["heedful_open_loops", frozenset()]
+
+
+# ---------------------------------------------------------------------------- what is measured
+
+
+def test_what_is_measured(tmp_path: Path) -> None:
+    for tenant in (tmp_path, tmp_path / "acme", tmp_path / "globex"):
+        tenant.mkdir(exist_ok=True)
+        small_loop(tenant / "cars.heedful", control=0.0).close()
+    with closing(Keys(tmp_path)) as keys:
+        made_ = {
+            "acme": keys.create("a", tenant="acme")[1],
+            "globex": keys.create("g", tenant="globex")[1],
+            "all": keys.create("m")[1],
+            "main": keys.create("m2", scopes=["read", "decide", "feedback"])[1],
+            "blind": keys.create("b", tenant="acme", scopes=["admin", "decide", "feedback"])[1],
+        }
+    with served(tmp_path) as url, ExitStack() as stack:
+        by = {name: stack.enter_context(closing(Caller(url, key))) for name, key in made_.items()}
+        for who, n in (("acme", 3), ("globex", 2), ("main", 1)):
+            story(by[who], "/v1/loops/cars", n)
+            is_problem(by[who].post("/v1/loops/cars/feedback", {"decision": "no", "none": True}), "rejected")
+            by[who].get("/v1/loops/nothing")
+        is_problem(by["blind"].get("/metrics"), "no-scope")
+        answer = by["acme"].send("GET", "/metrics")
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        for who in ("acme", "globex", "main"):
+            found = metrics(by[who].send("GET", "/metrics").value)
+            assert {dict(labels).get("tenant") for _, labels in found} == {who}
+            n = {"acme": 3, "globex": 2, "main": 1}[who]
+            loop = {"tenant": who, "loop": "cars"}.items()
+
+            def value(name: str, found: Any = found, loop: Any = loop, **labels: str) -> float:
+                return found[name, frozenset([*loop, *labels.items()])]
+
+            assert value("heedful_events_total", kind="decision", outcome="learned") == n
+            assert value("heedful_events_total", kind="feedback", outcome="applied") == n
+            assert value("heedful_events_total", kind="feedback", outcome="rejected") == 1
+            assert value("heedful_events_total", kind="undo", outcome="applied") == 1
+            assert value("heedful_items") == 12
+            assert value("heedful_model_version") == 13 + 2 * n + 1
+            statuses = {dict(key)["status"] for name, key in found if name == "heedful_requests_total"}
+            assert {"200", "404", "409"} <= statuses
+            assert not any(name.startswith(("process_", "python_")) for name, _ in found)
+        everything = metrics(by["all"].send("GET", "/metrics").value)
+        tenants = {dict(labels).get("tenant") for _, labels in everything}
+        assert {"acme", "globex", "main", None} <= tenants
+        assert everything["heedful_open_loops", frozenset()] == 3
+        assert everything["heedful_disk_free_bytes", frozenset()] > 0
+        assert everything["process_resident_memory_bytes", frozenset()] > 0
+
+
+def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller) -> None:
+    def series() -> int:
+        for i in range(30):
+            asked = [("GET", f"/v1/loops/no{i}"), ("POST", f"/v1/loops/no{i}/decisions"), ("GET", f"/x{i}")]
+            for method, path in [*asked, ("DELETE", f"/v1/loops/no/people/p{i}"), ("PUT", f"/v1/loops/{i}/items")]:
+                plain.send(method, path)
+        return len(metrics(plain.send("GET", "/metrics").value))
+
+    assert series() == series()
+
+
+# ---------------------------------------------------------------------------- many at once
+
+WRITER = """
+import sys
+from heedful import Loop
+with Loop.open(sys.argv[1]) as loop:
+    print("open", flush=True)
+    n = int(sys.argv[2])
+    for i in range(n):
+        d = loop.decide(id=f"theirs{i}", person="other", show=3)
+        assert loop.feedback(d.id, id=f"their-e{i}", better=[f"i{i % 12}"]).status == "applied"
+        if i % 10 == 9:
+            assert loop.undo(f"their-e{i}").status == "applied"
+            loop.put_items([{"id": f"i{i % 12}", "f0": i / 10}])
+"""
+
+
+def test_another_process_writes_at_the_same_time(url: str, cars: str, folder: Path) -> None:
+    n = 40 * FACTOR
+    path = folder / f"{cars.rpartition('/')[2]}.heedful"
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"open\n"
+    failures: list[Any] = []
+
+    def ask(who: int) -> None:
+        with closing(Caller(url, form=("json", "msgpack")[who % 2])) as caller:
+            for i in range(n):
+                d = caller.post(f"{cars}/decisions", {"id": f"d{who}-{i}", "person": f"p{who}", "show": 3})
+                better = {"decision": f"d{who}-{i}", "id": f"e{who}-{i}", "better": [f"i{i % 12}"]}
+                e = caller.post(f"{cars}/feedback", better)
+                if (d.status, e.status) != (200, 200) or e.value["status"] != "applied":
+                    failures.append((d, e))
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert writer.wait(60) == 0
+    assert failures == []
+    with closing(Caller(url)) as caller, opened(folder, cars) as loop:
+        assert ok(caller.post(f"{cars}/decisions", {"id": "last"}))["version"] == loop.version
+        assert loop.ledger.log.counts()["feedback"] == 4 * n
+        assert loop.verify() == []
+        assert bits(loop) == bits_from_scratch(loop)
+        assert ok(caller.get(f"{cars}/weights"))["weights"] == loop.weights
+
+
+def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, folder: Path) -> None:
+    failures: list[Any] = []
+    stop = threading.Event()
+
+    def ask(who: int) -> None:
+        with closing(Caller(url)) as caller:
+            i = 0
+            while not stop.is_set():
+                i += 1
+                d = caller.post(f"{cars}/decisions", {"id": f"d{who}-{i}", "person": f"p{who}", "show": 3})
+                e = caller.post(f"{cars}/feedback", {"decision": f"d{who}-{i}", "better": [f"i{i % 12}"]})
+                caller("PUT", f"{cars}/items", [{"id": f"i{i % 12}", "f0": i / 10}])
+                caller.get(f"{cars}/weights?person=p{who}")
+                if d.status not in (200, 422) or e.status not in (200, 409) or (who == 0 and e.status != 200):
+                    failures.append((d, e))  # hers may have been forgotten in between
+
+    threads = [threading.Thread(target=ask, args=(who,)) for who in range(3)]
+    for thread in threads:
+        thread.start()
+    with closing(Caller(url)) as caller:
+        for i in range(6 * FACTOR):
+            time.sleep(0.1)
+            ok(caller("DELETE", f"{cars}/people/p{1 + i % 2}"))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        for who in (1, 2):
+            ok(caller("DELETE", f"{cars}/people/p{who}"))
+    assert failures == []
+    with opened(folder, cars) as loop:
+        assert loop.verify() == []
+        assert {event.subject for event in loop.ledger.log.events(kinds=["decision"])} == {"p0"}
+
+
+# ---------------------------------------------------------------------------- open and closed
+
+
+def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful", snapshot_every=10_000).close()
+    with served(tmp_path, Options(idle=0.1)) as url, closing(Caller(url)) as caller:
+        for i in range(4):
+            ok(caller.post("/v1/loops/cars/decisions", {"id": f"d{i}"}))
+            ok(caller.post("/v1/loops/cars/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": "i3"}))
+            weights = ok(caller.get("/v1/loops/cars/weights"))
+            until(lambda: open_loops(caller) == 0)
+            until(lambda: list((tmp_path / "cars.heedful").glob("*.safetensors")))
+            assert ok(caller.get("/v1/loops/cars/weights")) == weights
+        with closing(Caller(url)) as other, events(other, "/v1/loops/cars/events") as stream:
+            next(stream)
+            time.sleep(0.5)
+            assert open_loops(caller) == 1  # somebody is waiting for events
+            ok(caller.post("/v1/loops/cars/decisions", {"id": "last"}))
+            while next(stream).data["id"] != "last":
+                pass
+        until(lambda: open_loops(caller) == 0)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_more_are_kept_open_than_may_be(tmp_path: Path, most: int) -> None:
+    names = [f"l{i}" for i in range(5)]
+    for name in names:
+        small_loop(tmp_path / f"{name}.heedful").close()
+    failures: list[Any] = []
+    with served(tmp_path, Options(most_open=most, idle=2.0)) as url:
+
+        def ask(who: int) -> None:
+            with closing(Caller(url)) as caller:
+                for i in range(25):
+                    name = names[(i * (who + 1) + who) % 5]
+                    d = caller.post(f"/v1/loops/{name}/decisions", {"id": f"d{who}-{i}"})
+                    better = {"decision": f"d{who}-{i}", "id": f"e{who}-{i}", "better": "i3"}
+                    e = caller.post(f"/v1/loops/{name}/feedback", better)
+                    try:
+                        with events(caller, f"/v1/loops/{name}/events?follow=false&kinds=feedback") as stream:
+                            found = [event.data["id"] for event in stream]
+                    except (AssertionError, httpx.HTTPError) as error:
+                        found = [repr(error)]
+                    if (d.status, e.status) != (200, 200) or f"e{who}-{i}" not in found:
+                        failures.append((d, e, found))
+
+        threads = [threading.Thread(target=ask, args=(who,)) for who in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        with closing(Caller(url)) as caller:
+            for name in names:
+                ok(caller.get(f"/v1/loops/{name}"))
+                assert until(lambda: open_loops(caller) <= most)
+    total = 0
+    for name in names:
+        with Loop.open(tmp_path / f"{name}.heedful") as loop:
+            assert loop.verify() == []
+            total += loop.ledger.log.counts()["feedback"]
+    assert total == 100
+
+
+def test_what_was_learned_is_there_after_the_server_was_started_again(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    before: Any = None
+    for i in range(3):
+        with served(tmp_path) as url, closing(Caller(url)) as caller:
+            assert before in (None, ok(caller.get("/v1/loops/cars/weights")))
+            ok(caller.post("/v1/loops/cars/decisions", {"id": f"d{i}"}))
+            ok(caller.post("/v1/loops/cars/feedback", {"decision": f"d{i}", "better": [f"i{i + 3}"]}))
+            before = ok(caller.get("/v1/loops/cars/weights"))
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith("-wal") and path.stat().st_size]
+
+
+# ---------------------------------------------------------------------------- the description
+
+
+def test_the_description_names_every_route(plain: Caller) -> None:
+    described = ok_json(plain.get("/openapi.json"))
+    assert re.fullmatch(r"3\.1\.\d", described["openapi"])
+    got = {path: {method.upper() for method in operations} for path, operations in described["paths"].items()}
+    wanted = {_template(path): methods - {"HEAD"} for path, methods in PATHS.items()}
+    assert got == wanted
+
+
+def _template(path: str) -> str:
+    path = path.replace("/items/x", "/items/{item}").replace("/people/x", "/people/{person}")
+    return path.replace("/decisions/D/", "/decisions/{id}/")
+
+
+def ok_json(answer: Said) -> Any:
+    assert answer.status == 200
+    return answer.value

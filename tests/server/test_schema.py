@@ -1,0 +1,220 @@
+"""The description of the routes against the routes: what it says may be sent and comes back is what does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from budget import FACTOR
+from heedful.server.bodies import Limits
+from heedful.server.keys import Keys
+from heedful.server.problems import TITLES
+from heedful.server.running import served
+from heedful.server.schema import openapi
+from heedful.server.service import Options
+from loops import small_loop
+
+schemathesis = pytest.importorskip("schemathesis")
+
+from schemathesis.checks import not_a_server_error  # noqa: E402
+from schemathesis.specs.openapi.checks import (  # noqa: E402
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+EXAMPLES = 40 * FACTOR
+DESCRIBED = json.loads(openapi("1"))
+OPERATIONS = [(method.upper(), path) for path, methods in DESCRIBED["paths"].items() for method in methods]
+MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+
+
+def bare() -> Any:
+    """No configuration but this one, whatever lies around."""
+    return schemathesis.Config(suppress_health_check=[])
+
+
+@contextmanager
+def with_a_loop(folder: Path) -> Iterator[str]:
+    """A server with a loop to which something happened."""
+    small_loop(folder / "cars.heedful", shrink=1.0, control=0.2).close()
+    with served(folder, Options(limits=Limits(seconds=5.0))) as found:
+        for i in range(3):
+            d = {"id": f"d{i}", "person": "p", "deferred": i == 2}
+            assert httpx.post(f"{found}/v1/loops/cars/decisions", json=d).status_code == 200
+        event = {"decision": "d0", "id": "e0", "better": "i3"}
+        assert httpx.post(f"{found}/v1/loops/cars/feedback", json=event).status_code == 200
+        yield found
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with with_a_loop(tmp_path_factory.mktemp("served")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def described(url: str) -> Any:
+    return schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
+
+
+KNOWN = {"loop": ["cars"], "item": ["i0", "i1"], "id": ["d0", "d1", "nobody"], "person": ["p", "nobody"]}
+"""What is there, so that not all that is asked is about nothing."""
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda each: each)
+def test_a_route_is_as_it_is_described(
+    url: str, described: Any, method: str, path: str, mode: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever is sent, by the description or against it: the status, form and fields of the answer are there."""
+    operation = described[path][method]
+    takes = bool(operation.body) or any(parameter for parameter in operation.iter_parameters())
+    if mode is schemathesis.GenerationMode.NEGATIVE and not takes:
+        pytest.skip("it takes nothing that could be wrong")
+    here = {name: KNOWN[name] for name in re.findall(r"{(\w+)}", path)}
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def check(data: Any) -> None:
+        parameters = None
+        if here and data.draw(st.integers(0, 9)) < 8:
+            parameters = {name: data.draw(st.sampled_from(names)) for name, names in here.items()}
+        case = data.draw(operation.as_strategy(generation_mode=mode, path_parameters=parameters))
+        if path.endswith("/events"):  # a stream that goes on has no end to look at
+            case.query = {**case.query, "follow": "false"}
+            if data.draw(st.booleans()):
+                case.query["kinds"] = data.draw(st.sampled_from(["feedback", "decision,undo", "item,item"]))
+        if path == "/v1/loops" and isinstance(case.body, dict) and "learner" in case.body:
+            case.body["learner"] = data.draw(st.sampled_from(["fair-pairs", "perceptron", case.body["learner"]]))
+        case.call_and_validate(checks=CHECKS, timeout=20)
+
+    check()
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+GOOD: list[tuple[str, str, Any]] = [
+    ("POST", "/v1/loops/{loop}/decisions", {"candidates": ["i0", "i1"], "prior": [1.0, 2.0], "show": 1}),
+    ("POST", "/v1/loops/{loop}/decisions", {"candidates": [{"id": "x", "f0": 1}], "context": {"a": 1}, "person": "q"}),
+    ("POST", "/v1/loops/{loop}/records", {"candidates": ["i0", "i1"], "shown": ["i0"], "id": "r", "probability": 0.5}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "clicks": ["i0"], "time": 10**15}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "thumb": "up", "item": "i1"}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "action": "buy", "item": "i1"}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "rating": {"i0": 3, "i1": 1}}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "grade": {"i0": 3, "i1": 1}}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "choice": "second"}),
+    ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "edit": {"f0": 2.0}, "nearest": True}),
+    ("POST", "/v1/loops/{loop}/feedback", [{"decision": "d1", "none": True}, {"decision": "no", "none": True}]),
+    ("POST", "/v1/loops/{loop}/activate", {"decision": "d2", "time": "2026-01-31T12:00:00Z"}),
+    ("POST", "/v1/loops/{loop}/undo", {"event": "e0"}),
+    ("POST", "/v1/loops/{loop}/replays", {"learner": "second-order:epsilon=0.1"}),
+    ("PUT", "/v1/loops/{loop}/items", [{"id": "fresh", "f0": 1.0}]),
+    ("DELETE", "/v1/loops/{loop}/items/{item}", None),
+    ("GET", "/v1/loops/{loop}/decisions/{id}/explanation", None),
+    ("GET", "/v1/loops/{loop}/weights", None),
+    ("GET", "/v1/loops/{loop}/items", None),
+    ("GET", "/v1/loops/{loop}", None),
+    ("GET", "/v1/loops", None),
+    ("POST", "/v1/loops", {"name": "fresh", "items": [{"id": "a", "x": 1.0}, {"id": "b", "x": 2.0}], "crosses": []}),
+    ("DELETE", "/v1/loops/{loop}/people/{person}", None),
+]
+
+
+def test_good_answers_are_as_described(tmp_path: Path) -> None:
+    """One that is good of every kind: random ones seldom are, and what comes back must be described exactly."""
+    names = {"loop": "cars", "item": "fresh", "id": "d1", "person": "p"}
+    with with_a_loop(tmp_path) as url:
+        described = schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
+        for method, path, body in GOOD:
+            here = {name: names[name] for name in re.findall(r"{(\w+)}", path)}
+            kinds = {} if body is None else {"body": body, "media_type": "application/json"}
+            case = described[path][method].Case(path_parameters=here, **kinds)
+            answer = case.call(timeout=20)
+            assert answer.status_code in (200, 201), (method, path, body, answer.text)
+            case.validate_response(answer, checks=CHECKS)
+            strictly(answer.json(), _schema_of(path, method, str(answer.status_code)))
+
+
+def _schema_of(path: str, method: str, status: str) -> Any:
+    return DESCRIBED["paths"][path][method.lower()]["responses"][status]["content"]["application/json"]["schema"]
+
+
+def strictly(value: Any, schema: Any) -> None:
+    """An answer has no field that is not described, and all that are."""
+    if "$ref" in schema:
+        schema = DESCRIBED["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        kinds = {"array": list, "object": dict}
+        for each in schema["anyOf"]:
+            kind = each.get("type", "object")
+            if kind in kinds and isinstance(value, kinds[kind]):
+                strictly(value, each)
+    elif schema.get("type") == "array" and "items" in schema:
+        for each in value:
+            strictly(each, schema["items"])
+    elif "properties" in schema:
+        assert value.keys() == schema["properties"].keys(), (value, list(schema["properties"]))
+        for name, each in value.items():
+            strictly(each, schema["properties"][name])
+
+
+def test_all_is_described(url: str) -> None:
+    """Every route says which scope it needs, every kind of problem that may come, and what is taken in which form."""
+    for path, methods in DESCRIBED["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"]
+            opened = path in ("/healthz", "/openapi.json")
+            assert ("security" in operation) is not opened
+            if opened:
+                continue
+            assert re.search(r"scope (decide|feedback|read|admin)\.", operation["description"])
+            statuses = {str(status) for kind, (status, _) in TITLES.items() if kind != "not-allowed"}
+            assert statuses <= operation["responses"].keys()
+            if method in ("post", "put"):
+                assert {"application/json", "application/msgpack"} <= operation["requestBody"]["content"].keys()
+    assert (
+        "application/octet-stream"
+        in (DESCRIBED["paths"]["/v1/loops/{loop}/decisions"]["post"]["requestBody"]["content"])
+    )
+    names = [operation["operationId"] for methods in DESCRIBED["paths"].values() for operation in methods.values()]
+    assert len(set(names)) == len(names)
+    for name in re.findall(r'"\$ref":"#/components/schemas/(\w+)"', openapi("1").decode()):
+        assert name in DESCRIBED["components"]["schemas"]
+
+
+def test_it_is_the_same_with_keys(tmp_path: Path) -> None:
+    """What is described is what a holder of a key is answered, and 401 what everybody else is."""
+    small_loop(tmp_path / "cars.heedful").close()
+    keys = Keys(tmp_path)
+    text = keys.create("ci", scopes=["read"])[1]
+    keys.close()
+    with served(tmp_path) as url:
+        described = schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
+        for path in ("/v1/loops", "/v1/loops/{loop}", "/metrics"):
+            for key, wanted in ((text, 200), ("hk_ab12cd34_" + "x" * 43, 401)):
+                case = described[path]["GET"].Case(path_parameters={"loop": "cars"} if "{" in path else {})
+                answer = case.call(headers={"Authorization": f"Bearer {key}"})
+                assert answer.status_code == wanted
+                case.validate_response(answer, checks=CHECKS)

@@ -1,0 +1,444 @@
+"""What goes wrong around a server: locks, full disks, damage, other processes, who never reads. Nothing that was
+answered is lost, nothing that failed is half there, and the other loops go on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import textwrap
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from heedful import Loop
+from heedful.loop.log import Event, Log
+from heedful.server import desk as desks
+from heedful.server.keys import Keys
+from heedful.server.service import Options
+from loops import bits, bits_from_scratch, small_loop
+from processes import Asker, Process, check, here, made, problem, taught, until
+
+# ---------------------------------------------------------------------------- the disk
+
+
+def test_the_disk_is_full(tmp_path: Path) -> None:
+    folder = made(tmp_path / "served", "a", "b")
+    with here(folder) as (app, client):
+        told = taught(client, "a", range(4))
+        taught(client, "b", range(1))
+        desk = app.service.loops.desks["main", "a"]
+        writer = desk.ledger.log._writer
+        [size] = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {size}")
+        before = bits(desk.loop), list(desk.ledger.log.events())
+        many = [{"decision": "d0", "id": f"m{n}", "clicks": ["i3"]} for n in range(1000)]
+        rows = [{"id": f"n{n}", "f0": 1.0} for n in range(1000)]
+        for ask in (
+            lambda: client.post("/v1/loops/a/feedback", json=many),
+            lambda: client.post("/v1/loops/a/decisions", json={"id": "big", "candidates": [{"f0": 1.0}] * 1500}),
+            lambda: client.put("/v1/loops/a/items", json=rows),
+        ):
+            reply = ask()
+            assert "full" in problem(reply, 503, "unavailable")["detail"]
+            assert int(reply.headers["retry-after"]) >= 1
+            assert (bits(desk.loop), list(desk.ledger.log.events())) == before
+        assert client.get("/v1/loops/a/weights").status_code == 200
+        told_b = taught(client, "b", range(1, 5))  # as if it were elsewhere
+        writer.execute("PRAGMA max_page_count = 1073741823")
+        answers = client.post("/v1/loops/a/feedback", json=many).json()
+        assert {each["status"] for each in answers} == {"applied"}
+        assert client.put("/v1/loops/a/items", json=rows).json() == {"put": 1000}
+    check(folder / "a.heedful", told, 1004)
+    check(folder / "b.heedful", told_b, 5)
+
+
+def test_files_that_may_not_grow(tmp_path: Path) -> None:
+    """A real process that finds no room, at whatever it was writing: the log, a snapshot, the write-ahead file."""
+    import resource
+
+    folder = made(tmp_path / "served", "a", snapshot_every=20)
+    told: list[tuple[str, int]] = []
+    with Process(folder).wait() as server, httpx.Client(base_url=server.url, timeout=30.0) as client:
+        told += taught(client, "a", range(2))
+        refused = 0
+        for room in (0, 40_000, 80_000):
+            most = max(file.stat().st_size for file in (folder / "a.heedful").iterdir()) + room
+            resource.prlimit(server.child.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+            for n in range(300):
+                event = {"decision": "d0", "id": f"x{room}-{n}", "better": ["i3", "i4"]}
+                reply = client.post("/v1/loops/a/feedback", json=event)
+                if reply.status_code != 200:
+                    refused += 1
+                    assert reply.status_code in (500, 503)
+                    break
+                told.append((event["id"], reply.json()["seq"]))
+            assert client.get("/healthz").status_code == 200
+            resource.prlimit(server.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            again = client.post("/v1/loops/a/feedback", json=event).json()  # the very event that was refused
+            assert again["status"] == "applied"
+            told.append((event["id"], again["seq"]))
+        assert refused == 3
+        server.kill()
+    check(folder / "a.heedful", told, len(told))
+
+
+# ---------------------------------------------------------------------------- damage
+
+
+def ended(folder: Path) -> bytes:
+    """The bytes of a log that is all in one file, no snapshot beside it."""
+    with closing(sqlite3.connect(folder / "log.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for snapshot in folder.glob("snapshot-*"):
+        snapshot.unlink()
+    return (folder / "log.db").read_bytes()
+
+
+def with_version(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+def without_founding(path: Path) -> None:
+    path.unlink()
+    Log(path, create=True).close()
+
+
+def with_founding(payload: str) -> Callable[[Path], None]:
+    """A log that begins with something that makes no sense, though it is as it was written."""
+
+    def spoil(path: Path) -> None:
+        path.unlink()
+        with closing(Log(path, create=True)) as log, log.writing():
+            log.append([Event(1, "loop", "loop", 0, None, None, 0, payload)])
+
+    return spoil
+
+
+SPOILT: dict[str, Callable[[Path], None]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "short": lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    "text": lambda path: path.write_text("this is no log" * 100),
+    "zeros after the header": lambda path: path.write_bytes(path.read_bytes()[:100] + bytes(40_000)),
+    "changed rows": lambda path: path.write_bytes(path.read_bytes().replace(b'"shown":[', b'"shown":}')),
+    "a newer schema": with_version,
+    "no founding": without_founding,
+    "a founding that is none": with_founding("{}"),
+    "a founding that is no JSON": with_founding("/secret/path: {"),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_a_damaged_log_is_its_own_loops_affair(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    folder = made(tmp_path / "served", "a", "b")
+    with Loop.open(folder / "a.heedful") as loop:
+        d = loop.decide(id="d1")
+        loop.feedback("d1", id="e1", clicks=[d.shown[3]])
+    whole = ended(folder / "a.heedful")
+    spoil(folder / "a.heedful" / "log.db")
+    with here(folder) as (_, client):
+        taught(client, "b", range(2))
+        lesson = {"decision": "d1", "id": "new", "clicks": ["i3"]}
+        for reply in (
+            client.post("/v1/loops/a/decisions", json={}),
+            client.post("/v1/loops/a/feedback", json=lesson),
+            client.post("/v1/loops/a/feedback", json=[lesson]),
+            client.get("/v1/loops/a"),
+            client.get("/v1/loops/a/events"),
+        ):
+            problem(reply, 500, "damaged")
+        assert client.get("/v1/loops").json()["loops"] == ["a", "b"]
+        told = taught(client, "b", range(2, 5))
+        for suffix in ("", "-wal", "-shm"):
+            (folder / "a.heedful" / f"log.db{suffix}").unlink(missing_ok=True)
+        (folder / "a.heedful" / "log.db").write_bytes(whole)  # a back-up
+        assert client.post("/v1/loops/a/feedback", json=lesson).json()["status"] == "applied"
+    check(folder / "b.heedful", told, 5)
+    check(folder / "a.heedful", [], 2)
+
+
+def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
+    """Found when feedback on it is to be read: on its own, and in a batch, of which the rest is not half there."""
+    folder = made(tmp_path / "served", "a", "b")
+    with Loop.open(folder / "a.heedful") as loop:
+        for n in range(3):
+            loop.decide(id=f"d{n}")
+    ended(folder / "a.heedful")
+    with here(folder) as (app, client):
+        told = taught(client, "a", range(5, 7))
+        writer = app.service.loops.desks["main", "a"].ledger.log._writer
+        writer.execute("DROP TRIGGER event_keeps")
+        writer.execute("UPDATE event SET payload = replace(payload, 'shown', 'Shown') WHERE id = 'd1'")
+        lesson = {"decision": "d1", "id": "bad", "clicks": ["i3"]}
+        good = {"decision": "d2", "id": "good", "clicks": ["i3"]}
+        for events in (lesson, [good | {"id": "other"}, lesson], [lesson]):
+            problem(client.post("/v1/loops/a/feedback", json=events), 500, "damaged")
+        assert client.post("/v1/loops/a/feedback", json=good).json()["status"] == "applied"
+        problem(client.get("/v1/loops/a/decisions/d1/explanation"), 500, "damaged")
+    assert [id for id, _ in told] == ["e5", "e6"]
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"\xff" * 4000], ids=["empty", "noise"])
+def test_damaged_keys(tmp_path: Path, content: bytes) -> None:
+    """Nobody is let in, before as after the start, and no word of what is inside."""
+    folder = made(tmp_path / "served", "a")
+    with closing(Keys(folder)) as keys:
+        _, key = keys.create("k")
+    whole = (folder / "server.db").read_bytes()
+    headers = {"Authorization": f"Bearer {key}"}
+    with Process(folder).wait() as server, httpx.Client(base_url=server.url, headers=headers) as client:
+        told = taught(client, "a", range(2))
+        (folder / "server.db").write_bytes(content)
+        time.sleep(1.2)
+        reply = client.post("/v1/loops/a/decisions", json={})
+        anonymous = httpx.get(server.url + "/v1/loops")
+        assert anonymous.status_code in (401, 500, 503), anonymous.text
+        assert reply.status_code in (200, 401, 500, 503)
+        for each in (reply, anonymous):
+            if each.status_code != 200:
+                assert str(folder) not in each.text
+                assert "sqlite" not in each.text.lower()
+                assert "server.db" not in each.text
+        assert client.get("/healthz").status_code == 200
+        (folder / "server.db").write_bytes(whole)
+        until(lambda: client.post("/v1/loops/a/decisions", json={}).status_code == 200)
+        server.end()
+        log = server.told.read_text()
+        assert key not in log
+        assert key[12:] not in log
+        assert "Traceback" not in log, log
+    (folder / "server.db").write_bytes(content)
+    with Process(folder) as server:
+        if content:  # an empty file is a database without a table: no key was ever made
+            assert server.child.wait(20) == 1
+            log = server.told.read_text().split("Ctrl-C ends it")[-1]
+            assert "server.db" in log
+            assert "Traceback" not in log
+        server.child.poll()
+    check(folder / "a.heedful", told, 2)
+
+
+# ---------------------------------------------------------------------------- learners of one's own
+
+OWN = """
+    from typing import Any, NamedTuple
+    from heedful.learners.pairwise_logistic import PairwiseLogistic
+
+    class Touchy(NamedTuple):
+        n_features: int
+        space: Any
+
+        def _as(self): return PairwiseLogistic(self.n_features, self.space)
+        def init(self, rng): return self._as().init(rng)
+        def propose(self, state, x, rng):
+            if len(x) == 3:
+                raise ValueError("no: /secret/place")
+            if len(x) == 4:
+                raise KeyError("/secret/place")
+            if len(x) == 5:
+                raise TimeoutError("/secret/place")
+            if len(x) == 6:
+                raise LookupError("/secret/place")
+            return self._as().propose(state, x, rng)
+        def weights(self, state): return state.w
+        def update(self, state, x, y, feedback):
+            state = self._as().update(state, x, y, feedback)
+            if len(feedback) and feedback[0] in (3, 5):  # half-way: the state was changed already
+                state.w[:] += 100.0
+                raise ZeroDivisionError("cannot take it")
+            return state
+"""
+
+
+def with_own(tmp_path: Path) -> tuple[Path, str]:
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
+    spec = f"{tmp_path / 'own.py'}:Touchy"
+    folder = made(tmp_path / "served", "b")
+    small_loop(folder / "a.heedful", spec, control=0.0).close()
+    return folder, spec
+
+
+def test_a_learner_of_ones_own_is_named_by_who_starts_the_server(tmp_path: Path) -> None:
+    folder, spec = with_own(tmp_path)
+    with here(folder) as (_, client):
+        assert "not started with" in problem(client.post("/v1/loops/a/decisions", json={}), 500, "damaged")["detail"]
+        problem(client.get("/v1/loops/a"), 500, "damaged")
+        told = taught(client, "b", range(2))
+    with here(folder, Options(own=("/nowhere/other.py:Other", spec))) as (_, client):
+        assert client.post("/v1/loops/a/decisions", json={}).status_code == 200
+        assert taught(client, "b", range(2, 4))
+        # Code is never named over the network, own or not.
+        for learner in (spec, "own.py:Touchy", "os:system"):
+            new = {"name": "new", "items": [{"id": "a", "f": 1.0}, {"id": "b", "f": 2.0}], "learner": learner}
+            problem_ = client.post("/v1/loops", json=new)
+            assert problem_.status_code == 422, problem_.text
+            assert client.post("/v1/loops/a/replays", json={"learner": learner}).status_code == 422
+    check(folder / "b.heedful", told, 4)
+
+
+def test_a_lesson_that_the_learner_raises_on(tmp_path: Path) -> None:
+    folder, spec = with_own(tmp_path)
+    with here(folder, Options(own=(spec,))) as (app, client):
+        names = [f"i{n}" for n in range(12)]
+        record = {"candidates": names, "shown": ["i0"], "id": "d", "person": "p"}
+        assert client.post("/v1/loops/a/records", json=record).status_code == 200
+        for n in (1, 2, 3, 4):
+            reply = client.post("/v1/loops/a/feedback", json={"decision": "d", "id": f"e{n}", "better": [f"i{n}"]})
+            assert (reply.status_code, reply.json()["status"]) == (200, "applied")
+            assert reply.json()["learned"] == (n != 3)
+        events = [{"decision": "d", "id": f"e{n}", "better": [f"i{n}"]} for n in (3, 5, 6, 7)]
+        answers = client.post("/v1/loops/a/feedback", json=events).json()
+        assert [each["status"] for each in answers] == ["duplicate", "applied", "applied", "applied"]
+        assert [each["learned"] for each in answers] == [False, False, True, True]
+        loop = app.service.loops.desks["main", "a"].loop
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.ledger.model.shared.t == 5
+        assert client.get("/v1/loops/a").json()["events"]["feedback"] == 7
+    with Loop.open(folder / "a.heedful", learner=spec) as loop:
+        assert loop.verify() == []
+        assert loop.ledger.model.shared.t == 5
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6], ids=["ValueError", "KeyError", "TimeoutError", "LookupError"])
+def test_a_learner_that_cannot_propose(tmp_path: Path, n: int) -> None:
+    """It is not the caller's fault, and what the learner says is for the log."""
+    folder, spec = with_own(tmp_path)
+    with here(folder, Options(own=(spec,))) as (_, client):
+        names = [f"i{j}" for j in range(n)]
+        reply = client.post("/v1/loops/a/decisions", json={"candidates": names, "id": "d"})
+        problem(reply, 500, "damaged")
+        assert client.post("/v1/loops/a/decisions", json={"candidates": [*names, "i7", "i8", "i9", "i10"]}).is_success
+
+
+# ---------------------------------------------------------------------------- keeping up
+
+
+def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desks, "WRITE_AHEAD", 20_000)
+    kept: list[str] = []
+    was = desks.Desk._kept_up
+
+    def counted(self: desks.Desk) -> None:
+        kept.append("due" if self.ledger.due else "moved")
+        was(self)
+
+    monkeypatch.setattr(desks.Desk, "_kept_up", counted)
+    folder = made(tmp_path / "served", "a", shrink=2.0, snapshot_every=25)
+
+    async def load(port: int) -> list[tuple[str, int]]:
+        told: list[tuple[str, int]] = []
+
+        async def work(i: int) -> None:
+            asker = Asker(port)
+            for n in range(60):
+                d = (await asker.ask("POST", "/v1/loops/a/decisions", {"id": f"d{i}-{n}", "person": f"p{i}"})).value
+                event = {"decision": d["id"], "id": f"e{i}-{n}", "clicks": [d["shown"][3]]}
+                a = await asker.ask("POST", "/v1/loops/a/feedback", event)
+                assert a.status == 200, a
+                told.append((event["id"], a.value["seq"]))
+            asker.close()
+
+        await asyncio.gather(*(work(i) for i in range(12)))
+        return told
+
+    with here(folder) as (app, client):
+        port = client.base_url.port
+        assert port is not None
+        told = asyncio.run(load(port))
+        assert app.service.loops.desks["main", "a"].loop.notes == []
+    assert kept.count("due") > 5
+    assert kept.count("moved") > 5
+    check(folder / "a.heedful", told, 12 * 60)
+    with Loop.open(folder / "a.heedful") as loop:
+        assert loop.notes == []
+        assert loop.ledger._since_snapshot == 0
+
+
+def test_a_snapshot_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(tmp_path / "served", "a", snapshot_every=2)
+    with here(folder) as (_, client):
+        with monkeypatch.context() as patched:
+
+            def full(_: int) -> None:
+                raise OSError(28, "No space left on device")
+
+            patched.setattr("heedful.snapshot.os.fsync", full)
+            told = taught(client, "a", range(7))
+            notes = client.get("/v1/loops/a").json()["notes"]
+            assert any("no snapshot was kept" in note for note in notes)
+        told += taught(client, "a", range(7, 11))
+        until(lambda: list((folder / "a.heedful").glob("snapshot-*")))
+    check(folder / "a.heedful", told, 11)
+
+
+# ---------------------------------------------------------------------------- folders that go
+
+
+def test_a_loop_that_is_removed(tmp_path: Path) -> None:
+    """Closed, it is simply not there."""
+    folder = made(tmp_path / "served", "a", "b")
+    with here(folder) as (_, client):
+        shutil.rmtree(folder / "a.heedful")
+        problem(client.post("/v1/loops/a/decisions", json={}), 404, "not-found")
+        assert client.get("/v1/loops").json() == {"loops": ["b"]}
+        told = taught(client, "b", range(3))
+    check(folder / "b.heedful", told, 3)
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["gone", "another is in its place"])
+def test_an_open_loop_that_is_removed(tmp_path: Path, back: bool) -> None:
+    """What goes into a file that nobody can find again is not acknowledged."""
+    folder = made(tmp_path / "served", "a", "b")
+    shutil.copytree(folder / "a.heedful", tmp_path / "back-up")
+    with here(folder) as (_, client):
+        taught(client, "a", range(2))
+        shutil.rmtree(folder / "a.heedful")
+        if back:
+            shutil.copytree(tmp_path / "back-up", folder / "a.heedful")
+        decided = client.post("/v1/loops/a/decisions", json={"id": "d9"})
+        event = {"decision": "d1", "id": "e9", "clicks": ["i3"]}
+        answered = client.post("/v1/loops/a/feedback", json=event)
+        taught(client, "b", range(2))
+    if back:
+        with Loop.open(folder / "a.heedful") as loop:
+            assert decided.status_code != 200 or loop.ledger.known("d9") is not None
+            assert answered.status_code != 200 or loop.ledger.log.find("feedback", "e9") is not None
+    else:
+        assert (decided.status_code, answered.status_code) != (200, 200)
+        assert decided.status_code in (404, 500, 503)
+
+
+def test_a_loop_is_not_made_where_the_folder_went(tmp_path: Path) -> None:
+    folder = made(tmp_path / "served", "a")
+    with here(folder) as (_, client):
+        folder.rename(tmp_path / "elsewhere")
+        new = {"name": "new", "items": [{"id": "x", "f": 1.0}, {"id": "y", "f": 2.0}]}
+        reply = client.post("/v1/loops", json=new)
+        assert reply.status_code in (404, 500, 503), reply.text
+        assert str(tmp_path) not in reply.text
+        assert not folder.exists()
+        (tmp_path / "elsewhere").rename(folder)
+        assert client.post("/v1/loops", json=new).status_code == 201
+
+
+def test_the_whole_folder_goes(tmp_path: Path) -> None:
+    folder = made(tmp_path / "served", "a")
+    with Process(folder).wait() as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/v1/loops").json() == {"loops": ["a"]}
+        folder.rename(tmp_path / "elsewhere")
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/v1/loops").status_code in (200, 500, 503)
+        problem(client.post("/v1/loops/a/decisions", json={}), 404, "not-found")
+        (tmp_path / "elsewhere").rename(folder)
+        told = taught(client, "a", range(2))
+        server.child.send_signal(signal.SIGINT)
+        assert server.child.wait(10) in (0, -signal.SIGINT, 128 + signal.SIGINT)
+        assert os.path.isdir(folder)
+    check(folder / "a.heedful", told, 2)

@@ -1,0 +1,275 @@
+"""docs/http.md: every request on the page is sent, and answered as the page says."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from heedful.server import schema
+from heedful.server.bodies import Limits
+from heedful.server.gate import Gate
+from heedful.server.keys import SCOPES
+from heedful.server.problems import TITLES
+from heedful.server.running import served
+from heedful.server.service import Options
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "http.md"
+TEXT = PAGE.read_text()
+HERE = "http://127.0.0.1:8710"
+"""Where the page says that the server is."""
+UNPROVOKED = {"damaged", "unavailable"}
+"""What no request brings about by itself."""
+
+
+class Block(NamedTuple):
+    """A fenced block, with the line of the page that it begins at."""
+
+    language: str
+    body: str
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page."""
+    found = []
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        found.append(Block(match[1], match[2], text.count("\n", 0, match.start()) + 1))
+    return found
+
+
+class Message(NamedTuple):
+    """A request or an answer as the page writes it."""
+
+    first: str
+    headers: dict[str, str]
+    body: str
+
+
+def message(block: Block) -> Message:
+    """An `http` block, read."""
+    head, _, body = block.body.partition("\n\n")
+    first, *lines = head.strip().splitlines()
+    return Message(first, {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}, body)
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """What matches text in which … stands for anything."""
+    return re.compile(".*".join(map(re.escape, text.split("…"))), re.S)
+
+
+def alike(wanted: Any, got: Any) -> bool:
+    """Whether JSON is what the page says: numbers to the digits shown, texts but for what … stands for."""
+    if isinstance(wanted, Decimal):
+        return type(got) in (int, float) and round(Decimal(got), -int(wanted.as_tuple().exponent)) == wanted
+    if wanted == "…":
+        return True
+    if isinstance(wanted, str):
+        return isinstance(got, str) and pattern(wanted).fullmatch(got) is not None
+    if isinstance(wanted, dict):
+        return isinstance(got, dict) and [*wanted] == [*got] and all(alike(wanted[name], got[name]) for name in wanted)
+    if isinstance(wanted, list):
+        if "…" in wanted and isinstance(got, list):  # any number of them
+            at = wanted.index("…")
+            wanted = wanted[:at] + ["…"] * (len(got) - len(wanted) + 1) + wanted[at + 1 :]
+        return isinstance(got, list) and len(wanted) == len(got) and all(map(alike, wanted, got))
+    return type(wanted) is type(got) and bool(wanted == got)
+
+
+def read(text: str) -> Any:
+    """JSON as the page writes it; None where it is none."""
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except ValueError:
+        return None
+
+
+class Said(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: str
+
+
+def ask(url: str, asked: Message, known: dict[str, str]) -> Said:
+    """Send a request as it stands on the page."""
+    method, path = asked.first.split(" ")
+    where = urlsplit(url)
+    connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=30)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        sent = {"Host": where.netloc} | asked.headers
+        body = asked.body.encode()
+        if body:
+            sent = {"Content-Type": "application/json", "Content-Length": str(len(body))} | sent
+        for name, text in sent.items():
+            connection.putheader(name, re.sub(r"\$(\w+)", lambda match: known[match[1]], text))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return Said(answer.status, answer.headers, answer.read().decode())
+    finally:
+        connection.close()
+
+
+def wrong(block: Block, said: Said) -> str:
+    """What differs between an answer on the page and the one that came; "" where nothing does."""
+    wanted = message(block)
+    kind = "application/problem+json" if said.status >= 400 else "application/json"
+    for name, text in ({"Content-Type": kind} | wanted.headers).items():
+        if not pattern(text).fullmatch(said.headers.get(name, "")):
+            return f"line {block.line}: {name}: {said.headers.get(name)}"
+    expected = read(wanted.body)
+    same = pattern(wanted.body.strip()).fullmatch(said.body.strip()) if expected is None else None
+    if wanted.first.split()[:2] != ["HTTP/1.1", str(said.status)] or not (
+        same if expected is None else alike(expected, json.loads(said.body))
+    ):
+        return f"line {block.line}: {said.status} {said.body}"
+    return ""
+
+
+def shell(script: str, folder: Path, known: dict[str, str]) -> str:
+    """What a `sh` block writes, run in a folder; variables that it sets become known."""
+    names = re.findall(r"^(\w+)=", script, re.M)
+    script += "".join(f'\nprintf "\\036%s=%s" {name} "${name}"' for name in names)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder, env=os.environ | known | {"PATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told, *values = done.stdout.split("\036")
+    known |= {name: text for name, _, text in (value.partition("=") for value in values)}
+    return told
+
+
+def options_of(words: list[str]) -> Options:
+    """What the options of `heedful serve` on the page mean."""
+    given = dict(zip(words[::2], words[1::2]))
+    given.pop("--port", None)
+    body, batch = float(given.pop("--max-body", 8)), int(given.pop("--max-batch", 1000))
+    limits = Limits(int(body * 2**20), batch, float(given.pop("--timeout", 10)))
+    assert given == {}
+    return Options(limits)
+
+
+FIRST = next(block.line for block in blocks(TEXT) if block.language == "http")
+
+
+class Page:
+    """The blocks of the page, being run in their order."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder, self.known, self._stack = folder, dict[str, str](), stack
+        (folder / "loops").mkdir()
+        self.url = stack.enter_context(served(folder / "loops"))
+
+    def answers(self, after: list[Block]) -> Iterator[tuple[Block, Said, Block | None]]:
+        """(a request, what came, the block after it)."""
+        for block, following in zip(after, [*after[1:], None]):
+            if block.language == "sh":
+                lines = block.body.splitlines()
+                if starts := [shlex.split(line) for line in lines if line.startswith("heedful serve")]:
+                    self.url = self._stack.enter_context(served(self.folder / "loops", options_of(starts[0][3:])))
+                shell("\n".join(line for line in lines if "heedful serve" not in line), self.folder, self.known)
+            elif block.language == "http" and not block.body.startswith("HTTP/1.1"):
+                yield block, ask(self.url, message(block), self.known), following
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    # The clock of the rates goes slowly: a machine with much to do may not fill a bucket between two blocks.
+    slow = partial(Gate, clock=lambda: time.monotonic() / 100, every=0.0)
+    monkeypatch.setattr("heedful.server.service.Gate", slow)
+    with ExitStack() as stack:
+        yield Page(tmp_path, stack)
+
+
+def test_every_request_is_answered_as_the_page_says(page: Page) -> None:
+    found = []
+    for block, said, following in page.answers([block for block in blocks(TEXT) if block.line >= FIRST]):
+        assert following is not None, f"line {block.line}: no answer"
+        assert following.body.startswith("HTTP/1.1 "), f"line {block.line}: no answer"
+        found.append(wrong(following, said))
+    assert [told for told in found if told] == []
+    assert len(found) > 40
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_the_first_minute(page: Page) -> None:
+    found = 0
+    opening = [block for block in blocks(TEXT) if block.line < FIRST]
+    for block, following in zip(opening, [*opening[1:], None]):
+        if block.language == "sh" and "curl" in block.body:
+            told = shell(block.body.replace(HERE, page.url), page.folder, page.known)
+            if following is not None and following.language == "json":
+                assert alike(read(following.body), json.loads(told)), told
+                found += 1
+    assert found == 3
+
+
+def test_the_page_has_every_route_with_an_answer() -> None:
+    asked = [
+        (*message(block).first.split(" "), following.body)
+        for block, following in zip(blocks(TEXT), blocks(TEXT)[1:])
+        if block.language == "http" and following.body.startswith("HTTP/1.1 2")
+    ]
+    for path, methods in json.loads(schema.openapi("0"))["paths"].items():
+        form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/?]+", re.escape(path)) + r"(\?.*)?")
+        for method in methods:
+            assert any(form.fullmatch(each[1]) and each[0] == method.upper() for each in asked), (method, path)
+
+
+def test_the_page_has_every_kind_of_problem() -> None:
+    shown = set()
+    for block in blocks(TEXT):
+        if block.language == "http" and block.body.startswith("HTTP/1.1"):
+            shown |= set(re.findall(r"urn:heedful:problem:([\w-]+)", block.body))
+    assert shown == TITLES.keys() - UNPROVOKED
+    table = re.findall(r"^\| `([\w-]+)` \| (\d{3}) \|", TEXT, re.M)
+    assert {kind: int(status) for kind, status in table} == {kind: status for kind, (status, _) in TITLES.items()}
+
+
+def test_the_page_names_every_field_and_scope() -> None:
+    bodies = (schema.Decide, schema.Record, schema.Feedback, schema.Activate, schema.Undo, schema.Replay, schema.NewLoop)
+    for body in bodies:
+        for field in msgspec.structs.fields(body):
+            assert re.search(rf'`{field.name}`|"{field.name}":', TEXT), (body.__name__, field.name)
+    for scope in SCOPES:
+        assert re.search(rf"^\| `{scope}` \|", TEXT, re.M), scope
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    limits = Limits()
+    assert f"| body | {limits.body // 2**20} MiB |" in TEXT
+    assert f"| events in a request | {limits.batch}; items ten times as many |" in TEXT
+    assert f"| time for a request to arrive | {limits.seconds:g} s |" in TEXT
+
+
+def test_a_page_that_is_wrong_is_found() -> None:
+    answer = http.client.HTTPMessage()
+    answer["Content-Type"] = "application/json"
+    said = Said(200, answer, '{"a": 0.12345, "b": "x1", "c": [1, true]}')
+    right = 'HTTP/1.1 200 OK\n\n{"a": 0.123, "b": "x…", "c": [1, true]}'
+    assert wrong(Block("http", right, 1), said) == ""
+    for old, new in (
+        ("200", "201"), ("0.123", "0.124"), ("x…", "y…"), ("x…", "x"), ("[1, true]", "[1, 1]"), ("[1, true]", "[true]"),
+        ('"c"', '"d"'), ("200 OK", "200 OK\nContent-Type: text/plain"), (', "c": [1, true]', ""),
+    ):  # fmt: skip
+        assert wrong(Block("http", right.replace(old, new), 1), said) != "", new

@@ -1,0 +1,457 @@
+"""docs/operations.md and deploy/: what can be run of them runs, and what they name is there."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import json
+import re
+import shlex
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from heedful import Loop, Settings, infer
+from heedful.cli import app
+from heedful.loop.log import MIGRATIONS
+from heedful.server.database import SCHEMAS
+from heedful.server.keys import Keys
+from heedful.server.running import served
+from loops import bits, rows, small_loop
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+UNIT = ROOT / "deploy" / "heedful.service"
+CONTAINER = ROOT / "deploy" / "Containerfile"
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of the page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+def doctor(folder: Path) -> tuple[int, str]:
+    """What `heedful doctor` says of a loop."""
+    result = CliRunner().invoke(app, ["doctor", str(folder)], env={"COLUMNS": "200", "TERM": "dumb"})
+    return result.exit_code, result.output
+
+
+# ---------------------------------------------------------------------------- back up, restore
+
+
+def back_up() -> Callable[[Path, Path], list[Path]]:
+    """The function that the page gives."""
+    space: dict[str, Any] = {}
+    exec(next(block for block in blocks("python") if "def back_up" in block), space)
+    return space["back_up"]  # type: ignore[no-any-return]
+
+
+class Traffic:
+    """Decisions and clicks from a few threads, and what was acknowledged of them."""
+
+    def __init__(self, url: str, keys: dict[str, str], loops: list[tuple[str, str]]) -> None:
+        self.url, self.said = url, list[tuple[str, str, str]]()
+        self._ending = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(keys[tenant], tenant, name, i), daemon=True)
+            for i, (tenant, name) in enumerate(loops)
+        ]
+
+    def __enter__(self) -> Traffic:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, key: str, tenant: str, name: str, i: int) -> None:
+        with httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {key}"}, timeout=30) as http:
+            n = 0
+            while not self._ending.is_set():
+                n += 1
+                decision = http.post(f"/v1/loops/{name}/decisions", json={"id": f"d{i}-{n}", "person": f"p{n % 7}"})
+                told = {"decision": f"d{i}-{n}", "id": f"e{i}-{n}", "clicks": [decision.json()["shown"][1]]}
+                answer = http.post(f"/v1/loops/{name}/feedback", json=told).json()
+                assert answer["status"] == "applied", answer
+                self.said.append((tenant, name, f"d{i}-{n}"))
+
+    def wait_for(self, n: int) -> None:
+        """Until so many more were acknowledged."""
+        wanted = len(self.said) + n
+        while len(self.said) < wanted:
+            assert any(thread.is_alive() for thread in self._threads)
+            threading.Event().wait(0.01)
+
+
+def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> None:
+    folder, copy = tmp_path / "served", tmp_path / "copy"
+    (folder / "acme").mkdir(parents=True)
+    places = {("main", "cars"): "cars.heedful", ("acme", "vans"): "acme/vans.heedful"}
+    for path in places.values():
+        small_loop(folder / path).close()
+    with closing(Keys(folder)) as held:
+        keys = {tenant: held.create(tenant, tenant=tenant)[1] for tenant in ("main", "acme")}
+
+    with served(folder) as url:
+        with Traffic(url, keys, [*places, *places]) as traffic:
+            traffic.wait_for(60)
+            before = list(traffic.said)
+            made = back_up()(folder, copy)
+            traffic.wait_for(20)
+            made_again = back_up()(folder, copy)  # over the first one
+            with closing(sqlite3.connect(folder / "cars.heedful" / "log.db")) as source:
+                source.execute("VACUUM INTO ?", [str(tmp_path / "vacuumed.db")])
+            traffic.wait_for(20)
+        asked = f"{url}/v1/loops/cars/events?follow=false"
+        lines = httpx.get(asked, headers={"authorization": f"Bearer {keys['main']}"}).text.splitlines()
+    assert len(made) == 3
+    assert [path.relative_to(copy) for path in made_again] == [path.relative_to(copy) for path in made]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o600}
+    assert not [path for path in copy.rglob("*") if path.suffix == ".part"]
+    assert not [path for path in copy.rglob("log.db-*")]
+
+    # Every copy is a beginning of its log, with all that was acknowledged before it was taken.
+    for (tenant, name), path in places.items():
+        assert doctor(copy / path) == (0, doctor(copy / path)[1])
+        with Loop.open(copy / path) as loop:
+            whole = sqlite3.connect(folder / path / "log.db").execute("SELECT * FROM event ORDER BY seq").fetchall()
+            kept = sqlite3.connect(copy / path / "log.db").execute("SELECT * FROM event ORDER BY seq").fetchall()
+            assert kept == whole[: len(kept)]
+            assert len(kept) < len(whole)
+            assert loop.verify() == []
+            there = {row[2] for row in kept}
+            assert {id for t, n, id in before if (t, n) == (tenant, name)} <= there
+    (tmp_path / "vacuumed.heedful").mkdir(mode=0o700)
+    (tmp_path / "vacuumed.db").rename(tmp_path / "vacuumed.heedful" / "log.db")
+    assert doctor(tmp_path / "vacuumed.heedful")[0] == 0
+
+    # Restored into another folder it is served, keys and all; what came since is imported from the stream of events.
+    restored = tmp_path / "restored"
+    shutil.copytree(copy, restored)
+    file = tmp_path / "since.jsonl"
+    told = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    file.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "seq"}) + "\n" for line in told))
+    result = CliRunner().invoke(app, ["import", str(restored / "cars.heedful"), str(file)])
+    assert result.exit_code == 0, result.output
+    with Loop.open(restored / "cars.heedful") as loop, Loop.open(folder / "cars.heedful") as was:
+        assert loop.ledger.log.counts() == was.ledger.log.counts()
+        assert loop.weights == was.weights
+        assert bits(loop).keys() == bits(was).keys()
+    with served(restored) as url:
+        for (tenant, name), _ in places.items():
+            headers = {"authorization": f"Bearer {keys[tenant]}"}
+            _, _, id = next(each for each in before if each[:2] == (tenant, name))
+            again = httpx.post(f"{url}/v1/loops/{name}/decisions", json={"id": id}, headers=headers)
+            assert again.status_code == 200, again.text
+            event = {"decision": id, "id": f"e{id[1:]}", "clicks": [again.json()["shown"][1]]}
+            said = httpx.post(f"{url}/v1/loops/{name}/feedback", json=event, headers=headers).json()
+            assert said["status"] == "duplicate"
+        assert httpx.get(f"{url}/v1/loops").status_code == 401
+
+
+# ---------------------------------------------------------------------------- upgrade
+
+
+def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    log, newer = tmp_path / "cars.heedful" / "log.db", len(MIGRATIONS) + 1
+    with closing(sqlite3.connect(log)) as db:
+        db.execute(f"PRAGMA user_version = {newer}")
+    before = log.read_bytes()
+    with served(tmp_path) as url:
+        answer = httpx.get(f"{url}/v1/loops/cars")
+    assert answer.status_code == 500
+    code, told = doctor(tmp_path / "cars.heedful")
+    page = " ".join(PAGE.split())
+    quoted = f"wanted a log of schema {newer - 1} or older, got {newer}: a newer heedful wrote it"
+    assert code == 1
+    assert quoted in " ".join(told.split())
+    assert quoted in page
+    assert log.read_bytes() == before
+
+
+def test_the_page_names_todays_schemas() -> None:
+    page = " ".join(PAGE.split())
+    assert f"today {len(MIGRATIONS)}, `PRAGMA user_version`" in page
+    assert f"today {SCHEMAS[-1]}, in `alembic_version`" in page
+
+
+# ---------------------------------------------------------------------------- what to watch
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What /metrics shows once there was something of everything."""
+    folder = tmp_path_factory.mktemp("watched")
+    small_loop(folder / "cars.heedful").close()
+    with served(folder) as url:
+        shown = httpx.post(f"{url}/v1/loops/cars/decisions", json={"id": "d1"}).json()["shown"]
+        httpx.post(f"{url}/v1/loops/cars/feedback", json={"decision": "d1", "clicks": [shown[1]]})
+        return httpx.get(f"{url}/metrics").text
+
+
+def test_every_series_is_on_the_page_and_every_series_of_the_page_is_there(metrics: str) -> None:
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", metrics, re.M))
+    table = set(re.findall(r"^\| `(heedful_\w+)` \|", PAGE, re.M))
+    assert table == {name for name in kinds if name.startswith("heedful_")}
+    histograms = {f"{name}{end}" for name, kind in kinds.items() if kind == "histogram" for end in ("_bucket", "_sum")}
+    for name in re.findall(r"\b(?:heedful|process)_[a-z_]+\b", PAGE):
+        assert name in kinds or name in histograms, name
+
+
+def test_the_rules_ask_for_labels_and_values_that_there_are(metrics: str) -> None:
+    rules = next(block for block in blocks("yaml") if "alert:" in block)
+    assert len(re.findall(r"- alert: \w+", rules)) == len(re.findall(r"expr:", rules)) >= 8
+    labels = set(re.findall(r'[{,](\w+)="', metrics)) | {"job"}
+    for name in re.findall(r'(\w+)=~?"', rules):
+        assert name in labels, name
+    for group in re.findall(r"by \(([^)]*)\)", rules):
+        assert set(group.split(", ")) <= labels, group
+    route = re.search(r'route=~"([^"]*)"', rules)
+    assert route is not None
+    routes = set(re.findall(r'heedful_requests_total{route="([^"]*)"', metrics))
+    assert [each for each in routes if re.fullmatch(route[1], each)] != []
+    for kind in re.findall(r'kind="(\w+)"', rules):
+        assert f'kind="{kind}"' in metrics, kind
+
+
+def test_the_yaml_is_yaml() -> None:
+    yaml = pytest.importorskip("yaml")
+    scraped, rules = (yaml.safe_load(block) for block in blocks("yaml"))
+    assert scraped["scrape_configs"][0]["static_configs"][0]["targets"] == ["127.0.0.1:8710"]
+    for rule in rules["groups"][0]["rules"]:
+        assert rule.keys() <= {"alert", "expr", "for"}
+        assert isinstance(rule["expr"], str)
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+
+
+def test_every_message_of_the_log_is_on_the_page() -> None:
+    found = 0
+    for file in sorted((ROOT / "src" / "heedful" / "server").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+                continue
+            text = node.args[0]
+            if ast.unparse(node.func.value) == "log" and isinstance(text, ast.Constant) and isinstance(text.value, str):
+                found += 1
+                for part in re.split(r"%\w", text.value):
+                    assert part.strip(":; ") in PAGE, f"{file.name}: {part}"
+    assert found >= 6
+
+
+# ---------------------------------------------------------------------------- limits, sizes
+
+
+def option_defaults(*names: str) -> dict[str, Any]:
+    """The options of a command, with their defaults."""
+    command: Any = typer.main.get_command(app)
+    for name in names:
+        command = command.commands[name]
+    return {option: p.default for p in command.params for option in p.opts if option.startswith("--")}
+
+
+def test_the_limits_are_all_there_with_their_defaults() -> None:
+    table = PAGE[PAGE.index("\n## Limits") : PAGE.index("\n## Sizes")]
+    there = option_defaults("serve")
+    assert set(re.findall(r"`(--[\w-]+)`", table)) == there.keys()
+    for name, default in re.findall(r"^\| `(--[\w-]+)` \| (\d+)", table, re.M):
+        assert float(there[name]) == float(default), name
+    assert f"{there['--port']}, {there['--host']}" in table
+    assert there["--rate"] is None
+
+
+def settled(loop: Loop) -> int:
+    """Bytes of a log with nothing left beside it."""
+    with closing(sqlite3.connect(loop.path / "log.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        return int(db.execute("PRAGMA page_count").fetchone()[0]) * 4096
+
+
+def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> None:
+    said = {name: float(n.replace(",", "")) for name, n in re.findall(r"^\| ([^|]*) \| ([\d,]+) \|$", PAGE, re.M)}
+    items = [row | {"id": f"item-{row['id'][1:]:>05}"} for row in rows(10_000, 50)]
+    encoding = infer(items)
+    rng = np.random.default_rng(1)
+    took: dict[str, float] = {}
+
+    def measure(name: str, loop: Loop, ask: Callable[[str], Any], n: int = 300) -> None:
+        start = settled(loop)
+        shown = [(f"search-{i:08d}", ask(f"search-{i:08d}").shown[1]) for i in range(n)]
+        middle = settled(loop)
+        for id, first in shown:
+            loop.feedback(id, id=f"click-{id[7:]}", clicks=[first])
+        took[name] = (middle - start) / n
+        took["feedback, a click"] = (settled(loop) - middle) / n
+
+    def some(m: int) -> list[str]:
+        return [items[j]["id"] for j in rng.choice(10_000, m, replace=False)]
+
+    for name, m, show in (("a decision among 20 items by name", 20, None), ("... among 100 by name", 100, None),
+                          ("... among 100 by name, `show` 10", 100, 10)):  # fmt: skip
+        with Loop.create(tmp_path / f"{m}-{show}.heedful", encoding=encoding, items=items) as loop:
+            took["an item with 50 numbers"] = settled(loop) / 10_000
+            measure(name, loop, lambda id, m=m, show=show, loop=loop: loop.decide(some(m), person="p123", id=id, show=show))
+    wide = rows(2, 136)
+    for name, all_of_them, show in (("... among 100 rows of 136 raw numbers", True, None),
+                                    ("... the same, `show` 10, with the setting `keep_unshown` off", False, 10)):  # fmt: skip
+        settings = Settings(keep_unshown=all_of_them)
+        with Loop.create(tmp_path / f"{all_of_them}.heedful", encoding=infer(wide), items=wide, settings=settings) as loop:
+            drawn = rng.standard_normal((100, 136)).astype(np.float32)
+            measure(name, loop, lambda id, show=show, loop=loop, X=drawn: loop.decide(X, person="p123", id=id, show=show))
+    assert said.keys() == took.keys()
+    for name, n in took.items():
+        assert n == pytest.approx(said[name], rel=0.2), name
+
+
+# ---------------------------------------------------------------------------- deploy/
+
+# Of systemd.exec(5), systemd.service(5), systemd.resource-control(5), systemd.unit(5): what the unit uses.
+_FLAG, _PATH = "yes|no", r"/[\w./-]+"
+OPTIONS = {
+    "Unit": {"Description": ".+", "After": r"[\w.-]+"},
+    "Install": {"WantedBy": r"[\w.-]+\.target"},
+    "Service": {
+        "ExecStart": _PATH + " .*",
+        "User": r"[a-z_][a-z0-9_-]*",
+        "StateDirectory": r"[\w-]+",
+        "StateDirectoryMode": "0[0-7]{3}",
+        "WorkingDirectory": _PATH,
+        "UMask": "0[0-7]{3}",
+        "Restart": "no|on-success|on-failure|on-abnormal|on-watchdog|on-abort|always",
+        "RestartSec": r"\d+",
+        "TimeoutStopSec": r"\d+",
+        "LimitNOFILE": r"\d+",
+        "CapabilityBoundingSet": "",
+        "ProtectSystem": "yes|no|full|strict",
+        "ProtectHome": "yes|no|read-only|tmpfs",
+        "ProtectProc": "noaccess|invisible|ptraceable|default",
+        "RestrictAddressFamilies": "(AF_(UNIX|INET6?) ?)+",
+        "SystemCallArchitectures": "native",
+        "SystemCallFilter": "@[a-z-]+",
+        "SystemCallErrorNumber": "E[A-Z]+",
+        **dict.fromkeys(
+            ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectClock", "ProtectControlGroups",
+             "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules", "ProtectKernelTunables", "LockPersonality",
+             "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID"),
+            _FLAG,
+        ),
+    },
+}  # fmt: skip
+
+
+def unit() -> configparser.ConfigParser:
+    found = configparser.ConfigParser(interpolation=None, strict=True)
+    found.optionxform = str  # type: ignore[assignment, method-assign]
+    found.read_string(UNIT.read_text())
+    return found
+
+
+def test_the_unit_has_options_that_there_are() -> None:
+    found = unit()
+    assert found.sections() == ["Unit", "Service", "Install"]
+    for section in found.sections():
+        for name, value in found[section].items():
+            assert name in OPTIONS[section], name
+            assert re.fullmatch(OPTIONS[section][name], value), f"{name}={value}"
+    wanted = {"NoNewPrivileges": "yes", "ProtectSystem": "strict", "UMask": "0077", "Restart": "on-failure"}
+    assert wanted.items() <= dict(found["Service"]).items()
+    folder = f"/var/lib/{found['Service']['StateDirectory']}"
+    assert found["Service"]["WorkingDirectory"] == shlex.split(found["Service"]["ExecStart"])[2] == folder
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    text = UNIT.read_text().replace("/opt/heedful/bin/heedful serve", f"{Path(sys.executable).with_name('heedful')} serve")
+    (tmp_path / UNIT.name).write_text(text)
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """(instruction, what follows it) of the Containerfile."""
+    text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", CONTAINER.read_text(), flags=re.M))
+    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in text.splitlines() if line.strip()]
+
+
+def last(name: str) -> str:
+    return [value for key, value in instructions() if key == name][-1]
+
+
+def test_the_container_is_what_the_page_says() -> None:
+    assert {key for key, _ in instructions()} <= {
+        "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"
+    }  # fmt: skip
+    assert last("USER") == "heedful"
+    assert "--uid 10001 " in CONTAINER.read_text()
+    assert last("VOLUME") == "/loops"
+    assert last("EXPOSE") == str(option_defaults("serve")["--port"])
+    assert any("pip download" in value and "--require-hashes" in value for key, value in instructions() if key == "RUN")
+    for key, value in instructions():
+        if key == "COPY" and "--from" not in value:
+            assert all((ROOT / name).exists() for name in value.split()[:-1]), value
+
+
+def test_the_health_check_of_the_container_tells_well_from_ill(tmp_path: Path) -> None:
+    words = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
+    assert words[0] == "python"
+    with served(tmp_path) as url:
+        command = [sys.executable, *words[1:-1], words[-1].replace("http://127.0.0.1:8710", url)]
+        assert subprocess.run(command, check=False).returncode == 0
+    assert subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == 1
+
+
+def test_without_a_key_nothing_beyond_this_machine_is_served(tmp_path: Path) -> None:
+    words = json.loads(last("CMD"))
+    words[words.index("/loops")] = str(tmp_path)
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    [quoted] = re.findall(r"`(--host: [^`]*)`", PAGE)
+    assert quoted in result.output
+
+
+def commands() -> list[list[str]]:
+    """Every command of heedful's in the page and in deploy/, as words."""
+    texts = [*blocks("sh"), CONTAINER.read_text(), UNIT.read_text()]
+    found = []
+    for text in texts:
+        for line in text.splitlines():
+            for match in re.findall(r"(?:^|[ /=])heedful ((?:serve|keys|doctor|init|export|import|forget)\b.*)", line):
+                found.append(shlex.split(match.split("&&")[0], comments=True))
+    found.append([*json.loads(last("ENTRYPOINT")), *json.loads(last("CMD"))][1:])
+    inline = re.findall(r"`heedful ((?:serve|keys|doctor|init|export|import|forget)[^`]*)`", PAGE)
+    return found + [shlex.split(line) for line in inline]
+
+
+def test_the_commands_are_there_with_their_options() -> None:
+    assert len(commands()) > 10
+    for words in commands():
+        name = words[:2] if words[0] == "keys" else words[:1]
+        if name == ["keys"]:
+            continue
+        there = option_defaults(*name)
+        for option in words:
+            if option.startswith("--"):
+                assert option in there, words
+
+
+def test_the_python_of_the_page_leaves_nothing_open() -> None:
+    assert "sqlite3.connect" in blocks("python")[0]
+    assert tempfile.gettempdir()
