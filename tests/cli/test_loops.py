@@ -163,7 +163,11 @@ def test_init_settings_and_all_crosses() -> None:
     with Loop.open("cars.heedful") as loop:
         settings = loop.settings
         assert (settings.k, settings.control, settings.exploration, settings.shrink) == (3, 0.5, 0.4, 9.0)
-        assert (settings.store_text, settings.keep_unshown, settings.actions) == (False, False, {"watch": 0.5, "skip": -1})
+        assert (settings.store_text, settings.keep_unshown, settings.actions) == (
+            False,
+            False,
+            {"watch": 0.5, "skip": -1},
+        )
         assert loop.founding.learner == "fair-pairs:rate=0.2"
 
 
@@ -527,7 +531,7 @@ def test_forget_as_json(cars: str, folder: Path) -> None:
     heedful("export cars out.jsonl")
     got = heedful("forget cars ann --yes --json")
     assert got.json | {"version": 0} == {
-        "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0
+        "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0, "erased": True
     }  # fmt: skip
     bad(heedful("forget cars {} --yes", ""), "person: wanted a text of 1 to 200 printable characters, got ''")
 
