@@ -175,7 +175,7 @@ def _top_loop(values: Floats, size: int) -> Ints:
 @primitive(_top_loop)
 def top(values: Floats, size: int) -> Ints:
     """Indices of the `size` <= m largest of `values` (m,) in falling order, ties to the lowest index, NaN last."""
-    return np.argsort(-values, kind="stable")[:size]
+    return (-values).argsort(kind="stable")[:size]
 
 
 def _place_loop(coef: Floats, order: Ints, k: int, scale: float) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,10 +91,13 @@ class Deciding:
         size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
         order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
         model = self.ledger.model
-        y = self._proposal(state, own, request, rng)
-        shown = order if control else order_shown(y)[:size]
-        with self._failing():
+        try:
+            y = model.propose(state.shared, own, request.x, rng)
+            shown = order if control else order_shown(y)[:size]
             probability = self._probability(y, request, shown, order, state, own)
+        except Exception as error:  # what a learner raises is nobody's bad input
+            told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
+            raise RuntimeError(told) from error
         places, of = tuple(shown.tolist()), 0
         if request.names and not self.settings.keep_unshown and size < len(request.x):
             of, kept = len(request.x), sorted(places)  # in the caller's order: sums come out the same, bit for bit
@@ -119,19 +121,6 @@ class Deciding:
         known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays)
         return Draft(event, known, again=True)
-
-    def _proposal(self, state: Published, own: Person | None, request: Request, rng: np.random.Generator) -> Any:
-        with self._failing():
-            return self.ledger.model.propose(state.shared, own, request.x, rng)
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """What a learner raises is nobody's bad input."""
-        try:
-            yield
-        except Exception as error:
-            told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
-            raise RuntimeError(told) from error
 
     def _probability(
         self, y: Any, request: Request, shown: Any, order: Any, state: Published, own: Person | None

@@ -104,11 +104,10 @@ class Requests:
             rows = np.array(standing, np.int64)
         if items and rows is None:
             rows = self.shelf.rows(items)
-        X = came if rows is None else self.shelf.at(rows)
         encoded = self._context(context)
-        scores = self._prior(prior, len(X), called)
+        scores = self._prior(prior, len(called), called)
         kept_context = self.founding.kept(context, self.founding.encoding)
-        x = self._whole(X, encoded, scores)
+        x = self._numbers(rows, came, encoded, scores)
         return Request(x, items, names, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def asked(self, candidates: Any) -> tuple[str, ...] | None:
@@ -210,6 +209,15 @@ class Requests:
             return ()
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
+    def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Array:
+        """What the learner sees, m x N: of items on the shelf, or of candidates that came along."""
+        if rows is None or self._crossed is not None:
+            return self._whole(came if rows is None else self.shelf.at(rows), context, prior)
+        x = self.shelf.whole(rows)
+        if prior:
+            x[:, -1] = prior
+        return x
+
     def _whole(self, X: Any, context: Any, prior: Sequence[float]) -> Array:
         x = np.empty((len(X), self._n))
         x[:, :-1] = self._crossed.apply(context, X) if self._crossed is not None else X
@@ -220,12 +228,13 @@ class Requests:
         """A decision out of the log, with its arrays: as they were when it was made. `rows` says where its items stand
         on the shelf, where that is known."""
         split = len(arrays) - 4 * self._n_context
+        came: Any = None
         if record.items:
-            X: Any = self.shelf.features(record.items) if rows is None else self.shelf.at(rows)
+            rows = self.shelf.rows(record.items) if rows is None else rows
         else:
-            X = np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items)
+            rows, came = None, np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items)
         encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None
-        return Context(record, self._whole(X, encoded, record.prior), person)
+        return Context(record, self._numbers(rows, came, encoded, record.prior), person)
 
     # ------------------------------------------------------------------------ feedback
 

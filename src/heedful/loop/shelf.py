@@ -30,7 +30,7 @@ class Shelf:
         self._names: list[str] = []  # of the versions, by row
         self._versions: list[int] = []
         self._standing: dict[str, int] = {}  # name -> row, of what is on offer and has been read
-        self._features = np.zeros((256, n_features))
+        self._features = np.zeros((256, n_features + 1))  # the last column is for the caller's score: 0
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
@@ -97,6 +97,10 @@ class Shelf:
 
     def at(self, rows: Ints) -> Array:
         """The features in these rows (m x N), a copy."""
+        return self.whole(rows)[:, :-1]
+
+    def whole(self, rows: Ints) -> Array:
+        """The features in these rows with a column of zeros after them (m x N + 1), a copy."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:
@@ -121,10 +125,10 @@ class Shelf:
     def _add(self, event: Event) -> None:
         row = len(self._names)
         if row == len(self._features):
-            grown = np.zeros((2 * row, self._n))
+            grown = np.zeros((2 * row, self._n + 1))
             grown[:row] = self._features
             self._features = grown  # whoever reads the old one at this moment finds all it asked for
-        self._features[row] = np.frombuffer(event.arrays or b"", "<f4")
+        self._features[row, :-1] = np.frombuffer(event.arrays or b"", "<f4")
         self._names.append(event.subject or "")
         self._versions.append(event.seq)
         self._place[event.seq] = row

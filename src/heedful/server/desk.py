@@ -87,16 +87,19 @@ class Desk:
         size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
         if large or size > LARGE:
             return await self.run(partial(self.loop.decide, **given))
-        try:
-            asked = self.loop.deciding.asked(**given)
-        except LookupError:  # another process may have put it there
-            return await self.run(partial(self.loop.decide, **given))
-        while isinstance(asked, Asked):
-            draft = self.loop.deciding.proposed(asked)
+        deciding = self.loop.deciding
+        while True:
+            try:
+                asked = deciding.asked(**given)
+            except LookupError:  # another process may have put it there
+                return await self.run(partial(self.loop.decide, **given))
+            if not isinstance(asked, Asked):
+                return asked
+            draft = deciding.proposed(asked)
+            del asked  # its arrays are the next one's while they are still in the processor's cache
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
-                return self.loop.deciding.decided(draft, answer)
-        return asked
+                return deciding.decided(draft, answer)
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """As `Loop.feedback`."""
