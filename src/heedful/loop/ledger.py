@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from heedful.fold import copied
@@ -52,6 +53,23 @@ class Known(NamedTuple):
     """of the model it was made from"""
     rows: Ints | None = None
     """where its items stand on the shelf, where that was looked up"""
+
+
+class Kept(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A decision as it is kept in memory: of items no more than where they stand.
+
+    Many are kept, and what the garbage collector has to look through holds everybody up: numbers in one array, not
+    objects.
+    """
+
+    id: str
+    seq: int
+    since: int
+    person: str | None
+    record: DecisionRecord
+    arrays: bytes
+    version: int
+    rows: Any
 
 
 class Draft(NamedTuple):
@@ -115,7 +133,7 @@ class Ledger:
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
         self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
-        self._decisions = OrderedDict[str, Known]()
+        self._decisions = OrderedDict[str, Kept]()
         self._held = 0
         self._remembering = threading.Lock()
         self._model = Model(self.learner, self.settings.shrink)
@@ -163,22 +181,35 @@ class Ledger:
 
     def known(self, id: str) -> Known | None:
         """The decision of that id."""
-        known = self._decisions.get(id)
-        if known is None:
-            event = self.log.find("decision", id)
-            known = self._remember(as_known(event)) if event is not None else None
-        return known
+        kept = self._decisions.get(id)
+        if kept is not None:
+            return self._recalled(kept)
+        event = self.log.find("decision", id)
+        return self._remember(as_known(event)) if event is not None else None
+
+    def _recalled(self, kept: Kept) -> Known:
+        id, seq, since, person = kept.id, kept.seq, kept.since, kept.person
+        record, names = kept.record, kept.record.names
+        if kept.rows is not None:
+            rows = kept.rows.tolist()
+            names = self.shelf.called(rows)
+            record = msgspec.structs.replace(record, items=self.shelf.numbers(rows))
+        return Known(id, seq, since, person, record, kept.arrays, names, kept.version, kept.rows)
 
     def _remember(self, known: Known) -> Known:
         if not known.names:
             items = known.record.items
             known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
+        id, seq, since, person, record, arrays, _, version, rows = known
+        if rows is not None:
+            record = msgspec.structs.replace(record, items=())
+        kept = Kept(id, seq, since, person, record, arrays, version, rows)
         with self._remembering:
             while len(self._decisions) >= CACHED or (self._held > HELD and self._decisions):
                 self._held -= len(self._decisions.popitem(last=False)[1].arrays)
-            before = self._decisions.get(known.id)
-            self._held += len(known.arrays) - (len(before.arrays) if before is not None else 0)
-            self._decisions[known.id] = known
+            before = self._decisions.get(id)
+            self._held += len(arrays) - (len(before.arrays) if before is not None else 0)
+            self._decisions[id] = kept
         return known
 
     # ------------------------------------------------------------------------ writing

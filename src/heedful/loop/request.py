@@ -36,7 +36,7 @@ class Request(NamedTuple):
     """where the items stand on the shelf"""
     prior: tuple[float, ...]
     context: dict[str, Any] | None
-    attributes: list[dict[str, Any]]
+    attributes: tuple[dict[str, Any], ...]
     features: npt.NDArray[np.float32] | None
     """of candidates that came along, m x N, without context and prior"""
     around: npt.NDArray[np.float32]
@@ -55,7 +55,7 @@ class Request(NamedTuple):
             names=names,
             called=names,
             prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
-            attributes=[self.attributes[j] for j in kept] if self.attributes else [],
+            attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
             features=self.features[kept] if self.features is not None else None,
         )
 
@@ -81,7 +81,7 @@ class Requests:
         """A request with its arrays. ValueError, by name; LookupError for an item that is not on offer."""
         if show is not None:
             wanted_count("show", show)
-        attributes: list[dict[str, Any]] = []
+        attributes: tuple[dict[str, Any], ...] = ()
         items: tuple[int, ...] = ()
         names: tuple[str, ...] = ()
         rows: Ints | None = None
@@ -98,7 +98,7 @@ class Requests:
             called, came = self._inline(candidates)
             names = called
             kept = [self.founding.kept(each, self.founding.encoding) for each in candidates]
-            attributes = [each for each in kept if each is not None]
+            attributes = tuple([each for each in kept if each is not None])
         else:
             called, items, standing = self._on_offer(candidates)
             rows = np.array(standing, np.int64)

@@ -74,7 +74,7 @@ class Shelf:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
             rows = self._read(names)
-        return tuple(map(self._versions.__getitem__, rows)), rows
+        return self.numbers(rows), rows
 
     def _read(self, names: Sequence[str]) -> tuple[int, ...]:
         with self._lock:
@@ -82,6 +82,10 @@ class Shelf:
             rows = tuple(self._rows(versions))
             self._standing.update(zip(names, rows))
             return rows
+
+    def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
+        """The versions that stand in these rows."""
+        return tuple(map(self._versions.__getitem__, rows))
 
     def called(self, rows: Sequence[int]) -> tuple[str, ...]:
         """The names of what stands in these rows."""

@@ -53,7 +53,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """what else the learner wants to know when the answer comes"""
     context: dict[str, Any] | None = None
     """the context as it was given, where texts are stored"""
-    attributes: list[dict[str, Any]] = []
+    attributes: tuple[dict[str, Any], ...] = ()
     """the candidates as they were given with the request, where texts are stored"""
     of: int = 0
     """how many candidates there were, where only those that were shown were kept"""

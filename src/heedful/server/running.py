@@ -178,7 +178,7 @@ class Server(uvicorn.Server):
         # is mostly gone before it would be looked at.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(100_000, 50, 100)
+        gc.set_threshold(50_000, 50, 100)
         self._watching = asyncio.create_task(self._hang_up())
 
     async def _hang_up(self) -> None:
