@@ -12,23 +12,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import httpx
 import msgspec
 import pytest
 
 from heedful.server import schema
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
-from heedful.server.keys import SCOPES
+from heedful.server.keys import SCOPES, Keys
 from heedful.server.problems import TITLES
 from heedful.server.running import served
 from heedful.server.service import Options
+from loops import small_loop
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "http.md"
 TEXT = PAGE.read_text()
@@ -247,7 +249,15 @@ def test_the_page_has_every_kind_of_problem() -> None:
 
 
 def test_the_page_names_every_field_and_scope() -> None:
-    bodies = (schema.Decide, schema.Record, schema.Feedback, schema.Activate, schema.Undo, schema.Replay, schema.NewLoop)
+    bodies = (
+        schema.Decide,
+        schema.Record,
+        schema.Feedback,
+        schema.Activate,
+        schema.Undo,
+        schema.Replay,
+        schema.NewLoop,
+    )
     for body in bodies:
         for field in msgspec.structs.fields(body):
             assert re.search(rf'`{field.name}`|"{field.name}":', TEXT), (body.__name__, field.name)
@@ -273,3 +283,29 @@ def test_a_page_that_is_wrong_is_found() -> None:
         ('"c"', '"d"'), ("200 OK", "200 OK\nContent-Type: text/plain"), (', "c": [1, true]', ""),
     ):  # fmt: skip
         assert wrong(Block("http", right.replace(old, new), 1), said) != "", new
+
+
+# ---------------------------------------------------------------------------- what the page says beside its blocks
+
+
+def test_a_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful").close()
+    with closing(Keys(tmp_path)) as keys:
+        known, key = keys.create("reader", scopes=["read"])
+        with served(tmp_path) as url:
+            headers = {"authorization": f"Bearer {key}"}
+            path = f"{url}/v1/loops/cars/events?after=1000"
+            with httpx.stream("GET", path, headers=headers, timeout=20) as stream:
+                lines = stream.iter_lines()
+                assert next(lines) == ": events of the loop"
+                keys.revoke(known.prefix)
+                assert [line for line in lines if line] == []  # it ends, rather than being read until the time-out
+
+
+def test_the_place_of_an_event_is_its_own_whatever_its_item_has(tmp_path: Path) -> None:
+    with served(tmp_path) as url:
+        new = {"name": "cars", "items": [{"id": "a", "seq": 700}, {"id": "b", "seq": 900}]}
+        assert httpx.post(f"{url}/v1/loops", json=new).status_code == 201
+        text = httpx.get(f"{url}/v1/loops/cars/events?follow=false").text
+        places = re.findall(r"^id: (\d+)\nevent: item\ndata: (.*)$", text, re.M)
+        assert [int(place) for place, _ in places] == [json.loads(data)["seq"] for _, data in places] == [2, 3]

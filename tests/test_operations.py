@@ -12,7 +12,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -51,6 +50,12 @@ def doctor(folder: Path) -> tuple[int, str]:
 
 
 # ---------------------------------------------------------------------------- back up, restore
+
+
+def events(folder: Path) -> list[Any]:
+    """Every row of a log."""
+    with closing(sqlite3.connect(folder / "log.db")) as db:
+        return db.execute("SELECT * FROM event ORDER BY seq").fetchall()
 
 
 def back_up() -> Callable[[Path, Path], list[Path]]:
@@ -125,14 +130,14 @@ def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> No
     assert [path.relative_to(copy) for path in made_again] == [path.relative_to(copy) for path in made]
     assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o600}
     assert not [path for path in copy.rglob("*") if path.suffix == ".part"]
-    assert not [path for path in copy.rglob("log.db-*")]
+    assert not list(copy.rglob("log.db-*"))
 
     # Every copy is a beginning of its log, with all that was acknowledged before it was taken.
     for (tenant, name), path in places.items():
-        assert doctor(copy / path) == (0, doctor(copy / path)[1])
+        code, told = doctor(copy / path)
+        assert code == 0, told
         with Loop.open(copy / path) as loop:
-            whole = sqlite3.connect(folder / path / "log.db").execute("SELECT * FROM event ORDER BY seq").fetchall()
-            kept = sqlite3.connect(copy / path / "log.db").execute("SELECT * FROM event ORDER BY seq").fetchall()
+            whole, kept = events(folder / path), events(copy / path)
             assert kept == whole[: len(kept)]
             assert len(kept) < len(whole)
             assert loop.verify() == []
@@ -158,7 +163,8 @@ def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> No
         for (tenant, name), _ in places.items():
             headers = {"authorization": f"Bearer {keys[tenant]}"}
             _, _, id = next(each for each in before if each[:2] == (tenant, name))
-            again = httpx.post(f"{url}/v1/loops/{name}/decisions", json={"id": id}, headers=headers)
+            person = f"p{int(id.partition('-')[2]) % 7}"
+            again = httpx.post(f"{url}/v1/loops/{name}/decisions", json={"id": id, "person": person}, headers=headers)
             assert again.status_code == 200, again.text
             event = {"decision": id, "id": f"e{id[1:]}", "clicks": [again.json()["shown"][1]]}
             said = httpx.post(f"{url}/v1/loops/{name}/feedback", json=event, headers=headers).json()
@@ -259,6 +265,9 @@ def test_every_message_of_the_log_is_on_the_page() -> None:
 # ---------------------------------------------------------------------------- limits, sizes
 
 
+KEYS = ("create", "list", "revoke", "scopes")
+
+
 def option_defaults(*names: str) -> dict[str, Any]:
     """The options of a command, with their defaults."""
     command: Any = typer.main.get_command(app)
@@ -290,6 +299,7 @@ def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> N
     encoding = infer(items)
     rng = np.random.default_rng(1)
     took: dict[str, float] = {}
+    told: dict[str, Any]
 
     def measure(name: str, loop: Loop, ask: Callable[[str], Any], n: int = 300) -> None:
         start = settled(loop)
@@ -303,18 +313,19 @@ def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> N
     def some(m: int) -> list[str]:
         return [items[j]["id"] for j in rng.choice(10_000, m, replace=False)]
 
-    for name, m, show in (("a decision among 20 items by name", 20, None), ("... among 100 by name", 100, None),
-                          ("... among 100 by name, `show` 10", 100, 10)):  # fmt: skip
+    by_name = [("a decision among 20 items by name", 20, None), ("... among 100 by name", 100, None)]
+    for name, m, show in [*by_name, ("... among 100 by name, `show` 10", 100, 10)]:
         with Loop.create(tmp_path / f"{m}-{show}.heedful", encoding=encoding, items=items) as loop:
             took["an item with 50 numbers"] = settled(loop) / 10_000
-            measure(name, loop, lambda id, m=m, show=show, loop=loop: loop.decide(some(m), person="p123", id=id, show=show))
-    wide = rows(2, 136)
-    for name, all_of_them, show in (("... among 100 rows of 136 raw numbers", True, None),
-                                    ("... the same, `show` 10, with the setting `keep_unshown` off", False, 10)):  # fmt: skip
-        settings = Settings(keep_unshown=all_of_them)
-        with Loop.create(tmp_path / f"{all_of_them}.heedful", encoding=infer(wide), items=wide, settings=settings) as loop:
-            drawn = rng.standard_normal((100, 136)).astype(np.float32)
-            measure(name, loop, lambda id, show=show, loop=loop, X=drawn: loop.decide(X, person="p123", id=id, show=show))
+            told = {"person": "p123", "show": show}
+            measure(name, loop, lambda id, m=m, told=told, loop=loop: loop.decide(some(m), id=id, **told))
+    wide, X = rows(2, 136), rng.standard_normal((100, 136)).astype(np.float32)
+    few = "... the same, `show` 10, with the setting `keep_unshown` off"
+    for name, every, show in (("... among 100 rows of 136 raw numbers", True, None), (few, False, 10)):
+        kept = Settings(keep_unshown=every)
+        with Loop.create(tmp_path / f"{every}.heedful", encoding=infer(wide), items=wide, settings=kept) as loop:
+            told = {"person": "p123", "show": show}
+            measure(name, loop, lambda id, told=told, loop=loop: loop.decide(X, id=id, **told))
     assert said.keys() == took.keys()
     for name, n in took.items():
         assert n == pytest.approx(said[name], rel=0.2), name
@@ -378,7 +389,9 @@ def test_the_unit_has_options_that_there_are() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    text = UNIT.read_text().replace("/opt/heedful/bin/heedful serve", f"{Path(sys.executable).with_name('heedful')} serve")
+    text = UNIT.read_text().replace(
+        "/opt/heedful/bin/heedful serve", f"{Path(sys.executable).with_name('heedful')} serve"
+    )
     (tmp_path / UNIT.name).write_text(text)
     command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -452,6 +465,14 @@ def test_the_commands_are_there_with_their_options() -> None:
                 assert option in there, words
 
 
-def test_the_python_of_the_page_leaves_nothing_open() -> None:
-    assert "sqlite3.connect" in blocks("python")[0]
-    assert tempfile.gettempdir()
+def test_the_page_of_commands_names_every_option_of_the_server() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for name, commands in {"serve": [["serve"]], "keys": [["keys", each] for each in KEYS]}.items():
+        section = text[text.index(f"\n## {name}:") :].split("\n## ")[1]
+        for words in commands:
+            assert name == "serve" or f"`heedful {' '.join(words)}" in section
+            for option, default in option_defaults(*words).items():
+                assert f"`{option}" in section or f" {option} " in section, (words, option)
+                if name == "serve" and default is not None and option != "--own":
+                    shown = f"{default:g}" if isinstance(default, float) else default
+                    assert f"`{option} {shown}`" in section, option
