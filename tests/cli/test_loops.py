@@ -157,7 +157,8 @@ def test_init_as_json() -> None:
 
 
 def test_init_settings_and_all_crosses() -> None:
-    line = f"{INIT} --context requests.csv --cross all --k 3 --control 0.5 --exploration 0.4 --people 9 --no-text --only-shown"
+    line = f"{INIT} --context requests.csv --cross all --k 3 --control 0.5 --exploration 0.4 --people 9 --no-text"
+    line += " --only-shown"
     got = heedful(f"{line} --action watch=0.5 --action skip=-1 --learner fair-pairs:rate=0.2 --json")
     assert (got.code, got.json["crosses"]) == (0, "all")
     with Loop.open("cars.heedful") as loop:
