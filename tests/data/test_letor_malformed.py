@@ -82,7 +82,7 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str, zipp
     assert str(error.value) == f"S1.txt.gz:4: {message}"
 
 
-ZIPPED = gzip.compress("".join(f"1 qid:1 1:{i}.{i * i}\n" for i in range(999)).encode())
+ZIPPED = gzip.compress("".join(f"1 qid:1 1:{i}.{i * i}\n" for i in range(999)).encode(), mtime=0)
 
 
 @pytest.mark.parametrize(

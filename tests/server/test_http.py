@@ -1223,6 +1223,7 @@ def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller) -> None:
                 plain.send(method, path)
         return len(metrics(plain.send("GET", "/metrics").value))
 
+    series()  # the first question makes a series of its own
     assert series() == series()
 
 
