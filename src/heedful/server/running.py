@@ -174,11 +174,6 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and watch the slow."""
         await super().startup(sockets)
-        # What is there now stays for good: the collector need not look at it again; and what a request leaves behind
-        # is mostly gone before it would be looked at.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 50, 100)
         self._watching = asyncio.create_task(self._hang_up())
 
     async def _hang_up(self) -> None:
@@ -252,6 +247,11 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
 def serve(app: App, listener: socket.socket, **given: Any) -> None:
     """Serve until the process is told to end; then every loop is closed in order."""
     more_files()
+    # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
+    # mostly gone before it would be looked at.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
     Server(config(app, **given), app).run([listener])
 
 
