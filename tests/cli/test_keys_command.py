@@ -228,3 +228,11 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
         folder.chmod(0o700)
     assert (got.code, got.out) == (1, "")
     assert got.err == f"heedful: {folder / 'server.db'}: Permission denied\n"
+
+
+def test_serving_a_loop_instead_of_its_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cars.heedful").mkdir()
+    (tmp_path / "cars.heedful" / "log.db").touch()
+    got = heedful(f"serve {tmp_path / 'cars.heedful'}")
+    assert got.code == 2
+    assert "DIR: wanted the folder that loops are in" in got.err

@@ -1405,3 +1405,17 @@ def _template(path: str) -> str:
 def ok_json(answer: Said) -> Any:
     assert answer.status == 200
     return answer.value
+
+
+def test_what_another_process_taught_is_seen_by_who_only_looks(tmp_path: Path) -> None:
+    small_loop(tmp_path / "cars.heedful", control=0.0, exploration=0.0).close()
+    with served(tmp_path) as address, httpx.Client(base_url=address) as client:
+        before = client.get("/v1/loops/cars/weights").json()
+        with Loop.open(tmp_path / "cars.heedful") as other:
+            d = other.decide(id="d", show=3)
+            told = other.feedback(d.id, clicks=[d.shown[2]])
+            other.withdraw("i0")
+        after = client.get("/v1/loops/cars/weights").json()
+        assert after["version"] == told.version == client.get("/v1/loops/cars").json()["version"]
+        assert after["weights"] != before["weights"]
+        assert "i0" not in client.get("/v1/loops/cars/items").json()["items"]

@@ -54,6 +54,8 @@ def serve(
         wanted_extra(package, "serve", "heedful serve")
     if not folder.is_dir():
         raise BadInput(f"DIR: wanted a folder that is there, got {str(folder)!r}")
+    if (folder / "log.db").is_file():
+        raise BadInput(f"DIR: wanted the folder that loops are in, got one of them: {str(folder)!r}")
     from heedful.server.bodies import Limits
     from heedful.server.service import Options
 
@@ -70,7 +72,9 @@ def _run(folder: Path, host: str, port: int, options: Options) -> None:
     try:
         with listening(folder, host, port, options) as (app, listener):
             shown = f"[{host}]" if ":" in host else host
-            note(f"serving {folder} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
+            n = len(app.service.loops.names("main"))
+            told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
+            note(f"{told} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
             if not app.service.keys.exist():
                 note("there is no key yet: everybody on this machine may do everything; heedful keys create NAME")
             serve(app, listener)

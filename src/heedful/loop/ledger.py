@@ -383,6 +383,11 @@ class Ledger:
         with self.turn, self.log.writing():
             self._catch_up()
 
+    def look(self) -> None:
+        """The same where there is anything: without a transaction where there is not."""
+        if self.log.last()[0] != self._head:
+            self.catch_up()
+
     # ------------------------------------------------------------------------ the fold
 
     def teach(self, model: Model, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:

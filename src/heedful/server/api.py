@@ -97,6 +97,7 @@ async def one_loop(asked: Asked) -> Any:
 
 def about(loop: Loop, name: str) -> dict[str, Any]:
     """What there is to know of a loop."""
+    loop.ledger.look()  # another process may have taught it
     founding = loop.founding
     return {
         "name": name,
@@ -115,6 +116,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
 
 
 async def weights(asked: Asked) -> Any:
+    await asked.desk.read(asked.loop.ledger.look)  # another process may have taught it
     return {"version": asked.loop.version, "weights": asked.loop.weights_of(asked.query.get("person"))}
 
 
@@ -129,6 +131,7 @@ async def put_items(asked: Asked) -> Any:
 
 async def items(asked: Asked) -> Any:
     start, limit = whole(asked.query, "start", 0, 0), whole(asked.query, "limit", 1000, 1, 10_000)
+    await asked.desk.read(asked.loop.ledger.look)  # another process may have put some
     names = asked.loop.items
     return {"items": names[start : start + limit], "total": len(names)}
 

@@ -222,5 +222,5 @@ def _shown(header: bytes | None) -> str:
 
 def _no_key() -> NoReturn:
     """The one answer to every key that is not good: it tells nothing about why."""
-    told = "wanted the header Authorization: Bearer and a key that was not revoked, got none; heedful keys create"
-    raise Problem("no-key", f"{told} makes one", headers={"WWW-Authenticate": "Bearer"})
+    told = "wanted the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
+    raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})
