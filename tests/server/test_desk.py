@@ -209,15 +209,14 @@ def test_the_same_id_at_once_is_one_event(tmp_path: Path) -> None:
         assert loop.verify() == []
 
 
-def test_more_than_a_group_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GROUP", 7)
+def test_all_who_come_at_once_are_one_group(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
         async def work(desk: Desk) -> None:
             answers = await asyncio.gather(*(desk.decide({"id": f"d{n}"}) for n in range(50)))
             assert [each.id for each in answers] == [f"d{n}" for n in range(50)]
             assert sorted(each.seq for each in answers) == list(range(14, 64))
-            assert desk.groups == 8
+            assert desk.groups == 1
 
         at_desk(loop, work)
 

@@ -23,7 +23,7 @@ from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.desk import Desk
 from heedful.server.events import stream
-from heedful.server.fast import SCOPES, accepted, as_object, outcome
+from heedful.server.fast import SCOPES, accepted, outcome
 from heedful.server.founding import found, naming
 from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
@@ -148,7 +148,7 @@ async def record(asked: Asked) -> Any:
     wanted(given, "candidates", "shown", "id")
     decision = await asked.desk.run(partial(asked.loop.record, **given))
     asked.note("decision", "imported")
-    return as_object(decision)
+    return decision._asdict()
 
 
 def wanted(given: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -27,8 +27,6 @@ T = TypeVar("T")
 
 THREADS = 4
 """Threads that one loop takes at a time for what is long."""
-GROUP = 1000
-"""How many requests are committed together at most: while the first are told, the next are read."""
 WRITE_AHEAD = 4_000_000
 """Bytes after which the write-ahead file is moved: often, so that the disk never has much to do at once."""
 
@@ -144,9 +142,7 @@ class Desk:
         """What became of each, once it is on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
-        if len(self._waiting) >= GROUP and not self._in_thread:
-            self._flush()
-        elif not self._scheduled and not self._in_thread:
+        if not self._scheduled and not self._in_thread:
             self._scheduled = True
             self._aio.call_soon(self._flush)  # after all that has come by now
         return await answers

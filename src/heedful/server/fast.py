@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from heedful.doors import describe
-from heedful.loop.wire import Answer, Decision
+from heedful.loop.wire import Answer
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import Desk
@@ -64,7 +64,7 @@ class Fast:
             given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
         large = kind != FLOAT32 and len(body) > LARGE
         decision = await desk.decide(bodies.with_key(given, bodies.key(headers)), large)
-        return as_object(decision)
+        return decision._asdict()
 
     async def _feedback(
         self, desk: Desk, kind: bytes, body: bytes, headers: Headers, caller: Any, name: str
@@ -100,11 +100,6 @@ def accepted(answer: Answer) -> dict[str, Any]:
     if answer.status == "rejected":
         raise Problem("rejected", answer.reason or "rejected", answer=answer._asdict())
     return answer._asdict()
-
-
-def as_object(decision: Decision) -> dict[str, Any]:
-    """A decision as an object."""
-    return decision._asdict()
 
 
 def from_numbers(body: bytes, query: bytes, columns: int) -> dict[str, Any]:
