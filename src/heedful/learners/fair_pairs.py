@@ -163,9 +163,10 @@ class FairPairs(NamedTuple):
     def order(self, y: Perturbed) -> Ints:
         """The learner's own order (m,) of a proposal: its swaps taken back."""
         order = y.shown.copy()
-        for p in np.flatnonzero(y.swapped).tolist():
-            i = y.start + 2 * p
-            order[i], order[i + 1] = y.shown[i + 1], y.shown[i]
+        for p, swapped in enumerate(y.swapped.tolist()):
+            if swapped:
+                i = y.start + 2 * p
+                order[i], order[i + 1] = y.shown[i + 1], y.shown[i]
         return order
 
 

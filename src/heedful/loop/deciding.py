@@ -135,7 +135,7 @@ class Deciding:
             chance = float(learner.chance(learned, shown))
         else:
             return None
-        return control * float(shown is order or np.array_equal(shown, order)) + (1.0 - control) * chance
+        return control * float(shown is order or shown.tolist() == order.tolist()) + (1.0 - control) * chance
 
     def recorded(
         self,
@@ -184,7 +184,7 @@ class Deciding:
         if answer.status == "rejected":
             raise LookupError(f"id: wanted a new one: {answer.reason}")
         if answer.status == "applied" and draft.decision is not None and answer.seq is not None:
-            return told(event.id, draft.decision._replace(seq=answer.seq))
+            return told(event.id, draft.decision, answer.seq)
         known = self.ledger.known(event.id)
         if known is None:
             raise LookupError(f"id: wanted a new one: decision {event.id} was forgotten")
@@ -205,11 +205,11 @@ def _same(names: tuple[str, ...], known: Known) -> bool:
     return len(names) == of and set(known.names) <= set(names) if of else names == known.names
 
 
-def told(id: str, known: Known) -> Decision:
-    """A decision as its caller hears of it."""
+def told(id: str, known: Known, seq: int | None = None) -> Decision:
+    """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
     shown = tuple([names[j] for j in record.shown])
-    return Decision(id, shown, record.probability, known.version, record.arm, known.seq)
+    return Decision(id, shown, record.probability, known.version, record.arm, known.seq if seq is None else seq)
 
 
 def _keyed(seed: int, id: str) -> np.random.Generator:

@@ -196,11 +196,13 @@ class Ledger:
             record = msgspec.structs.replace(record, items=self.shelf.numbers(rows))
         return Known(id, seq, since, person, record, kept.arrays, names, kept.version, kept.rows)
 
-    def _remember(self, known: Known) -> Known:
+    def _remember(self, known: Known, seq: int | None = None) -> Known:
+        """known, for whoever asks again; with its number in the log where it was written just now."""
         if not known.names:
             items = known.record.items
             known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
-        id, seq, since, person, record, arrays, _, version, rows = known
+        id, at, since, person, record, arrays, _, version, rows = known
+        seq = at if seq is None else seq
         if rows is not None:
             record = msgspec.structs.replace(record, items=())
         kept = Kept(id, seq, since, person, record, arrays, version, rows)
@@ -266,7 +268,7 @@ class Ledger:
                         answers[i] = self.rejected(event.id, AGAIN)
                     else:
                         head += 1
-                        group[key] = event._replace(seq=head)
+                        group[key] = Event(head, *event[1:])
                         fresh.append(i)
                 self.log.append(group.values())
             self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
@@ -327,7 +329,7 @@ class Ledger:
             elif event.kind == "item":
                 self.shelf.put(event)
             elif event.kind == "decision":
-                self._remember(as_known(event) if decision is None else decision._replace(seq=event.seq))
+                self._remember(as_known(event) if decision is None else decision, event.seq)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq)
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)

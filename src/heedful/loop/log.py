@@ -552,10 +552,16 @@ class Log:
 
         TimeoutError where another process is reading, and then the next opening does it.
         """
-        # Who reads here meanwhile is not kept waiting: SQLite waits for the end of what each is reading.
+        # Who reads here meanwhile is not kept waiting: SQLite waits for the end of what each is reading. For another
+        # process that is moving the write-ahead file at this moment it does not wait.
+        until, busy = time.monotonic() + self._wait, True
         with self._lock, self._errors():
             self._writer.execute("VACUUM")
-            [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            while busy:
+                [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if busy and time.monotonic() > until:
+                    break
+                time.sleep(0.01 if busy else 0.0)
         if busy:
             raise TimeoutError(
                 f"{self.path}: another process is reading, so the forgotten bytes are still in the write-ahead file: "

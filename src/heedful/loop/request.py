@@ -51,13 +51,11 @@ class Request(NamedTuple):
     def only(self, kept: list[int]) -> Request:
         """The request as if it had had these candidates alone; for the log, so without `x`."""
         names = tuple([self.called[j] for j in kept])
-        return self._replace(
-            names=names,
-            called=names,
-            prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
-            attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
-            features=self.features[kept] if self.features is not None else None,
-        )
+        prior = tuple([self.prior[j] for j in kept]) if self.prior else ()
+        attributes = tuple([self.attributes[j] for j in kept]) if self.attributes else ()
+        features = self.features.take(kept, axis=0) if self.features is not None else None
+        x, items, _, _, rows, _, context, _, _, around, show = self
+        return Request(x, items, names, names, rows, prior, context, attributes, features, around, show)
 
 
 class Requests:
@@ -149,8 +147,11 @@ class Requests:
         wanted = "candidates: wanted finite numbers that fit into float32"
         if features.dtype.kind not in "fiu":
             raise ValueError(f"{wanted}, got {features.dtype}")
-        with np.errstate(over="ignore"):
-            X = np.asarray(features, np.float32)
+        if features.dtype == np.float32:
+            X = features
+        else:
+            with np.errstate(over="ignore"):
+                X = np.asarray(features, np.float32)
         if not np.isfinite(X).all():
             raise ValueError(f"{wanted}, got one that is not")
         return X

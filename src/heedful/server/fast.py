@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -104,20 +105,26 @@ def accepted(answer: Answer) -> dict[str, Any]:
 
 def from_numbers(body: bytes, query: bytes, columns: int) -> dict[str, Any]:
     """A request whose candidates are raw numbers, and whose other fields are the query."""
-    from starlette.datastructures import QueryParams
-
-    given: dict[str, Any] = {}
-    if query:
-        for name, text in QueryParams(query).multi_items():
-            if name in given:
-                raise ValueError(f"{name}: wanted it once, got it twice")
-            given[name] = _parameter(name, text)
+    given = dict(_parameters(query))
     scored = given.pop("prior", False)
     rows = bodies.matrix(body, columns + scored)
-    given["candidates"] = rows[:, :columns]
+    given["candidates"] = rows[:, :columns] if scored else rows
     if scored:
         given["prior"] = rows[:, columns].tolist()
     return given
+
+
+@lru_cache(maxsize=256)
+def _parameters(query: bytes) -> tuple[tuple[str, Any], ...]:
+    """The fields that a query names: many requests have the same. ValueError, by name, where one is none."""
+    from starlette.datastructures import QueryParams
+
+    given: dict[str, Any] = {}
+    for name, text in QueryParams(query).multi_items():
+        if name in given:
+            raise ValueError(f"{name}: wanted it once, got it twice")
+        given[name] = _parameter(name, text)
+    return tuple(given.items())
 
 
 def _parameter(name: str, text: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import httptools
 import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from heedful.server.app import App, create_app
@@ -30,6 +31,36 @@ AHEAD = 32
 FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Joined:
+    """A transport of one answer that sends its head together with what follows: one system call, not two."""
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = b""  # what is written first; None once that was sent
+
+    def write(self, data: bytes) -> None:
+        """As a transport's."""
+        if self._head is None:
+            self._transport.write(data)
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = None
+        else:
+            self._head = data
+
+    def close(self) -> None:
+        """As a transport's."""
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """As a transport's."""
+        return self._transport.is_closing()
 
 
 class Protocol(HttpToolsProtocol):
@@ -118,11 +149,18 @@ class Protocol(HttpToolsProtocol):
             self.transport.abort()  # who sends that much ahead does not wait for answers
         else:
             super().on_headers_complete()
+            if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
+                self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
-        if not self._ignored:
-            super().on_body(body)
+        """A part of the body: nearly always all of it, and then it is not copied."""
+        if self._ignored or self.cycle.response_complete:
+            return
+        cycle: Any = self.cycle
+        cycle.body = body if not cycle.body else b"".join((cycle.body, body))
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """All of it is there."""
