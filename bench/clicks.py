@@ -23,6 +23,7 @@ from heedful.kernel import DISCOUNTS
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.learners.fair_pairs import FairPairs
 from heedful.learners.pairwise_logistic import PairwiseLogistic
+from heedful.learners.perturbed import PerturbedPerceptron
 from heedful.spaces import Primed
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream
@@ -42,6 +43,7 @@ FACE = "pairwise-logistic at face value"
 LEARNERS: dict[str, Any] = {
     "perceptron at face value": PreferencePerceptron(N, SPACE),
     FACE: PairwiseLogistic(N, SPACE),
+    **{f"3PR, swap {swap}": PerturbedPerceptron(N, SPACE, swap) for swap in (0.25, 0.5)},
     **{f"fair-pairs, swap {swap}": FairPairs(N, SPACE, swap=swap) for swap in (0.1, 0.25, 0.5)},
     **{f"fair-pairs alone, swap {swap}": FairPairs(N, SPACE, swap=swap, implied=0.0) for swap in (0.25, 0.5)},
 }

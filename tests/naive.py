@@ -5,7 +5,8 @@ nothing is fast: loops, lists, matrix inverses, all permutations. Where the prin
 """
 
 import math
-from itertools import permutations
+from fractions import Fraction
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
@@ -379,3 +380,270 @@ class ItemPool:
 
     def leave(self, shown, y_bar):
         self.left = [j for i, j in enumerate(self.left) if i not in (*shown, *y_bar)]
+
+
+# ---------------------------------------------------------------------------- query chains, [J15] section 3.2
+
+
+def chain_feedback(rankings, clicks):
+    """Prepend to the ranking of the first query of the chain all results clicked throughout the whole chain."""
+    y = next(list(ranking) for ranking in rankings if len(ranking) > 0)
+    clicked = []
+    for of_query in clicks:
+        for j in of_query:
+            if j not in clicked:
+                clicked.append(j)
+    return clicked + [j for j in y if j not in clicked]
+
+
+def dcg_at_10(r, y):
+    total = 0.0
+    for i in range(1, min(10, len(y)) + 1):
+        total += r[y[i - 1]] / math.log2(i + 1)
+    return total
+
+
+# ---------------------------------------------------------------------------- expected feedback, [J15] 6.2.4
+
+
+def most_random_mass(sure, random_gains, needed):
+    """Uniform mass over the random objects, the rest on the strict answer: as much as keeps Eq. 7, by bisection."""
+
+    def enough(p):
+        return (1 - p) * sure + p * sum(random_gains) / len(random_gains) >= needed
+
+    if enough(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        mid = (low + high) / 2
+        low, high = (mid, high) if enough(mid) else (low, mid)
+    return low
+
+
+# ---------------------------------------------------------------------------- movies, [J15] 6.1.2; Zhou et al. 2008
+
+
+def ridge(rows, targets, penalty):
+    """(sum q q^T + penalty I)^-1 sum q r."""
+    k = len(rows[0])
+    A, b = penalty * np.eye(k), np.zeros(k)
+    for q, r in zip(rows, targets):
+        A, b = A + np.outer(q, q), b + np.array(q) * r
+    return np.linalg.inv(A) @ b
+
+
+def alternating_least_squares(ratings, Q, regularisation, sweeps):
+    """ratings: {(user, movie): r}, Q: {movie: q}. Users by ridge on their movies, then movies on their users."""
+    for _ in range(sweeps):
+        P = {}
+        for u in {u for u, _ in ratings}:
+            mine = [(Q[j], r) for (v, j), r in ratings.items() if v == u]
+            P[u] = ridge(*zip(*mine), regularisation * len(mine))
+        Q = {}
+        for j in {j for _, j in ratings}:
+            mine = [(P[u], r) for (u, i), r in ratings.items() if i == j]
+            Q[j] = ridge(*zip(*mine), regularisation * len(mine))
+    return P, Q
+
+
+def factor_loss(ratings, P, Q, regularisation):
+    loss = 0.0
+    for (u, j), r in ratings.items():
+        loss += (r - sum(a * b for a, b in zip(P[u], Q[j]))) ** 2
+        loss += regularisation * (sum(a * a for a in P[u]) + sum(b * b for b in Q[j]))  # once for each of its ratings
+    return loss
+
+
+# ---------------------------------------------------------------------------- Ranking SVM, [J15] 6.2.5; Algorithm 3
+
+
+class RankingSVM(PreferencePerceptron):
+    """ "We retrained the SVM whenever 10% more examples were added to the training set. The first training was after
+    the first iteration [...] and the C value was fixed at 100 until there were 50 pairs of examples [...] After there
+    were more than 50 pairs in the training set, the C value was obtained via five-fold cross-validation." Rounds in
+    which nothing was corrected give no pair; until the first training, anything is shown."""
+
+    def __init__(self, N, space, squared, grid):
+        super().__init__(N, space)
+        self.squared, self.grid = squared, grid
+        self.pairs, self.trained, self.C = [], 0, None
+
+    def update(self, x, y, ybar):
+        D = self.D(x, y, ybar)
+        if any(D != 0):
+            self.pairs.append(D)
+            if due(len(self.pairs), self.trained):
+                self.trained = len(self.pairs)
+                self.C = 100.0 if self.trained <= 50 else cross_validated(self.pairs, self.grid, self.squared)
+                self.w = support_vectors(self.pairs, self.C, self.squared)
+
+
+def due(n, trained):
+    """Whether n examples are 10 % more than at the last training."""
+    return Fraction(n) >= Fraction(11, 10) * trained
+
+
+def cross_validated(pairs, grid, squared):
+    right = dict.fromkeys(grid, 0)
+    for C in grid:
+        for fold in range(5):
+            train = [D for i, D in enumerate(pairs) if i % 5 != fold]
+            test = [D for i, D in enumerate(pairs) if i % 5 == fold]
+            w = support_vectors(train, C, squared)
+            right[C] += sum(1 for D in test if w @ D > 0)
+    return min(C for C in grid if right[C] == max(right.values()))
+
+
+def support_vectors(pairs, C, squared):
+    """min |w|^2/2 + C sum max(0, 1 - w.D)^p by its dual (Hsieh et al., 2008), one multiplier after the other:
+    0 <= a_i <= C for the hinge loss, 0 <= a_i with 1/(2C) on the diagonal for its square; w = sum a_i D_i."""
+    a, w = np.zeros(len(pairs)), np.zeros(pairs[0].size)
+    extra, most = (1.0 / (2.0 * C), math.inf) if squared else (0.0, C)
+    for _ in range(3000):
+        moved = 0.0
+        for i, D in enumerate(pairs):
+            old = a[i]
+            a[i] = min(max(old - (w @ D - 1.0 + extra * old) / (D @ D + extra), 0.0), most)
+            w = w + (a[i] - old) * D
+            moved = max(moved, abs(a[i] - old) * math.sqrt(D @ D))
+        if moved < 1e-5 * (1.0 + math.sqrt(w @ w)):
+            break
+    return w
+
+
+def svm_objective(w, pairs, C, squared):
+    losses = [max(0.0, 1.0 - w @ D) for D in pairs]
+    return w @ w / 2.0 + C * sum(loss**2 if squared else loss for loss in losses)
+
+
+class GenericCoactive(PreferencePerceptron):
+    """[J15] Algorithm 3: `rule` performs an update on w_t, using the gradient of w_t.(phi(x, ybar) - phi(x, y))."""
+
+    def __init__(self, N, space, rule):
+        super().__init__(N, space)
+        self.rule, self.gradients = rule, []
+
+    def update(self, x, y, ybar):
+        self.gradients.append(self.D(x, y, ybar))
+        self.w = self.rule(self.w, self.gradients)  # all gradients so far
+
+
+def adagrad(rate):
+    """Duchi, Hazan & Singer 2011, diagonal: w_i += rate g_i / sqrt(sum of g_i^2 so far)."""
+
+    def rule(w, gradients):
+        w = w.copy()
+        for i in range(w.size):
+            length = math.sqrt(sum(g[i] ** 2 for g in gradients))
+            if length > 0:
+                w[i] += rate * gradients[-1][i] / length
+        return w
+
+    return rule
+
+
+def passive_aggressive(C):
+    """Crammer et al. 2006, PA-I: w += min(C, hinge / |g|^2) g."""
+
+    def rule(w, gradients):
+        g = gradients[-1]
+        return w + min(C, max(0.0, 1.0 - w @ g) / (g @ g)) * g if g @ g > 0 else w
+
+    return rule
+
+
+# ---------------------------------------------------------------------------- how good feedback is, [J15] section 3
+
+
+def sign_test_p(better, worse):
+    """Two-sided binomial: the probability of all splits at most as likely as this one, were either side as likely."""
+    n = better + worse
+    likely = [Fraction(math.comb(n, i), 2**n) for i in range(n + 1)]
+    return float(sum(p for p in likely if p <= likely[better]))
+
+
+# ---------------------------------------------------------------------------- paths and sets
+
+
+class Paths:
+    """phi(x, y) = sum of x_e over the edges e of a path; the argmax by walking every path."""
+
+    def __init__(self, tails, heads):
+        self.edges, self.first, self.last = list(zip(tails, heads)), tails[0], max(heads)
+
+    def objects(self, x=None, node=None):
+        node = self.first if node is None else node
+        if node == self.last:
+            return [[]]
+        leaving = [(e, head) for e, (tail, head) in enumerate(self.edges) if tail == node]
+        return [[e, *rest] for e, head in leaving for rest in self.objects(x, head)]
+
+    def phi(self, x, y):
+        return sum((np.asarray(x[e], float) for e in y), np.zeros(x.shape[1]))
+
+    def argmax(self, w, x):
+        """Of those that tie, the one whose edges, read from the end, were listed first."""
+        best = max(round(float(np.dot(w, self.phi(x, y))), 9) for y in self.objects())
+        tied = [y for y in self.objects() if round(float(np.dot(w, self.phi(x, y))), 9) == best]
+        return min(tied, key=lambda y: y[::-1])
+
+    def nodes(self, y):
+        return [self.first] + [self.edges[e][1] for e in y]
+
+    def pair_differences(self, x, y, ybar):
+        return [self.phi(x, ybar) - self.phi(x, y)]
+
+
+class Subsets:
+    """phi(x, y)_j = sqrt(sum over y of x_ij); what is shown is greedy."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def phi(self, x, y):
+        total = np.zeros(x.shape[1])
+        for j in y:
+            total = total + np.asarray(x[j], float)
+        return np.sqrt(total)
+
+    def argmax(self, w, x):
+        """Greedy: whoever adds most, ties to the lowest index. Not always the argmax."""
+        y = []
+        for _ in range(min(self.k, len(x))):
+            left = [j for j in range(len(x)) if j not in y]
+            y.append(max(left, key=lambda j: round(float(np.dot(w, self.phi(x, [*y, j]))), 9)))
+        return y
+
+    def objects(self, x):
+        return [list(y) for y in combinations(range(len(x)), min(self.k, len(x)))]
+
+    def pair_differences(self, x, y, ybar):
+        return [self.phi(x, ybar) - self.phi(x, y)]
+
+
+def strict_alpha_path(space, u, y_star, y, alpha):
+    """From the first node on, each stretch between two nodes of both paths as in y*, until Eq. 5 holds."""
+    U = lambda z: sum(u[e] for e in z)  # noqa: E731
+    common = sorted(set(space.nodes(y)) & set(space.nodes(y_star)))
+    between = lambda z, a, b: [e for e in z if a <= space.edges[e][0] and space.edges[e][1] <= b]  # noqa: E731
+    y_bar = list(y)
+    for a, b in pairwise(common):
+        if U(y_bar) - U(y) >= alpha * (U(y_star) - U(y)) - 1e-9:
+            break
+        y_bar = between(y_bar, common[0], a) + between(y_star, a, b) + between(y_bar, b, common[-1])
+    return y_bar
+
+
+def strict_alpha_set(space, w, x, y_star, y, alpha):
+    """One at a time the first of y* that is missing, for the last that is not in y*, until Eq. 5 holds."""
+
+    def U(z):
+        return float(np.dot(w, space.phi(x, z)))
+
+    y_bar = list(y)
+    while U(y_bar) - U(y) < alpha * (U(y_star) - U(y)) - 1e-12:
+        missing = [j for j in y_star if j not in y_bar]
+        wrong = [i for i, j in enumerate(y_bar) if j not in y_star]
+        y_bar[wrong[-1]] = missing[0]
+    return y_bar

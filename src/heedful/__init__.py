@@ -20,6 +20,8 @@ __version__ = "0.1.0"
 __all__ = ["Assignment", "Ranking", "Round", "Session", "copied", "play", "replay", "trace"]
 
 _LATER = {
+    "Path": "heedful.spaces_structured",
+    "Subset": "heedful.spaces_structured",
     "Loop": "heedful.loop",
     "Settings": "heedful.loop.settings",
     "Encoding": "heedful.features",

@@ -261,6 +261,8 @@ def _permutes(learner: Any, world: Any) -> str:
     learner = coerced(learner)
     if not hasattr(learner, "weights"):
         return "has no weights, so nobody can say what ties"
+    if getattr(getattr(learner, "space", None), "fixed_rows", False):
+        return "the rows of its contexts have places of their own"
     compared = 0
     for t, (played, state) in enumerate(play(learner, world, ROUNDS, 10)):
         x = played.x

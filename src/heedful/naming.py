@@ -1,9 +1,9 @@
 """Learners and simulated people by name, as text says them.
 
 A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one's own: `FILE.py:Class`, `module:Class`,
-`FILE.py:Class:rate=0.1`. A person is `strict:alpha=0.5`, `noisy:depth=10`, `better`, `best`, `position-biased:eta=1`
-or `cascade:stop=0.7`. Nothing is registered: the names of learners are those of the classes in the folder
-heedful/learners.
+`FILE.py:Class:rate=0.1`; a class that is a rule is made a learner by `Template`. A person is `strict:alpha=0.5`,
+`noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or `expected:alpha=0.5`. Nothing is
+registered: the names of learners are those of the classes in the folder heedful/learners.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
+from heedful.learners.template import Template, is_rule
 from heedful.worlds.clicks import Cascade, PositionBiased
-from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
+from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
@@ -36,6 +37,7 @@ USERS: dict[str, Any] = {
     "best": Best,
     "position-biased": PositionBiased,
     "cascade": Cascade,
+    "expected": ExpectedAlpha,
 }
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
@@ -109,7 +111,8 @@ def learner_class(name: str) -> type:
     ValueError for a name nobody has, with the nearest there is, and for FILE.py:Class or module:Class where there is
     no such class or it is not a learner; FileNotFoundError where there is no such file.
     """
-    return cast(type, _resolved(name)[1])
+    cls = cast(type, _resolved(name)[1])
+    return Template if is_rule(cls) else cls
 
 
 def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
@@ -140,7 +143,7 @@ def _class_of(module: ModuleType, name: str, place: str) -> type:
         has = f"it has {', '.join(there)}" if there else "it has no learner"
         raise ValueError(f"{place}: wanted a class {name}, got none; {has}{nearest(name, there)}")
     cls = getattr(module, name)
-    if wrong := lacking(cls):
+    if (wrong := lacking(cls)) and not is_rule(cls):
         raise ValueError(f"{place}: {name}: wanted a NamedTuple with init, propose and update, but it {wrong}")
     return cls  # type: ignore[no-any-return]
 
@@ -205,13 +208,15 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> 
     left without a value; and as `learner_class`.
     """
     name, cls, given, preset = _resolved(spec)
+    if is_rule(cls):
+        return Template(n_features, space, _built(name, cls, _parsed(name, given), {}))
     filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
     return _built(name, cls, preset | _parsed(name, given), filled | {"n_features": n_features, "space": space})
 
 
 def make_user(spec: str) -> Any:
     """The simulated person that `spec` names: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
-    position-biased:eta=E, cascade:stop=P.
+    position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
 
     ValueError for a person there is not, or a parameter that makes no sense.
     """

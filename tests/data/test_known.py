@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from films import shared
 from heedful.data import known
 from heedful.data.known import KNOWN, Finding, Known, check
 
@@ -82,6 +83,27 @@ def test_a_set_without_sums_goes_by_its_folder(tmp_path: Path, toy: Known, monke
     assert told(check(".")) == [("no-sums", ".", "unknown")]
 
 
+def test_a_file_without_a_sum_is_unknown_or_missing(
+    tmp_path: Path, toy: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "KNOWN", (toy._replace(files={"a.txt": "", "b.txt": toy.files["b.txt"]}),))
+    (tmp_path / "b.txt").write_bytes(b"b.txt")
+    assert told(check(tmp_path)) == [("toy", "a.txt", "missing"), ("toy", "b.txt", "ok")]
+    (tmp_path / "a.txt").write_bytes(b"a.txt")
+    assert told(check(tmp_path)) == [("toy", "a.txt", "unknown"), ("toy", "b.txt", "ok")]
+    assert check(tmp_path)[0].detail == f"no sum on record; sha256 {toy.files['a.txt']}"
+
+
+def test_movielens_is_whole() -> None:
+    for key in ("movielens-1m", "movielens-100k"):
+        statuses = {finding.file.removesuffix(".gz"): finding.status for finding in check(shared(key))}
+        assert statuses == {name: "ok" if total else "unknown" for name, total in named(key).files.items()}
+
+
+def named(key: str) -> Known:
+    return next(entry for entry in KNOWN if entry.key == key)
+
+
 def test_folders_come_by_name(tmp_path: Path, toy: Known) -> None:
     for name in "dbfaec":
         (tmp_path / name).mkdir()
@@ -104,17 +126,25 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 
 def test_the_list() -> None:
-    assert [entry.key for entry in KNOWN] == ["letor4-mq2008", "mslr-web10k", "mslr-web30k", "yahoo-ltrc"]
-    assert [len(entry.files) for entry in KNOWN] == [5, 0, 0, 0]
+    assert {entry.key: len(entry.files) for entry in KNOWN} == {
+        "letor4-mq2008": 5,
+        "mslr-web10k": 0,
+        "mslr-web30k": 0,
+        "yahoo-ltrc": 0,
+        "trec-session-2012": 2,
+        "movielens-1m": 3,
+        "movielens-100k": 3,
+    }
     for entry in KNOWN:
         assert entry.home.startswith("https://")
         assert all(entry[:6])
-        assert all(len(bytes.fromhex(total)) == 32 for total in entry.files.values())
+        assert all(total == "" or len(bytes.fromhex(total)) == 32 for total in entry.files.values())
 
 
 def test_loaders_import_nothing_heavy() -> None:
     code = (
         "import sys, heedful.data, heedful.data.letor, heedful.data.catalogue, heedful.data.known;"
+        "import heedful.data.movielens, heedful.data.als;"
         "print([name for name in ('numba', 'scipy', 'matplotlib', 'pandas') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,5 +1,9 @@
 """Dueling bandit gradient descent and team-draft interleaving: against their pseudo-code, and rounds by hand."""
 
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -100,6 +104,47 @@ def test_team_draft_stops_at_the_wanted_size() -> None:
     out, teams = team_draft(np.array([0, 1, 2, 3]), np.array([2, 0, 3, 1]), 3, Coins(0.5, 0.49999))
     assert out.tolist() == [0, 2, 3]  # one half is the first's
     assert teams.tolist() == [0, 1, 1]
+
+
+def drafts(first: tuple[int, ...], second: tuple[int, ...], size: int) -> dict[tuple[Any, ...], Fraction]:
+    """(list, teams) with its exact probability: every sequence of fair coins, and how many of them each draft used."""
+    found: dict[tuple[Any, ...], Fraction] = {}
+    for flips in product((0.25, 0.75), repeat=size):
+        coins = Coins(*flips)
+        out, teams = team_draft(np.array(first), np.array(second), size, coins)
+        key = (tuple(out.tolist()), tuple(teams.tolist()))
+        found[key] = found.get(key, Fraction(0)) + Fraction(1, 2**size)
+    assert sum(found.values()) == 1
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_each_ranker_is_equally_likely_to_lead(size: int) -> None:
+    """Exactly, over all coins, for every pair of rankings of up to four: each ranker drafts first, and first of every
+    pair of entries, with probability 1/2; both draft as many on average; and who they are makes no difference."""
+    for m in range(1, 5):
+        first = tuple(range(m))
+        for second in permutations(first):
+            forth, back = drafts(first, second, size), drafts(second, first, size)
+            assert forth == {(out, tuple(1 - team for team in teams)): p for (out, teams), p in back.items()}
+            for at in range(0, min(size, m), 2):
+                assert sum(p for (_, teams), p in forth.items() if teams[at] == 0) == Fraction(1, 2)
+            lead = sum(p * (len(teams) - 2 * sum(teams)) for (_, teams), p in forth.items())
+            assert lead == 0
+            assert all(abs(len(teams) - 2 * sum(teams)) <= 1 for _, teams in forth)
+
+
+def test_who_clicks_without_looking_prefers_nobody() -> None:
+    """Clicks on any set of positions, whatever stands there: each ranker wins equally often, exactly."""
+    for second in permutations(range(4)):
+        drafted = drafts((0, 1, 2, 3), second, 4)
+        for clicks in product((0, 1), repeat=4):
+            lead = [0, 0]
+            for (_, teams), p in drafted.items():
+                won = sum(click * (1 if team else -1) for click, team in zip(clicks, teams))
+                if won:
+                    lead[won > 0] += p
+            assert lead[0] == lead[1]
 
 
 @examples(100)

@@ -15,6 +15,7 @@ from heedful.fold import copied
 from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.pairwise_logistic import PairwiseLogistic
 from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.learners.template import Template
 from heedful.spaces import Assignment, Primed, Ranking
 
 N = 4
@@ -31,6 +32,7 @@ def learners(space: Any) -> list[Any]:
         ConvexPerceptron(N, space, radius=1.5),
         SecondOrderPerceptron(N, space),
         SecondOrderPerceptron(N, space, radius=0.5),
+        Template(N, space),
         PairwiseLogistic(N, space),
     ]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import play, trace
+from heedful.fold import must_interpret, play, trace
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.learners.dueling import DuelingBandit
 from heedful.spaces import Ranking
@@ -161,3 +161,13 @@ def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], messa
     item_pool(**whole)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"^{message}"):
         item_pool(**{**whole, **change})  # type: ignore[arg-type]
+
+
+def test_who_picks_the_best_compiles() -> None:
+    pool = item_pool(items(30), W_STAR, Best())
+    learner = PreferencePerceptron(n_features=N, space=Ranking(1))
+    assert not must_interpret(pool)
+    assert np.array_equal(trace(learner, pool, 15, 3), trace(learner, pool, 15, 3, interpreted=True))
+    assert (
+        item_pool(items(30), W_STAR, Best(ties=False)).user.pick(np.zeros(3), np.array([1.0, 5.0, 5.0]), 0, None) == 1
+    )

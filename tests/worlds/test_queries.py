@@ -173,7 +173,9 @@ def test_synthetic_queries() -> None:
 def test_misuse_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^k: wanted a ranking of at least 2 positions, got 1"):
         stream(k=1)
-    with pytest.raises(ValueError, match=r"^user: wanted one who ranks documents \(strict, noisy\), got Best\(\)"):
+    with pytest.raises(
+        ValueError, match=r"^user: wanted one who ranks documents \(strict, noisy\), got Best\(ties=True\)"
+    ):
         stream(Best())
 
 

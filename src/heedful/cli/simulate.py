@@ -1,4 +1,4 @@
-"""`heedful simulate`: learners against a simulated person, on ranking data or on a table of items."""
+"""`heedful simulate`: learners against a simulated person, on ranking data, a table of items or MovieLens."""
 
 from __future__ import annotations
 
@@ -139,6 +139,53 @@ def catalogue(
     _simulate(wanted, setting, f"{len(table.names):,} items, {people:,} people")
 
 
+@app.command(
+    epilog="Example: heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100"
+)
+def movielens(
+    folder: Annotated[Path, typer.Argument(help="MovieLens 1M or 100K, as GroupLens packs it; plain or gzip.")],
+    user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
+    learner: Learners = ["perceptron"],  # noqa: B006
+    rounds: Rounds = 1500,
+    people: Annotated[int, typer.Option(min=0, help="So many of the other half of the users; 0 is all of it.")] = 100,
+    split: Annotated[int, typer.Option(min=0, help="The seed that halves the users.")] = 0,
+    dimension: Annotated[
+        int, typer.Option(min=0, show_default="by cross-validation", help="How many features a movie has.")
+    ] = 0,
+    regularisation: Annotated[
+        float, typer.Option(min=0.0, show_default="by cross-validation", help="What holds the features small.")
+    ] = 0.0,
+    seeds: Seeds = 1,
+    first_seed: FirstSeed = 0,
+    jobs: Jobs = None,
+    float32: Float32 = False,
+    interpreted: Interpreted = False,
+    plot: Plot = None,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Recommend movies to people who rated some of them, one movie after the other.
+
+    The ratings of one half of the users give every movie its features. The utility of a person of the other half is
+    the least-squares fit of her ratings. What was shown and what came back leave the pool. Every person has a learner
+    of their own.
+    """
+    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    with reading_input():
+        _check_files(wanted)
+        from heedful.data.movielens import load_movielens
+        from heedful.movies import cinema, movie_setting
+        from heedful.naming import make_user
+
+        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
+        house = cinema(load_movielens(folder), split=split, dimension=dimension, regularisation=regularisation)
+        m, N = house.X.shape
+        note(f"{folder}: {m:,} movies with {N} features (regularisation {house.regularisation:g}), from half the users")
+        dtype = "float32" if float32 else "float64"
+        setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
+    _simulate(wanted, setting, f"{m:,} movies, {people or house.people.size:,} people")
+
+
 def _check_files(wanted: Wanted) -> None:
     """Refuse what could not be written before anything is run."""
     check_path("--out", wanted.out, (".csv", ".npz"))
@@ -260,10 +307,10 @@ def _cell(curve: Curve, t: int) -> str:
 
 def _remarks(setting: Setting, curves: dict[str, Curve], with_bound: bool) -> str:
     one = next(iter(curves.values()))
-    people = len({scene.person for scene in setting.scenes})
+    people = len(setting.scenes) // len({scene.seed for scene in setting.scenes})
     lines = [f"± is the standard error over {one.over}."] if one.over != "nothing" else []
     if people > 1:
-        lines.append(f"Averaged over {people} people first." if one.over == "seeds" else f"{people} people.")
+        lines.append(f"Averaged over {people:,} people first." if one.over == "seeds" else f"{people:,} people.")
     cut = [f"{spec} after {c.mean.size}" for spec, c in curves.items() if c.mean.size < c.longest]
     if cut:
         lines.append(f"Ended where the first person had nothing left: {', '.join(cut)} rounds.")

@@ -1,8 +1,8 @@
 """Simulated people, [J15] section 6.1.
 
 A user is a NamedTuple with one method for each kind of object: `rank` (an order for an order), `pick` (an item
-for an item), `prefer` (the better of two items), `rearrange` (an assignment for an assignment). Utilities and
-labels belong to the candidates at hand (m,).
+for an item), `prefer` (the better of two items), `rearrange` (an assignment for an assignment), `detour` (a path for
+a path), `exchange` (a set for a set). Utilities and labels belong to the candidates at hand (m,).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import is_number, wanted_count
-from heedful.kernel import DISCOUNTS, Ints, kernel, top
+from heedful.kernel import DISCOUNTS, Floats, Ints, kernel, scores, top
 
 Array = npt.NDArray[np.float64]
 
@@ -129,6 +129,132 @@ class StrictAlpha(NamedTuple):
             out[s] = best[s]
         return out
 
+    def detour(self, utilities: Array, best: Ints, y: Ints, tails: Ints) -> Ints:
+        """y with stretches between two nodes of both paths gone as in y* (best), from the first on, until it gains
+        enough. utilities and tails (E,), of the edges; y* gains on every stretch, for each of its own is best."""
+        needed = 0.0
+        for e in best:
+            needed += self.alpha * utilities[e]
+        for e in y:
+            needed -= self.alpha * utilities[e]
+        out = np.empty(y.size + best.size, np.int64)
+        size, i, j, gained = 0, 0, 0, 0.0
+        while i < y.size:
+            p, q = i + 1, j + 1
+            while (p < y.size or q < best.size) and not (
+                p < y.size and q < best.size and tails[y[p]] == tails[best[q]]
+            ):  # numbers rise along a path
+                if q == best.size or (p < y.size and tails[y[p]] < tails[best[q]]):
+                    p += 1
+                else:
+                    q += 1
+            stretch = best[j:q] if gained < needed else y[i:p]
+            for e in stretch:
+                out[size] = e
+                size += 1
+            if gained < needed:
+                for e in best[j:q]:
+                    gained += utilities[e]
+                for e in y[i:p]:
+                    gained -= utilities[e]
+            i, j = p, q
+        return out[:size]
+
+    def exchange(self, space: Any, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
+        """y with members exchanged for those of y* (best), one at a time, until it gains enough: the first of y* that
+        is missing for the last that is not in y*. x (m x N), w (N,)."""
+        needed = self.alpha * gain(space, x, w, best, y)
+        out = y.copy()
+        for b in best:
+            if gain(space, x, w, out, y) >= needed:
+                break
+            if not np.any(out == b):
+                for i in range(out.size - 1, -1, -1):
+                    if not np.any(best == out[i]):
+                        out[i] = b
+                        break
+        return out
+
+
+@kernel
+def gain(space: Any, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
+    """w . (phi(x, ybar) - phi(x, y)), in any space."""
+    D = np.zeros(w.size)
+    space.add_difference(D, x, ybar, y, 1.0)
+    return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
+
+
+class ExpectedAlpha(NamedTuple):
+    """alpha-informative feedback in expectation ([J15] Eq. 7, section 6.2.4): mostly right, at times anything.
+
+    A strict answer (`strict`; the experiments have .5 for rankings, 1 for items) or one of `objects` random ones, drawn
+    afresh every round: these share the greatest probability p at which the expected gain is still alpha r,
+    p = (g - alpha r) / (g - the mean gain of the random ones), g the gain of the strict answer. A random ranking has
+    random candidates on top and the rest as shown.
+    """
+
+    alpha: float = 0.5
+    strict: float = 0.5
+    objects: int = 5
+
+    def check(self) -> None:
+        """ValueError where alpha is not above 0 and at most `strict`, at most 1: else no p would do."""
+        StrictAlpha(self.alpha).check()
+        if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
+            raise ValueError(f"strict: wanted a number from alpha = {self.alpha} to 1, got {self.strict!r}")
+        wanted_count("objects", self.objects, most=1000)
+
+    def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
+        """The strict answer, or random candidates in the first k places."""
+        u = utility(utilities, shown, k)
+        sure = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
+        size = min(k, shown.size)
+        drawn = np.empty((self.objects, shown.size), np.int64)
+        gained = 0.0
+        for i in range(self.objects):
+            drawn[i] = promoted(drawn_from(shown, size, rng), size, shown, utilities.size)
+            gained += (utility(utilities, drawn[i], k) - u) / self.objects
+        p = random_share(utility(utilities, sure, k) - u, gained, self.alpha * (best - u))
+        return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
+
+    def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
+        """The strict answer, or a random item."""
+        sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
+        drawn = np.empty(self.objects, np.int64)
+        gained = 0.0
+        for i in range(self.objects):
+            drawn[i] = rng.integers(0, utilities.size)
+            gained += (utilities[drawn[i]] - utilities[y]) / self.objects
+        needed = self.alpha * (utilities.max() - utilities[y])
+        p = random_share(utilities[sure] - utilities[y], gained, needed)
+        return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
+
+    def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
+        """How much better a is than b."""
+        return utilities[a] - utilities[b]  # type: ignore[no-any-return]
+
+
+@kernel
+def random_share(sure: float, gained: float, needed: float) -> float:
+    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where no p does.
+
+    It is (sure - needed) / (sure - gained), clipped, but 1 where even the random gain enough: also where they gain more
+    than the sure, where that fraction is negative.
+    """
+    if gained >= needed:
+        return 1.0
+    return min(max((sure - needed) / (sure - gained), 0.0), 1.0) if sure > gained else 0.0
+
+
+@kernel
+def drawn_from(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """What was shown, `size` of them drawn to the front, in the order of the draws."""
+    out = shown.copy()
+    for i in range(size):
+        j = rng.integers(i, out.size)
+        out[i], out[j] = out[j], out[i]
+    return out
+
 
 class Noisy(NamedTuple):
     """Noisy feedback at a depth: the k best-labelled of the first `depth` shown go on top, ties in shown order."""
@@ -178,16 +304,21 @@ class Better(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best rated item ([J15] section 6.1.2): y itself if none is rated higher, else a random one of the top."""
+    """The best rated item ([J15] section 6.1.2): y itself if none is rated higher, else a random one of the top, or
+    the first of the top where `ties` are not for chance. (numba takes a tuple without fields for nothing.)"""
+
+    ties: bool = True
 
     def check(self) -> None:
-        """There is nothing to check."""
+        """ValueError where `ties` is neither yes nor no."""
+        if not isinstance(self.ties, bool):
+            raise ValueError(f"ties: wanted True or False, got {self.ties!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         wanted = ratings.max()
         if ratings[y] == wanted:
             return y
-        return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)))
+        return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
         """How much better a is rated than b."""

@@ -1,0 +1,218 @@
+"""`heedful figure`: the figures of the papers, drawn from your data, and whether what they say holds there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.terminal import (
+    BadInput,
+    console,
+    cores,
+    new_table,
+    note,
+    notes,
+    print_json,
+    reading_input,
+    wanted_extra,
+)
+
+if TYPE_CHECKING:
+    from heedful.figures.figure import Figure, Outcome, Verdict
+    from heedful.figures.page import Drawn
+    from heedful.figures.running import Sources
+
+_MARKS = {True: "[green]✓ holds[/]", False: "[red]✗ does not[/]", None: "not run"}
+
+
+def figure(
+    name: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Which one, such as jair2015/fig7. Without it, all are listed.")
+    ] = None,
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder with letor4-mq2008, movielens-1m, trec-session.")
+    ] = Path("."),
+    letor: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="LETOR files for web search, instead of MQ2008.")
+    ] = [],  # noqa: B006
+    all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller: 5 permutations, 60 people.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
+        "figures"
+    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+) -> None:
+    """Draw a figure of the Coactive Learning papers from your data, and say whether the paper's claims hold there.
+
+    What is not in the data folder is left out, and said. In full the sizes are those of the papers: twenty
+    permutations of the queries, everybody of the test half for movies. Every line of a plot meets the same arrivals,
+    and the statistic is of paired differences.
+
+    Exit codes: 0 drawn, whatever became of the claims; 1 no data for it, or something failed; 2 bad input.
+    """
+    if name is None and not all_:
+        return _list(json)
+    if name is not None and all_:
+        raise BadInput("figure: wanted an ID or --all, got both")
+    wanted_extra("matplotlib", "plot", "heedful figure")
+    from heedful.figures import FIGURES, find_figure
+    from heedful.figures.running import Sources, lacking
+
+    with reading_input():
+        figures = list(FIGURES.values()) if all_ else [find_figure(str(name))]
+        if not data.is_dir():
+            raise BadInput(f"--data: wanted a folder, got {str(data)!r}")
+        out.mkdir(parents=True, exist_ok=True)
+    sources = Sources(data, letor)
+    for why in dict.fromkeys(why for one in figures for why in lacking(one, sources).values()):
+        note(f"left out: {why}")
+    drawn, found = [], []
+    for one in figures:
+        done, described = _drawn(one, sources, quick, jobs or cores(), out)
+        drawn.append(done)
+        found.append(described)
+        if not json:
+            _show(one, done, described["pictures"])
+    if all_:
+        _page(drawn, out / "index.html", quick)
+    if json:
+        print_json(found if all_ else found[0])
+    if not any(one.picture for one in drawn):
+        raise typer.Exit(1)
+    return None
+
+
+def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path) -> tuple[Drawn, dict[str, Any]]:
+    """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from heedful.figures.drawing import draw
+    from heedful.figures.figure import verdicts
+    from heedful.figures.page import Drawn
+    from heedful.figures.running import run
+
+    screen, started = notes(), time.monotonic()
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    with (
+        Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress,
+        reading_input(),
+    ):
+        bar = progress.add_task(one.id, total=1.0)
+        outcome = run(
+            one,
+            sources,
+            quick=quick,
+            jobs=jobs,
+            tell=lambda what, share: progress.update(bar, description=what, completed=share),
+        )
+    judged = verdicts(one, outcome)
+    pictures = [out / f"{one.id.replace('/', '-')}.{kind}" for kind in ("png", "svg")] if outcome else []
+    if outcome:
+        draw(one, outcome, pictures)
+    done = Drawn(one, judged, pictures[1] if pictures else None, time.monotonic() - started)
+    return done, _described(one, outcome, judged, done.seconds, quick) | {"pictures": [str(p) for p in pictures]}
+
+
+def _described(one: Figure, outcome: Outcome, judged: list[Verdict], seconds: float, quick: bool) -> dict[str, Any]:
+    """A figure as --json has it."""
+    from heedful.figures.figure import plain
+
+    claims = [
+        {"says": claim.says, "holds": verdict.holds, "found": verdict.found, "paired": plain(verdict.paired)}
+        for claim, verdict in zip(one.claims, judged)
+    ]
+    return {
+        "id": one.id,
+        "title": one.title,
+        "paper": one.paper,
+        "note": one.note,
+        "quick": quick,
+        "seconds": seconds,
+        "claims": claims,
+        "panels": {key: _lines(lines) for key, lines in outcome.items()},
+    }
+
+
+def _lines(lines: Mapping[str, Any]) -> dict[str, Any]:
+    """The lines of a panel: the average regret at checkpoints, or what a distribution is of."""
+    from heedful.experiment import average_regret, checkpoints, standard_error
+    from heedful.figures.figure import plain
+
+    found = {}
+    for label, ran in lines.items():
+        marks = checkpoints(ran.regrets.shape[1])
+        average = average_regret(ran.regrets)[:, marks - 1]
+        found[label] = {
+            "learner": ran.learner,
+            "person": ran.line.user,
+            "runs": len(ran.regrets),
+            "rounds": marks.tolist(),
+            "regret": average.mean(axis=0).tolist(),
+            "stderr": plain(standard_error(average)),
+            "seconds_per_run": plain(ran.seconds),
+            "theorem": ran.theorem,
+            "lacking": ran.lacking,
+            "bound_rounds": ran.marks.tolist(),
+            "bound": plain(ran.bound),
+        }
+    return found
+
+
+def _list(json: bool) -> None:
+    from heedful.figures import FIGURES
+    from heedful.figures.panels import WORLDS
+
+    rows = [
+        {
+            "id": one.id,
+            "title": one.title,
+            "paper": one.paper,
+            "worlds": list(dict.fromkeys(panel.world for panel in one.panels)),
+            "claims": [claim.says for claim in one.claims],
+        }
+        for one in FIGURES.values()
+    ]
+    if json:
+        return print_json(rows)
+    table = new_table("Figures of the Coactive Learning papers")
+    for column in ("figure", "what", "needs", "claims"):
+        table.add_column(column, justify="right" if column == "claims" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(f"[bold]{row['id']}[/]", str(row["title"]), ", ".join(row["worlds"]), str(len(row["claims"])))
+    screen = console()
+    screen.print(table)
+    for key, words in WORLDS.items():
+        screen.print(f"{key}: {words}", markup=False, soft_wrap=True)
+    screen.print("\nNothing is fetched: `heedful data` says where the data sets live.")
+    return None
+
+
+def _show(one: Figure, done: Drawn, pictures: list[str]) -> None:
+    """The claims of a figure, each with what was found."""
+    from rich.markup import escape
+
+    table = new_table(f"{one.id}: {escape(one.title)}")
+    for column in ("the paper says", "here", "found"):
+        table.add_column(column, overflow="fold", no_wrap=column == "here")
+    for claim, verdict in zip(one.claims, done.verdicts):
+        table.add_row(escape(claim.says), _MARKS[verdict.holds], escape(verdict.found))
+    screen = console()
+    screen.print(table)
+    if one.note:
+        screen.print(one.note, markup=False)
+    for picture in pictures:
+        screen.print(picture, markup=False, soft_wrap=True)
+
+
+def _page(drawn: list[Drawn], path: Path, quick: bool) -> None:
+    from heedful.figures.page import page
+
+    seconds = sum(one.seconds for one in drawn)
+    size = "small sizes (--quick)" if quick else "full size"
+    path.write_text(page(drawn, f"Every figure at {size}, in {seconds:,.0f} s."), encoding="utf-8")
+    note(f"all of them: {path}")

@@ -1,0 +1,160 @@
+"""MovieLens 100K and 1M (Harper & Konstan, *The MovieLens Datasets*, 2015): who rated which film how, and the films."""
+
+import re
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+
+Ints = NDArray[np.int64]
+
+
+class Ratings(NamedTuple):
+    """Ratings as three columns of numbers, with what the files say of users and movies.
+
+    A user or movie is its place in `user_ids` (U,) or `movie_ids` (M,), both rising; movies that nobody rated are
+    among them. Nobody rates a movie twice.
+    """
+
+    users: Ints  # n; places, in the order of the file
+    movies: Ints  # n; places
+    values: NDArray[np.float64]  # n; 1 to 5
+    times: Ints  # n; seconds since 1970, 0 where unknown
+    user_ids: Ints  # U; as in the files
+    movie_ids: Ints  # M
+    names: NDArray[np.str_]  # M; "Toy Story (1995)"
+    years: Ints  # M; 0 where unknown
+    genres: NDArray[np.bool_]  # M x G
+    genre_names: NDArray[np.str_]  # G
+
+
+class _Format(NamedTuple):
+    """How one of the data sets writes its files."""
+
+    ratings: str
+    films: str
+    separator: str
+    rating: str  # a line of ratings as a pattern: user, movie, value, time
+
+
+_ID, _TIME = "[0-9]{1,9}", "[0-9]{1,12}"
+_FORMATS = (
+    _Format("ratings.dat", "movies.dat", "::", f"{_ID}::{_ID}::[1-5]::{_TIME}"),
+    _Format("u.data", "u.item", "|", f"{_ID}\t{_ID}\t[1-5]\t{_TIME}"),
+)
+_YEAR = re.compile(r"\(([0-9]{4})\)")
+
+
+def load_movielens(folder: str | PathLike[str]) -> Ratings:
+    """Load MovieLens 1M (ratings.dat, movies.dat) or 100K (u.data, u.item, u.genre) from its folder.
+
+    The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The
+    year is the last in parentheses in a movie's name.
+
+    FileNotFoundError where the folder, or one of its files, is not there. ValueError, as `NAME:LINE: field: wanted
+    ..., got ...`, for a malformed line, a movie that the list does not have, and a movie rated twice by a user.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder; nothing is fetched: name the one that holds MovieLens")
+    format = next((form for form in _FORMATS if _there(folder / form.ratings).is_file()), None)
+    if format is None:
+        wanted = "wanted ratings.dat and movies.dat (1M) or u.data, u.item and u.genre (100K), plain or .gz"
+        raise FileNotFoundError(f"{folder}: no MovieLens in it: {wanted}; nothing is fetched")
+    movie_ids, names, genres, genre_names = _films(folder, format)
+    path = _there(folder / format.ratings)
+    columns = _columns(path, format.rating)
+    users, raw, values, times = columns.T
+    user_ids, places = np.unique(users, return_inverse=True)
+    movies = np.minimum(np.searchsorted(movie_ids, raw), movie_ids.size - 1)
+    if (strange := movie_ids[movies] != raw).any():
+        i = int(strange.argmax())
+        raise ValueError(f"{path.name}:{i + 1}: movie: wanted one of {format.films}, got {raw[i]}")
+    pairs = places.astype(np.int64) * movie_ids.size + movies
+    _, first = np.unique(pairs, return_index=True)
+    if first.size < pairs.size:
+        i = int(np.setdiff1d(np.arange(pairs.size), first)[0])
+        raise ValueError(f"{path.name}:{i + 1}: movie: wanted each once for user {users[i]}, got {raw[i]} once more")
+    years = [int((_YEAR.findall(name) or ["0"])[-1]) for name in names]
+    return Ratings(
+        users=places.astype(np.int64),
+        movies=movies.astype(np.int64),
+        values=values.astype(np.float64),
+        times=np.ascontiguousarray(times),
+        user_ids=user_ids,
+        movie_ids=movie_ids,
+        names=np.array(names),
+        years=np.array(years, np.int64),
+        genres=genres,
+        genre_names=genre_names,
+    )
+
+
+def _there(path: Path) -> Path:
+    """The file, or the same with .gz."""
+    packed = path.with_name(path.name + ".gz")
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+def _content(path: Path) -> bytes:
+    with uncompressed(path) as file:
+        try:
+            return file.read()
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+
+
+def _columns(path: Path, line: str) -> Ints:
+    """The numbers of a file of ratings, n x 4. Each line is matched first: the number parser is lenient."""
+    text = _content(path)
+    if not re.fullmatch(rf"(?:{line}\r?\n)*+(?:{line})?+".encode(), text) or not text.strip():
+        lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))
+        number, got = next((i, got) for i, got in enumerate(lines, 1) if not re.fullmatch(line, got))
+        example = "USER::MOVIE::RATING::TIME" if "::" in line else "USER, MOVIE, RATING and TIME apart by tabs"
+        raise ValueError(f"{path.name}:{number}: line: wanted {example}, RATING 1 to 5, got {shown(got)}")
+    return np.fromstring(text.replace(b"::", b" "), np.int64, sep=" ").reshape(-1, 4)
+
+
+def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
+    """Ids (M,), rising, names, genres (M x G) and their names (G,)."""
+    path = _there(folder / format.films)
+    rows: dict[int, tuple[str, set[str]]] = {}
+    known = _genres(folder) if format.separator == "|" else []
+    for number, text in enumerate(_content(path).decode("latin-1").split("\n"), 1):
+        if not text.strip():
+            continue
+        fields = text.rstrip("\r").split(format.separator)
+        where = f"{path.name}:{number}"
+        flags = fields[5:]
+        if known and (len(flags) != len(known) or not set(flags) <= {"0", "1"}):
+            raise ValueError(
+                f"{where}: genres: wanted {len(known)} of 0 or 1, the last of the line, got {shown(flags)}"
+            )
+        if not known and len(fields) != 3:
+            raise ValueError(f"{where}: line: wanted MOVIE::TITLE::GENRE|GENRE..., got {shown(text)}")
+        if not re.fullmatch(_ID, fields[0]) or int(fields[0]) in rows:
+            raise ValueError(f"{where}: movie: wanted a number that none before it has, got {shown(fields[0])}")
+        chosen = {name for name, flag in zip(known, flags) if flag == "1"} if known else set(fields[2].split("|"))
+        rows[int(fields[0])] = fields[1].strip(), chosen
+    if not rows:
+        raise ValueError(f"{path.name}: movies: wanted at least one, got none")
+    ids = sorted(rows)
+    genre_names = known or sorted(set().union(*(rows[i][1] for i in ids)))
+    genres = np.array([[name in rows[i][1] for name in genre_names] for i in ids])
+    return np.array(ids, np.int64), [rows[i][0] for i in ids], genres, np.array(genre_names)
+
+
+def _genres(folder: Path) -> list[str]:
+    """The genres of u.genre in the order of their numbers, `Action|1` and so on."""
+    path = _there(folder / "u.genre")
+    names: list[str] = []
+    for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):
+        name, _, index = text.strip().partition("|")
+        if text.strip() and index != str(len(names)):
+            raise ValueError(f"{path.name}:{number}: genre: wanted NAME|{len(names)}, got {shown(text)}")
+        names += [name] if text.strip() else []
+    return names

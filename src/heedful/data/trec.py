@@ -1,0 +1,201 @@
+"""TREC Session Track files: query chains with the results shown, the clicks on them, and relevance judgments.
+
+A session of the track is one person's queries on one question, a *query chain* of [J15] section 3.2. The sessions are
+XML (https://trec.nist.gov/data/session.html), the judgments lines `TOPIC 0 DOCUMENT GRADE`; plain or gzip, both.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import GZIP_ERRORS, numbered_lines, shown, uncompressed
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNJUDGED = -1
+"""The grade of a document that nobody judged; the track's own are -2 (junk) and 0 to 4."""
+HIGHEST = 4
+
+
+class Document(NamedTuple):
+    """A result as it was shown. The texts are the track's: research use, not to be passed on."""
+
+    id: str
+    url: str
+    title: str
+    snippet: str
+
+
+class Chain(NamedTuple):
+    """A session: its documents by first appearance, m in all, and for each query what was shown and clicked."""
+
+    session: str
+    topic: str
+    queries: tuple[str, ...]
+    documents: tuple[Document, ...]
+    grades: Ints  # m; UNJUDGED where nobody judged
+    rankings: tuple[Ints, ...]  # documents, best first, none twice (a result shown twice counts where it first stood)
+    clicks: tuple[Ints, ...]  # documents in the order of the clicks, none twice
+
+
+def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str]) -> list[Chain]:
+    """Load the chains of a session file, with the grades of their documents for the topic of each.
+
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME: ...` with the line or the session, for what
+    is not such a file: XML that is malformed, declares a document type or has no session; a result without a rank or
+    a document; a click on a rank that was not shown; a judgment that is not four fields with a grade from -2 to 4.
+    """
+    grades = _judgments(Path(judgments))
+    path = Path(sessions)
+    chains = [_chain(path, session, grades) for session in _root(path).iter("session")]
+    if not chains:
+        raise ValueError(f"{path.name}: sessions: wanted at least one <session>, got none")
+    return chains
+
+
+def relevance(grades: Ints) -> Array:
+    """The grades (m,) as relevance r from 0 to 5, linearly, as [J15] section 3.2 has it; junk and unjudged are 0."""
+    return np.maximum(grades, 0) * (5.0 / HIGHEST)
+
+
+FEATURES = (
+    "words of the query in the title",
+    "words of the query in the snippet",
+    "words of the query in the address",
+    "shown for the first query",
+    "1 / log2(rank + 1), the best it had",
+    "times it was shown, of the queries",
+    "from an encyclopaedia",
+)
+
+
+def features(chain: Chain) -> Array:
+    """What can be said of the documents without clicks or judgments (m x 7), `FEATURES`, each from 0 to 1.
+
+    The query is the first; of its words, the share that occurs.
+    """
+    asked = set(_words(chain.queries[0]))
+    X = np.zeros((len(chain.documents), len(FEATURES)))
+    for row, document in zip(X, chain.documents):
+        for i, text in enumerate((document.title, document.snippet, document.url)):
+            row[i] = len(asked & set(_words(text))) / max(len(asked), 1)
+        row[6] = "wikipedia.org" in document.url
+    first = next((ranking for ranking in chain.rankings if ranking.size), np.empty(0, np.int64))
+    X[first, 3] = 1.0
+    for ranking in chain.rankings:
+        X[ranking, 4] = np.maximum(X[ranking, 4], 1.0 / np.log2(np.arange(ranking.size) + 2.0))
+        X[ranking, 5] += 1.0 / len(chain.rankings)
+    return X
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+# ---------------------------------------------------------------------------- sessions
+
+
+class _Plain(ET.TreeBuilder):
+    """A tree of a document that declares no type: so no entities of its own either, which may grow without bound."""
+
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        raise ValueError(f"xml: wanted no document type, got {shown(name)}")
+
+
+def _root(path: Path) -> ET.Element:
+    parser = ET.XMLParser(target=_Plain())
+    with uncompressed(path) as file:
+        try:
+            while block := file.read(2**16):
+                parser.feed(block)
+            root: ET.Element = parser.close()
+        except ET.ParseError as error:
+            raise ValueError(f"{path.name}:{error.position[0]}: xml: wanted well-formed XML, got {error}") from None
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+        except ValueError as error:
+            raise ValueError(f"{path.name}: {error}") from None
+    return root
+
+
+def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) -> Chain:
+    name = session.get("num", "without a number")
+    topic = session.find("topic")
+    if topic is None or not topic.get("num"):
+        raise ValueError(f'{path.name}: session {name}: topic: wanted <topic num="...">, got none')
+    documents: dict[str, Document] = {}
+    queries, rankings, clicks = [], [], []
+    for interaction in session.iter("interaction"):
+        where = f"{path.name}: session {name}, interaction {interaction.get('num', 'without a number')}"
+        ranked = dict(_results(where, interaction))
+        for document in ranked.values():
+            documents.setdefault(document.id, document)
+        place = {id: i for i, id in enumerate(documents)}
+        queries.append((interaction.findtext("query") or "").strip())
+        rankings.append(_distinct(place[ranked[rank].id] for rank in sorted(ranked)))
+        clicked = list(_clicked(where, interaction))
+        for rank in clicked:
+            if rank not in ranked:
+                raise ValueError(f"{where}: click: wanted the rank of a result, got {rank}")
+        clicks.append(_distinct(place[ranked[rank].id] for rank in clicked))
+    number = topic.get("num", "")
+    graded = np.array([grades.get((number, id), UNJUDGED) for id in documents], np.int64)
+    return Chain(name, number, tuple(queries), tuple(documents.values()), graded, tuple(rankings), tuple(clicks))
+
+
+def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Document]]:
+    """Yield (rank, document) of the results shown; no rank twice."""
+    seen = set()
+    for result in interaction.iterfind("results/result"):
+        rank = _rank(f"{where}: result", result.get("rank"))
+        if rank in seen:
+            raise ValueError(f"{where}: result: wanted each rank once, got {rank} twice")
+        seen.add(rank)
+        id = next(((part.text or "").strip() for part in result if re.fullmatch("clueweb[0-9]+id", part.tag)), "")
+        if not id:
+            raise ValueError(f"{where}: result {rank}: wanted a document, <clueweb09id> or <clueweb12id>, got none")
+        url, title, snippet = ((result.findtext(tag) or "").strip() for tag in ("url", "title", "snippet"))
+        yield rank, Document(id, url, title, snippet)
+
+
+def _clicked(where: str, interaction: ET.Element) -> Iterator[int]:
+    for click in interaction.iterfind("clicked/click"):
+        yield _rank(f"{where}: click", click.findtext("rank"))
+
+
+def _rank(where: str, text: str | None) -> int:
+    if not re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", text or ""):
+        raise ValueError(f"{where}: rank: wanted a whole number from 1, got {shown(text)}")
+    return int(text or "")
+
+
+def _distinct(places: Iterable[int]) -> Ints:
+    return np.array([*dict.fromkeys(places)], np.int64)
+
+
+# ---------------------------------------------------------------------------- judgments
+
+
+def _judgments(path: Path) -> dict[tuple[str, str], int]:
+    """Return the grade by (topic, document); of a document judged twice for a topic, which must agree, one."""
+    grades: dict[tuple[str, str], int] = {}
+    for number, line in numbered_lines(path):
+        fields: list[Any] = line.split()
+        if not fields:
+            continue
+        if len(fields) != 4 or not re.fullmatch(rf"-2|[0-{HIGHEST}]", fields[3]):
+            wanted = f"TOPIC 0 DOCUMENT GRADE, the grade -2 or 0 to {HIGHEST}"
+            raise ValueError(f"{path.name}:{number}: judgment: wanted {wanted}, got {shown(line.strip())}")
+        topic, _, document, grade = fields
+        if grades.setdefault((topic, document), int(grade)) != int(grade):
+            raise ValueError(f"{path.name}:{number}: judgment: wanted one grade for {shown(document)}, got two")
+    if not grades:
+        raise ValueError(f"{path.name}: judgments: wanted at least one, got none")
+    return grades

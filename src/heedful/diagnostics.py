@@ -1,0 +1,340 @@
+"""How good feedback was, and what the theorems of [J15] promise for it: for logs whose utilities are known.
+
+`known_utilities` measures a log; alpha and the slack of every round follow from it ([J15] section 3.1), and the sign
+test of section 3.2. `bounds` evaluates after every round the theorems that are about a learner. A theorem comes with
+its hypotheses, each in words and with whether it holds here; its values are NaN unless all of them do.
+
+>>> known = known_utilities(log, Ranking(5), w_star)
+>>> quality(known, alpha=0.5).strict  # the greatest alpha that no round falls short of
+>>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(known, 0.5))
+>>> for bound in bounds(learner, facts): print(bound.theorem, bound.holds, bound.lacking, bound.values[-1])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import shown
+from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.spaces import Primed
+
+Array = npt.NDArray[np.float64]
+
+ROUNDING = 1e-12
+"""Differences of utility up to this share of the greatest utility are none."""
+
+
+# ---------------------------------------------------------------------------- how good the feedback was
+
+
+class Known(NamedTuple):
+    """The utilities of every round: U(x, y) of what was shown, U(x, ybar) of the feedback, U(x, y*), each (T,)."""
+
+    shown: Array
+    feedback: Array
+    best: Array
+
+
+def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
+    """The utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, as the world's user sees them.
+
+    y* is the argmax over all objects of x, of those left where a pool runs dry. Where two items are shown (a dueling
+    bandit), the first stands for them.
+    """
+    rows = []
+    for x, y, feedback in log:
+        objects = (shown(y), feedback, space.argmax(w_star, x))
+        rows.append([float(w_star @ space.phi(x, each)) for each in objects])
+    columns = np.array(rows, np.float64).reshape(-1, 3).T
+    return Known(columns[0], columns[1], columns[2])
+
+
+def gains(known: Known) -> Array:
+    """U(x, ybar) - U(x, y), (T,)."""
+    return _rounded(known, known.feedback - known.shown)
+
+
+def regrets(known: Known) -> Array:
+    """U(x, y*) - U(x, y), (T,)."""
+    return _rounded(known, known.best - known.shown)
+
+
+def alphas(known: Known) -> Array:
+    """The alpha that Eq. 6 has without slack, gain / regret, (T,): 1 at best, negative where feedback was worse.
+
+    NaN where nothing was left to gain: there, any alpha will do.
+    """
+    r = regrets(known)
+    found: Array = np.divide(gains(known), r, out=np.full(r.size, np.nan), where=r > 0.0)
+    return found
+
+
+def slacks(known: Known, alpha: float) -> Array:
+    """xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq. 6).
+
+    The slack of expected feedback (Eq. 7) is the mean of this over the answers that the person might have given.
+    """
+    return alpha * regrets(known) - gains(known)
+
+
+def strict_alpha(known: Known) -> float:
+    """The greatest alpha for which every round satisfies Eq. 5; 0 or less where none does, 1 if nothing was to gain."""
+    found = alphas(known)
+    worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
+    return 0.0 if worse else float(np.nanmin(found, initial=1.0))
+
+
+class SignTest(NamedTuple):
+    """How many differences are positive, zero and negative, and the two-sided p of the binomial test, ties left out."""
+
+    better: int
+    equal: int
+    worse: int
+    p: float
+
+
+def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
+    """The binomial sign test of [J15] section 3.2: were positive and negative equally likely? (n,).
+
+    Differences of at most `tolerance` are ties. p is 1 where all are.
+    """
+    d = np.asarray(differences, np.float64)
+    better, worse = int(np.sum(d > tolerance)), int(np.sum(d < -tolerance))
+    if better + worse == 0:
+        return SignTest(better, d.size, worse, 1.0)
+    from scipy.stats import binomtest
+
+    return SignTest(better, d.size - better - worse, worse, float(binomtest(better, better + worse).pvalue))
+
+
+class Quality(NamedTuple):
+    """A log's feedback in numbers.
+
+    `strict`: as `strict_alpha`. `average`: the alpha at which the slacks add up to zero, so that Theorem 1 has no
+    first term. Of the slacks at `alpha`: their mean, and the mean of xi+ = max(0, xi).
+    """
+
+    rounds: int
+    test: SignTest
+    gain: float
+    regret: float
+    strict: float
+    average: float
+    alpha: float
+    slack: float
+    clipped: float
+
+
+def quality(known: Known, alpha: float = 0.5) -> Quality:
+    """The summary of a log of at least one round; slacks at `alpha`."""
+    gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
+    average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
+    return Quality(
+        gain.size,
+        sign_test(gain, 0.0),
+        float(gain.mean()),
+        float(regret.mean()),
+        strict_alpha(known),
+        average,
+        alpha,
+        float(xi.mean()),
+        float(np.maximum(xi, 0.0).mean()),
+    )
+
+
+def _rounded(known: Known, difference: Array) -> Array:
+    """Utilities are sums, in another order for another object: what only rounding makes is none."""
+    size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
+    return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)
+
+
+# ---------------------------------------------------------------------------- what the theorems promise
+
+
+class Facts(NamedTuple):
+    """What the theorems are about, apart from the learner.
+
+    w* (N,) in the caller's features; R >= |phi(x, y)| and S >= |phi(x, y)|_inf of whole objects; alpha and the slacks
+    xi_t (T,) that belong to it, as many as there were rounds: zeros where feedback is strictly alpha-informative.
+    `expected`: the slacks are those of Eq. 7, means over what the person might have answered, and so is the regret.
+    `margins`: -w_t . D_t (T,), where known; empty where not. Only Theorem 8 asks for them.
+    """
+
+    w_star: Array
+    R: float
+    S: float
+    alpha: float
+    slack: Array
+    expected: bool = False
+    margins: Array = np.empty(0)
+
+
+class Hypothesis(NamedTuple):
+    """Something that a theorem takes for granted, in words, and whether it holds."""
+
+    says: str
+    holds: bool
+
+
+class Bound(NamedTuple):
+    """A theorem's right side after t = 1..T rounds (T,), NaN unless its hypotheses hold; and what it is above.
+
+    `measure` is REG, or CREG of the quadratic loss (theta - M)^2, M = R |w*|; `loss` names the loss.
+    """
+
+    theorem: str
+    measure: str
+    loss: str
+    hypotheses: tuple[Hypothesis, ...]
+    values: Array
+
+    @property
+    def holds(self) -> bool:
+        """Whether every hypothesis does."""
+        return all(each.holds for each in self.hypotheses)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The hypotheses that do not hold, in words."""
+        return tuple(each.says for each in self.hypotheses if not each.holds)
+
+
+def bounds(learner: Any, facts: Facts) -> tuple[Bound, ...]:
+    """The theorems of [J15] about this learner, evaluated after every round; none for a learner that has none."""
+    if isinstance(learner, PreferencePerceptron):
+        return (perceptron_bound(learner, facts),)
+    if isinstance(learner, ExponentiatedPerceptron):
+        return (exponentiated_bound(learner, facts),)
+    if isinstance(learner, ConvexPerceptron):
+        return convex_bound(learner, facts, "linear"), convex_bound(learner, facts, "quadratic")
+    if isinstance(learner, SecondOrderPerceptron):
+        return (second_order_bound(learner, facts),)
+    return ()
+
+
+def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
+    """Theorem 1, Corollary 2 (expected feedback), Lemma 4 (batches): mean xi / alpha + 2 R |w*| sqrt(k/t) / alpha.
+
+    Subtracting what Eq. 6 says, alpha cancels: mean gain <= 2 R |w*| sqrt(k/t). So among all alphas with the slacks
+    that belong to them, 1 has the least right side, whatever the feedback.
+    """
+    theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
+    constant = 2.0 * facts.R * _norm(facts.w_star) * math.sqrt(learner.batch)
+    values = _mean(facts.slack) / facts.alpha + constant / (facts.alpha * np.sqrt(_rounds(facts)))
+    return _bound(_named(theorem, learner.batch > 1 and facts.expected), "linear", _general(learner, facts), values)
+
+
+def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
+    """Theorem 5: mean xi / alpha + |w*|_1 (2 S ln N sqrt(T)/t + S/sqrt(T)) / alpha, at t = T (2 ln N + 1) S/sqrt(T).
+
+    N counts the doubled features, T is the learner's horizon, S its `bound`. Eq. 22 with max makes w* >= 0 hold; a
+    |w*|_1 other than 1 scales the utilities, and with them the terms without slack. (Printed are S/2, which is false
+    where S bounds phi and not D, and log m for log N.)
+    """
+    hypotheses = (
+        *_general(learner, facts),
+        Hypothesis("the rate is fixed for a horizon (the variable rate has no guarantee)", learner.horizon > 0),
+        Hypothesis("the learner's bound is at least S, so that |phi(x, y)|_inf <= bound", learner.bound >= facts.S),
+    )
+    t, root = _rounds(facts), math.sqrt(max(learner.horizon, 1))
+    doubled = 2.0 * math.log(2 * learner.n_features) * learner.bound * root + learner.bound * t / root
+    l1 = float(np.abs(facts.w_star).sum())
+    values = _mean(facts.slack) / facts.alpha + l1 * doubled / (facts.alpha * t)
+    return _bound(_named("Theorem 5", facts.expected), "linear", hypotheses, values)
+
+
+def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
+    """Theorem 6: 2G mean xi+ / alpha + G/alpha (D2/(2 sqrt t) + D2/t + 4R^2/sqrt t), D2 = (2 radius)^2.
+
+    G is 1 for the linear loss, whose CREG is REG, and 6 M for the quadratic one on [-2M, 0], where all -r_t lie: going
+    on from there with slope -6M to the left, and from M with slope 0 to the right, it is a loss as the theorem wants.
+    (Printed is |B|, the diameter, for its square D2.)
+    """
+    G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)
+    t, d2 = _rounds(facts), (2.0 * learner.radius) ** 2
+    root = np.sqrt(t)
+    first = 2.0 * _mean(np.maximum(facts.slack, 0.0))
+    values = G / facts.alpha * (first + d2 / (2.0 * root) + d2 / t + 4.0 * facts.R**2 / root)
+    hypotheses = (*_general(learner, facts), _in_the_ball(learner, facts))
+    return _bound(_named("Theorem 6", facts.expected), loss, hypotheses, values)
+
+
+def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
+    """Theorem 8 for the quadratic loss (theta - M)^2, M = R |w*|, lambda = 2:
+
+    G gamma mean(xi+^2)/(2 alpha^2) + 2G mean xi+ / alpha + G eps D2/(t alpha)
+    + G N/(2 t gamma alpha) ln(4 R^2 t gamma/eps + 1). (Printed without the G of the first term, lost in Eq. 19, and
+    with |B| for D2 = (2 radius)^2.)
+
+    What the proof needs of the loss: its slope is in [-G, 0] where it is taken, at -max(gain, alpha r)/alpha, which
+    reaches down to -2M/alpha, so G = 2M (1 + 2/alpha), 6M at alpha = 1; and c(-w_t . D_t / alpha) <= c(0), which a
+    parabola about M has up to 2M. Expected feedback takes the slope on both sides of M, where it is not monotone.
+    """
+    alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon
+    M = facts.R * _norm(facts.w_star)
+    G = 2.0 * M * (1.0 + 2.0 / alpha)
+    known = facts.margins.size == facts.slack.size
+    within = learner.radius * facts.R <= alpha * M or (known and bool((facts.margins <= 2.0 * alpha * M).all()))
+    hypotheses = (
+        *_general(learner, facts),
+        _in_the_ball(learner, facts),
+        Hypothesis(f"gamma is at most lambda / G = {2.0 / G:.3g}", gamma * G <= 2.0 * (1.0 + ROUNDING)),
+        Hypothesis("-w_t . D_t is at most 2 alpha M in every round" + ("" if known else " (not known)"), within),
+        Hypothesis("each answer is alpha-informative, not only their mean", not facts.expected),
+    )
+    t, d2 = _rounds(facts), (2.0 * learner.radius) ** 2
+    clipped = np.maximum(facts.slack, 0.0)
+    noise = gamma * _mean(clipped**2) / (2.0 * alpha**2) + 2.0 * _mean(clipped) / alpha
+    logs = np.log(4.0 * facts.R**2 * t * gamma / eps + 1.0)
+    values = G * (noise + eps * d2 / (t * alpha) + learner.n_features * logs / (2.0 * t * gamma * alpha))
+    return _bound(_named("Theorem 8", facts.expected), "quadratic", hypotheses, values)
+
+
+def lower_bound(horizon: int) -> float:
+    """Lemma 3: the average regret of every learner after `horizon` rounds of `worlds.unlearnable`: 2 / sqrt T."""
+    return 2.0 / math.sqrt(horizon)
+
+
+def _general(learner: Any, facts: Facts) -> tuple[Hypothesis, ...]:
+    """What every theorem takes for granted."""
+    exact = not (isinstance(learner.space, Primed) or getattr(learner.space, "approximate", False))
+    return (
+        Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
+        Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),
+        Hypothesis("what is shown is the exact argmax of w . phi(x, .)", exact),
+    )
+
+
+def _in_the_ball(learner: Any, facts: Facts) -> Hypothesis:
+    inside = _norm(facts.w_star) <= learner.radius
+    return Hypothesis(f"w* is in the ball: |w*| = {_norm(facts.w_star):.3g}, radius {learner.radius:.3g}", inside)
+
+
+def _bound(theorem: str, loss: str, hypotheses: tuple[Hypothesis, ...], values: Array) -> Bound:
+    holds = all(each.holds for each in hypotheses)
+    measure = "REG" if loss == "linear" else "CREG"
+    return Bound(theorem, measure, loss, hypotheses, values if holds else np.full(values.shape, np.nan))
+
+
+def _named(theorem: str, expected: bool) -> str:
+    return f"{theorem}, in expectation" if expected else theorem
+
+
+def _rounds(facts: Facts) -> Array:
+    return np.arange(1.0, facts.slack.size + 1.0)
+
+
+def _mean(values: Array) -> Array:
+    """The mean of the first t, t = 1..T."""
+    average: Array = np.cumsum(values) / np.arange(1, values.size + 1)
+    return average
+
+
+def _norm(w: Array) -> float:
+    return float(np.linalg.norm(w))

@@ -1,0 +1,175 @@
+"""A figure of a paper as data: what is run, what is drawn of it, and what the paper says under it.
+
+A `Figure` has panels, a panel has lines, a line is a learner (or several, of which the best in hindsight is drawn)
+and the person who teaches it. A claim is a sentence of the paper in our words with a function that says whether it
+holds here. Nothing in this file runs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiment import average_regret
+
+Array = npt.NDArray[np.float64]
+
+
+class Size(NamedTuple):
+    """How much is run: rounds a run, and how many runs of a line.
+
+    The runs of web search are permutations of the queries, those of movies are people; their scatter is the standard
+    error, and run i of every line of a panel meets the same arrivals, so that differences are paired.
+    """
+
+    rounds: int
+    runs: int
+
+
+class Line(NamedTuple):
+    """One curve: learners and a person as `heedful simulate` names them.
+
+    `{rounds}` in a learner stands for how many there are, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
+    Theorem 8 wants at alpha = 1.
+
+    Of several learners, the one with the least average regret at the end is drawn: the best in hindsight.
+    """
+
+    label: str
+    learners: tuple[str, ...]
+    user: str
+
+
+class Measure(NamedTuple):
+    """What is drawn against t: the words of the axis, and a function of regrets (runs x T) and M (runs,)."""
+
+    axis: str
+    of: Callable[[Array, Array], Array]
+
+
+class Panel(NamedTuple):
+    """One plot: in which world (`panels.WORLDS`), its lines, its size in full and with --quick.
+
+    `kind`: "curves" draws the measure against rounds; "sweep" the average regret after the rounds `at` against
+    `values`, one for each line but the last, which is drawn dotted for comparison; "horizons" the average regret
+    after the last round of a run of every length; "distribution" the distribution function of what the lines hold.
+    `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack measured.
+    """
+
+    key: str
+    title: str
+    world: str
+    lines: tuple[Line, ...]
+    full: Size
+    quick: Size
+    measure: Measure
+    kind: str = "curves"
+    values: tuple[float, ...] = ()
+    at: tuple[int, ...] = ()
+    slack: bool = False
+
+
+class Ran(NamedTuple):
+    """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
+
+    `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
+    or which one does not hold, for what `lacking` says. `seconds` is the processor time of one run.
+    """
+
+    line: Line
+    learner: str
+    regrets: Array
+    M: Array
+    seconds: float
+    marks: Array
+    bound: Array
+    theorem: str = ""
+    lacking: str = ""
+
+
+Outcome = Mapping[str, Mapping[str, Ran]]  # by panel, by line
+
+
+class Paired(NamedTuple):
+    """The mean of paired differences, its standard error, t, two-sided p, and how many pairs."""
+
+    difference: float
+    stderr: float
+    t: float
+    p: float
+    pairs: int
+
+
+class Verdict(NamedTuple):
+    """Whether a claim holds here (None: what it needs was not run), what was found, in words, and the statistic."""
+
+    holds: bool | None
+    found: str
+    paired: Paired | None = None
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper in our words; the panels it is about; what says whether it holds."""
+
+    says: str
+    panels: tuple[str, ...]
+    check: Callable[[Outcome], Verdict]
+
+
+class Figure(NamedTuple):
+    """A figure of a paper. `id` is paper/figure; `note` says what stands in here for what the paper had."""
+
+    id: str
+    paper: str
+    title: str
+    panels: tuple[Panel, ...]
+    claims: tuple[Claim, ...]
+    note: str = ""
+
+
+# ---------------------------------------------------------------------------- what is drawn of regrets
+
+
+def _average(regrets: Array, M: Array) -> Array:
+    return average_regret(regrets)
+
+
+def _cumulative(regrets: Array, M: Array) -> Array:
+    return np.cumsum(regrets, axis=-1)
+
+
+def _quadratic(regrets: Array, M: Array) -> Array:
+    """T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r."""
+    return np.cumsum(regrets**2 + 2.0 * M[:, None] * regrets, axis=-1)
+
+
+AVERAGE = Measure("average regret of rounds 1 to t", _average)
+CUMULATIVE = Measure("cumulative regret", _cumulative)
+QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
+
+
+def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
+    """What became of each claim of a figure; None for those about a panel that was not run."""
+    found = []
+    for claim in figure.claims:
+        lacks = [panel for panel in claim.panels if panel not in outcome]
+        found.append(Verdict(None, f"not run: {', '.join(lacks)}") if lacks else claim.check(outcome))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Named tuples, arrays and numpy's numbers as what JSON knows; what is not finite is null."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return value

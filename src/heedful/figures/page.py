@@ -1,0 +1,84 @@
+"""One HTML file with every figure beside the paper's sentences: pictures inside, nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from heedful.figures.figure import Figure, Verdict
+
+WORDS = {True: "holds here", False: "does not hold here", None: "not run"}
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --yes: #00714f; --no: #b3260f; --none: #767676; }
+@media (prefers-color-scheme: dark) { :root { --yes: #43c59e; --no: #ff8a70; --none: #9a9a9a; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
+section { border-top: 1px solid var(--line); padding: 1rem 0 2rem; }
+img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
+.yes { color: var(--yes); } .no { color: var(--no); } .none { color: var(--none); }
+td:last-child { font-variant-numeric: tabular-nums; } small { color: var(--none); }
+"""
+_HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
+
+
+class Drawn(NamedTuple):
+    """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took."""
+
+    figure: Figure
+    verdicts: Sequence[Verdict]
+    picture: Path | None
+    seconds: float
+
+
+def page(drawn: Sequence[Drawn], about: str) -> str:
+    """The report; `about` says in a sentence what was run."""
+    counts = {holds: sum(v.holds is holds for one in drawn for v in one.verdicts) for holds in WORDS}
+    summary = ", ".join(
+        f"{n} {WORDS[holds].replace('holds', 'hold').replace('does', 'do')}" for holds, n in counts.items() if n
+    )
+    contents = "\n".join(
+        f'<li><a href="#{_anchor(one)}">{escape(one.figure.id)}</a>: {escape(one.figure.title)}{_tally(one)}</li>'
+        for one in drawn
+    )
+    sections = "\n".join(map(_section, drawn))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Coactive Learning, figure by figure</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>Coactive Learning, figure by figure</h1>\n<p>{escape(about)} Of the papers' claims, {summary}.</p>\n"
+        f"<nav><ul>{contents}</ul></nav>\n<main>{sections}</main>\n</body></html>\n"
+    )
+
+
+def _anchor(one: Drawn) -> str:
+    return escape(one.figure.id.replace("/", "-"))
+
+
+def _tally(one: Drawn) -> str:
+    judged = [verdict.holds for verdict in one.verdicts if verdict.holds is not None]
+    return f" <small>({sum(judged)} of {len(judged)} hold)</small>" if judged else " <small>(not run)</small>"
+
+
+def _section(one: Drawn) -> str:
+    figure = one.figure
+    rows = "\n".join(
+        f'<tr><td>{escape(claim.says)}</td><td class="{ {True: "yes", False: "no", None: "none"}[verdict.holds] }">'
+        f"{WORDS[verdict.holds]}</td><td>{escape(verdict.found)}</td></tr>"
+        for claim, verdict in zip(figure.claims, one.verdicts)
+    )
+    picture = ""
+    if one.picture is not None:
+        data = base64.b64encode(one.picture.read_bytes()).decode()
+        alt = f"{escape(figure.title)}: the curves; the table has the numbers"
+        picture = f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}">'
+    note = f"<p>{escape(figure.note)}</p>" if figure.note else ""
+    return (
+        f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{picture}\n{note}'
+        f'<div class="scroll"><table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table></div>'
+        f"<p><small>{escape(figure.paper)}. Took {one.seconds:.0f} s.</small></p></section>"
+    )

@@ -1,0 +1,83 @@
+"""The worlds of the experiments, their sizes, and the panels that both papers share."""
+
+from __future__ import annotations
+
+from heedful.figures.figure import AVERAGE, Line, Measure, Panel, Size
+
+WEB = "web"
+MOVIES = "movies"
+CHAINS = "chains"
+LOWER = "lower"
+WORLDS = {
+    WEB: "web search: queries with labelled documents, LETOR files (letor4-mq2008)",
+    MOVIES: "movies: people who rated them (movielens-1m)",
+    CHAINS: "query chains with clicks and judgments (trec-session)",
+    LOWER: "the stream of Lemma 3, which needs no data",
+}
+
+WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(7_840, 5)
+"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784, so this is 36 and 10 times through them."""
+MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
+"""1,500 movies for each of the 3,020 people of the second half (0: all of them)."""
+SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(3_136, 20), Size(784, 5)
+SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
+"""With a ranking SVM, which took [J15] 20 hours a permutation."""
+
+STRICT = "strict:alpha=0.5"
+NOISY = "noisy:depth=10"
+BETTER = "better"
+
+
+def web(
+    *lines: Line,
+    key: str = WEB,
+    title: str = "web search",
+    full: Size = WEB_FULL,
+    quick: Size = WEB_QUICK,
+    measure: Measure = AVERAGE,
+) -> Panel:
+    """A plot of regret on web search."""
+    return Panel(key, title, WEB, lines, full, quick, measure)
+
+
+def movies(
+    *lines: Line,
+    key: str = MOVIES,
+    title: str = "movie recommendation",
+    full: Size = MOVIES_FULL,
+    quick: Size = MOVIES_QUICK,
+    measure: Measure = AVERAGE,
+) -> Panel:
+    """A plot of regret on movie recommendation."""
+    return Panel(key, title, MOVIES, lines, full, quick, measure)
+
+
+def slow_web(*lines: Line) -> Panel:
+    """A plot of regret on web search, with a learner that is slow."""
+    return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
+
+
+def slow_movies(*lines: Line) -> Panel:
+    """A plot of regret on movie recommendation, with a learner that is slow."""
+    return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
+
+
+def one(label: str, learner: str, user: str) -> Line:
+    """A line of one learner."""
+    return Line(label, (learner,), user)
+
+
+def dueling(user: str) -> Line:
+    """The dueling bandit at the best of its 5 x 5 grid in hindsight.
+
+    gamma and delta are each 0.01, 0.1, 1, 10 or 100. From w = 0 only delta / gamma matters, so the 25 cells are 9.
+    """
+    ratios = tuple(f"dueling-bandit:gamma=1,delta={10.0**power:g}" for power in range(-4, 5))
+    return Line("dueling bandit", ratios, user)
+
+
+def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
+    """A plot of distribution functions of utility differences over query chains."""
+    return Panel(
+        key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
+    )

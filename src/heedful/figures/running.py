@@ -1,0 +1,245 @@
+"""Runs a figure: the same seeds and people for every line of a panel, what two figures share only once."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.letor import Queries, load_letor
+from heedful.diagnostics import lower_bound
+from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
+from heedful.figures.claims import log_spaced
+from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
+from heedful.figures.panels import CHAINS, LOWER, MOVIES, WEB
+from heedful.figures.theory import promised, with_slack
+from heedful.fold import trace
+from heedful.naming import make_learner, make_user
+from heedful.spaces import Ranking
+from heedful.worlds.unlearnable import unlearnable
+
+Array = npt.NDArray[np.float64]
+Tell = Callable[[str, float], None]
+"""Told what is being run, and which share of the figure is done."""
+
+FOLDERS = {WEB: ("letor4-mq2008",), MOVIES: ("movielens-1m", "ml-1m"), CHAINS: ("trec-session",)}
+"""Where under the data folder a world's files are looked for; the folder itself is looked into last."""
+KEPT = 1_000_000_000
+"""Bytes of regrets that are kept for the next figure."""
+
+
+class Many(NamedTuple):
+    """The runs of one learner, by seed and person: regrets (runs x T), processor time of one."""
+
+    regrets: Array
+    seconds: float
+
+
+class Sources:
+    """The data of the experiments, read once and only where needed, and what was run of them.
+
+    `data` is a folder with the data sets in sub-folders, or one data set; `letor` are files to use for web search
+    instead. ValueError and OSError of the loaders where files are there and wrong.
+    """
+
+    def __init__(self, data: Path, letor: Sequence[Path] = ()) -> None:
+        self._data = data
+        self._letor = [str(file) for file in letor]
+        self._queries: Queries | None = None
+        self._cinema: Any = None
+        self._chains: Any = None
+        self._runs: dict[tuple[str, str, str, Size], Many] = {}
+
+    def lacks(self, panel: Panel) -> str:
+        """Why a panel cannot be run, in words; empty where it can."""
+        world = panel.world
+        if any("ranking-svm" in line.learners for line in panel.lines) and find_spec("sklearn") is None:
+            return "the ranking SVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+        if world == LOWER or (world == WEB and self._letor) or self._files(world):
+            return ""
+        return f"no {FOLDERS[world][0]} in {self._data}"
+
+    def setting(self, world: str, user: Any, runs: int) -> Setting:
+        """What the learners of a panel are compared in."""
+        if world == MOVIES:
+            from heedful.movies import cinema, movie_setting
+
+            if self._cinema is None:
+                from heedful.data.movielens import load_movielens
+
+                self._cinema = cinema(load_movielens(self._files(world)[0].parent))
+            return movie_setting(self._cinema, user, people=runs)
+        if self._queries is None:
+            self._queries = load_letor(*(self._letor or map(str, self._files(world))))
+        return letor_setting(self._queries, user, seeds=range(runs))
+
+    def chains(self) -> Any:
+        """The query chains with their clicks and judgments."""
+        if self._chains is None:
+            from heedful.data.trec import load_sessions
+
+            self._chains = load_sessions(*self._files(CHAINS))
+        return self._chains
+
+    def runs(self, panel: Panel, size: Size, user: str, specs: Sequence[str], jobs: int, tell: Tell) -> dict[str, Many]:
+        """The runs of learners with one person, those that are not there yet with each other."""
+        keys = {spec: (panel.world, user, spec, size) for spec in specs}
+        missing = [spec for spec, key in keys.items() if key not in self._runs]
+        if missing:
+            setting = self.setting(panel.world, make_user(user), size.runs)
+            learners = {spec: setting.learner(_named(spec, size, setting)) for spec in missing}
+            total, done = size.rounds * len(setting.scenes) * len(missing), 0
+            runs: dict[str, list[Run]] = {spec: [] for spec in missing}
+            for event in simulate(learners, setting, size.rounds, jobs=jobs):
+                if isinstance(event, Run):
+                    runs[event.learner].append(event)
+                elif isinstance(event, Advance):
+                    done += event.rounds
+                    tell(user, done / total)
+                elif isinstance(event, Interpreting):
+                    warnings.warn(f"{event.learner} with {user} runs interpreted: {event.reason}", stacklevel=2)
+            for spec in missing:
+                self._runs[keys[spec]] = _together(runs[spec])
+        found = {spec: self._runs[key] for spec, key in keys.items()}
+        while sum(many.regrets.nbytes for many in self._runs.values()) > KEPT and len(self._runs) > len(found):
+            del self._runs[next(key for key in self._runs if key not in keys.values())]
+        return found
+
+    def _files(self, world: str) -> list[Path]:
+        """The files of a world's data set, in the order that its loader wants."""
+        names = {
+            WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
+            MOVIES: ("ratings.dat",),
+            CHAINS: ("sessiontrack2012.xml", "qrels.2012.txt"),
+        }[world]
+        for place in (*(self._data / folder for folder in FOLDERS[world]), self._data):
+            found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
+            if all(found):
+                return [files[0] for files in found]
+        return []
+
+
+def _together(runs: Sequence[Run]) -> Many:
+    ordered = sorted(runs, key=lambda run: (run.seed, run.person))
+    T = min(run.regrets.size for run in ordered)
+    seconds = float(np.mean([run.seconds for run in ordered]))
+    return Many(np.array([run.regrets[:T] for run in ordered]), seconds)
+
+
+def lacking(figure: Figure, sources: Sources) -> dict[str, str]:
+    """The panels of a figure that cannot be run, by key, and why not."""
+    return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
+
+
+def run(
+    figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
+) -> Outcome:
+    """Every panel of a figure whose data are there: its lines by label."""
+    outcome: dict[str, dict[str, Ran]] = {}
+    panels = [panel for panel in figure.panels if not sources.lacks(panel)]
+    for i, panel in enumerate(panels):
+
+        def part(what: str, share: float, i: int = i, panel: Panel = panel) -> None:
+            tell(f"{figure.id}, {panel.title}: {what}", (i + share) / len(panels))
+
+        part("begins", 0.0)
+        size = panel.quick if quick else panel.full
+        if panel.kind == "distribution":
+            outcome[panel.key] = distribution(panel, sources)
+        elif panel.kind == "horizons":
+            outcome[panel.key] = horizons(panel, size)
+        else:
+            outcome[panel.key] = _curves(panel, size, sources, jobs, part)
+    return outcome
+
+
+def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, Ran]:
+    users = list(dict.fromkeys(line.user for line in panel.lines))
+    ran = {}
+    for i, user in enumerate(users):
+
+        def part(what: str, share: float, i: int = i) -> None:
+            tell(what, (i + share) / len(users))
+
+        lines = [line for line in panel.lines if line.user == user]
+        many = sources.runs(panel, size, user, [spec for line in lines for spec in line.learners], jobs, part)
+        setting = sources.setting(panel.world, make_user(user), size.runs)
+        for line in lines:
+            ran[line.label] = _best(line, many, panel, size, setting)
+    T = min(one.regrets.shape[1] for one in ran.values())
+    return {line.label: _cut(ran[line.label], T) for line in panel.lines}
+
+
+def _best(line: Line, many: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
+    """The learner of a line with the least average regret at the end, and what theory promises of it."""
+    spec = min(line.learners, key=lambda spec: float(many[spec].regrets.mean()))
+    regrets, seconds = many[spec]
+    name, user = _named(spec, size, setting), make_user(line.user)
+    learner, marks = setting.learner(name), log_spaced(regrets.shape[1]).astype(np.float64)
+    promise = promised(learner, user, setting, panel.measure, marks)
+    if panel.slack and not promise.theorem:
+        promise = with_slack(learner, setting, marks, 0.5, min(3, len(setting.scenes)))
+    M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
+    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking)
+
+
+def _named(spec: str, size: Size, setting: Setting) -> str:
+    """A learner with the numbers that its world decides."""
+    norm = float(np.linalg.norm(setting.scenes[0].w_star))
+    return spec.format(rounds=size.rounds, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
+
+
+def _cut(ran: Ran, T: int) -> Ran:
+    short = ran.marks <= T
+    return ran._replace(regrets=ran.regrets[:, :T], marks=ran.marks[short], bound=ran.bound[short])
+
+
+# ---------------------------------------------------------------------------- the two that are not simulations
+
+
+def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
+    """Figure 1: the differences in DCG@10 of the chains, a line a condition and all together, as runs of one round.
+
+    Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
+    clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
+    """
+    from heedful.worlds.chains import fitted, study
+
+    chains = sources.chains()
+    person = fitted(chains)
+    found: dict[str, Array] = {}
+    for line in panel.lines:
+        condition = line.learners[0]
+        if condition == "all":
+            found[line.label] = np.concatenate(list(found.values()))
+        else:
+            clicks = "documents" if condition == "normal" else person
+            found[line.label] = study(chains, condition, clicks=clicks, clicked_only=False).differences
+    nothing = np.empty(0)
+    return {
+        line.label: Ran(line, line.learners[0], found[line.label][:, None], nothing, math.nan, nothing, nothing)
+        for line in panel.lines
+    }
+
+
+def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
+    """Lemma 3: the average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
+    ran = {}
+    for line in panel.lines:
+        lengths = log_spaced(size.rounds, 30)
+        ends = []
+        for T in lengths.tolist():
+            learner = make_learner(line.learners[0], n_features=T, space=Ranking(1), bound=1.0, radius=RADIUS)
+            ends.append(float(trace(learner, unlearnable(T), T, 0, interpreted=True).mean()))
+        marks = lengths.astype(np.float64)
+        bound = np.array([lower_bound(T) for T in lengths.tolist()])
+        ran[line.label] = Ran(
+            line, line.learners[0], np.array([ends]), np.ones(1), math.nan, marks, bound, "2 / sqrt T"
+        )
+    return ran

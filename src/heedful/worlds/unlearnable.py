@@ -1,0 +1,60 @@
+"""The world of [J15] Lemma 3: contexts that never return, so that nobody can learn anything."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import wanted_count
+from heedful.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+
+class UnlearnableState(NamedTuple):
+    """w* as far as it is decided (T,), the round."""
+
+    w_star: Array
+    t: int
+
+
+class Unlearnable(NamedTuple):
+    """Contexts e_1..e_T, objects +1 and -1, phi(x, y) = y x, feedback -y, w* = -y / sqrt T: whatever is shown is wrong.
+
+    Round t offers the items e_t and -e_t of R^T: the objects +1 and -1 of `Ranking(1)`. Feedback is alpha-informative
+    with alpha = 1, |w*| = 1, R = S = 1, and every learner that shows one item has REG_T = 2 / sqrt T, which equals
+    Theorem 1's right side. Made by `unlearnable`.
+    """
+
+    horizon: int
+
+    def init(self, rng: np.random.Generator) -> UnlearnableState:
+        return UnlearnableState(np.zeros(self.horizon), 0)
+
+    def over(self, state: UnlearnableState, t: int) -> bool:
+        return t >= self.horizon
+
+    def context(self, state: UnlearnableState, t: int, rng: np.random.Generator) -> Array:
+        x = np.zeros((2, self.horizon))
+        x[0, t], x[1, t] = 1.0, -1.0
+        return x
+
+    def respond(self, state: UnlearnableState, x: Any, shown: Ints, rng: np.random.Generator) -> Ints:
+        answer = np.empty(1, np.int64)
+        answer[0] = 1 - shown[0]
+        return answer
+
+    def regret(self, state: UnlearnableState, x: Any, shown: Ints) -> float:
+        return 2.0 / np.sqrt(float(self.horizon))  # type: ignore[no-any-return]
+
+    def advance(self, state: UnlearnableState, x: Any, shown: Ints, feedback: Ints) -> UnlearnableState:
+        state.w_star[state.t] = (1.0 if feedback[0] == 0 else -1.0) / np.sqrt(float(self.horizon))
+        return UnlearnableState(state.w_star, state.t + 1)
+
+
+def unlearnable(horizon: int) -> Unlearnable:
+    """The world of Lemma 3 for so many rounds, which is also how many features there are."""
+    wanted_count("horizon", horizon)
+    return Unlearnable(int(horizon))

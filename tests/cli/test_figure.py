@@ -1,0 +1,112 @@
+"""`heedful figure`: the list, one of them, all of them, and what is said where data are missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import heedful
+
+from figures.invented import letor_files
+from heedful.figures import FIGURES
+from heedful.figures.figure import Size
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with generated queries, and sizes that take no time."""
+    pytest.importorskip("matplotlib")
+    letor_files(tmp_path / "letor4-mq2008")
+    for name, figure in FIGURES.items():
+        panels = tuple(panel._replace(quick=Size(min(panel.quick.rounds, 30), 2)) for panel in figure.panels)
+        monkeypatch.setitem(FIGURES, name, figure._replace(panels=panels))
+    return tmp_path
+
+
+def test_without_an_id_all_are_listed() -> None:
+    got = heedful("figure")
+    assert (got.code, got.err) == (0, "")
+    for name in FIGURES:
+        assert name in got.out
+    rows = heedful("figure --json").json
+    assert [row["id"] for row in rows] == list(FIGURES)
+    assert rows[1]["worlds"] == ["web"]
+    assert all(row["claims"] for row in rows)
+
+
+def test_one_is_drawn_and_its_claims_told(data: Path) -> None:
+    got = heedful("figure coactive2012/fig2 --quick --jobs 1 --data {} --out {}", data, data / "out")
+    assert got.code == 0, got.err
+    for claim in FIGURES["coactive2012/fig2"].claims:
+        assert claim.says[:30] in got.out
+    assert (data / "out" / "coactive2012-fig2.png").stat().st_size > 1000
+    assert (data / "out" / "coactive2012-fig2.svg").stat().st_size > 1000
+    assert str(data / "out" / "coactive2012-fig2.png") in got.out
+
+
+def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
+    got = heedful("figure jair2015/fig2 --quick --json --data {} --out {}", data, data / "out")
+    assert got.code == 0, got.err
+    assert "left out: no movielens-1m in" in got.err
+    found = got.json
+    assert (found["id"], found["quick"]) == ("jair2015/fig2", True)
+    assert list(found["panels"]) == ["web"]
+    line = found["panels"]["web"]["alpha = 0.5"]
+    assert (line["learner"], line["person"], line["runs"]) == ("perceptron", "strict:alpha=0.5", 2)
+    assert line["rounds"] == [1, 3, 10, 30]
+    assert len(line["regret"]) == len(line["stderr"]) == 4
+    assert line["theorem"] == "Theorem 1"
+    assert {claim["holds"] for claim in found["claims"] if claim["says"].startswith("Movies")} == {None}
+    lower = next(claim for claim in found["claims"] if "alpha = 1 is lower" in claim["says"])
+    assert set(lower["paired"]) == {"difference", "stderr", "t", "p", "pairs"}
+    assert lower["paired"]["pairs"] == 2
+
+
+def test_named_files_stand_in_for_mq2008(data: Path) -> None:
+    files = letor_files(data / "elsewhere")
+    empty = data / "empty"
+    empty.mkdir()
+    line = "figure coactive2012/fig2 --quick --json --data {} --out {} --letor {} --letor {}"
+    got = heedful(line, empty, data / "out", *files[:2])
+    assert got.code == 0, got.err
+    assert list(got.json["panels"]) == ["web"]
+
+
+def test_all_of_them_make_a_page(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(FIGURES):
+        if name not in ("coactive2012/fig2", "coactive2012/fig4", "jair2015/lemma3"):
+            monkeypatch.delitem(FIGURES, name)
+    got = heedful("figure --all --quick --json --data {} --out {}", data, data / "out")
+    assert got.code == 0, got.err
+    assert [one["id"] for one in got.json] == ["coactive2012/fig2", "coactive2012/fig4", "jair2015/lemma3"]
+    assert got.json[1]["panels"] == {}
+    text = (data / "out" / "index.html").read_text()
+    assert text.count("<img") == 2
+    assert str(data / "out" / "index.html") in got.err
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "code"),
+    [
+        ("figure jair2015/fig99 --data {}", "did you mean jair2015/fig9", 2),
+        ("figure jair2015/fig2 --all --data {}", "wanted an ID or --all, got both", 2),
+        ("figure jair2015/fig2 --data {}/nowhere", "--data: wanted a folder", 2),
+    ],
+)
+def test_bad_input_is_a_sentence(tmp_path: Path, line: str, told: str, code: int) -> None:
+    got = heedful(line, tmp_path)
+    assert (got.code, got.out) == (code, "")
+    assert told in got.err
+
+
+def test_without_any_data_the_code_is_1(tmp_path: Path) -> None:
+    got = heedful("figure jair2015/fig2 --data {} --out {}", tmp_path, tmp_path / "out")
+    assert got.code == 1
+    assert f"left out: no letor4-mq2008 in {tmp_path}" in got.err
+
+
+def test_a_damaged_file_is_bad_input(data: Path) -> None:
+    (data / "letor4-mq2008" / "S3.txt").write_text("what is this\n")
+    got = heedful("figure coactive2012/fig2 --quick --data {} --out {}", data, data / "out")
+    assert (got.code, got.out) == (2, "")
+    assert "S3.txt" in got.err

@@ -1,0 +1,89 @@
+"""`heedful simulate movielens`: its figures against runs made here, and its words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import heedful
+
+from films import ratings_of, write_1m
+from heedful.data.movielens import load_movielens
+from heedful.fold import trace
+from heedful.movies import cinema, movie_setting
+from heedful.worlds.users import Better
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_1m(tmp_path / "ml", ratings_of())
+
+
+LINE = "simulate movielens {} --rounds 12 --dimension 2 --regularisation 0.1 --interpreted"
+
+
+def test_figures_are_those_of_runs(folder: Path) -> None:
+    got = heedful(f"{LINE} --people 4 --seeds 2 --split 3 --json -l perceptron -l convex", folder)
+    assert got.code == 0
+    house = cinema(load_movielens(folder), split=3, dimension=2, regularisation=0.1)
+    said = f"{folder}: {len(house.X)} movies with 2 features (regularisation 0.1), from half the users"
+    assert got.err == f"heedful: {said}\n"
+    setting = movie_setting(house, Better(), people=4, seeds=(0, 1))
+    assert [row["learner"] for row in got.json] == ["perceptron", "convex"]
+    for row in got.json:
+        learner = setting.learner(row["learner"])
+        regrets = np.array([trace(learner, s.world, 12, s.draw, interpreted=True) for s in setting.scenes])
+        by_seed = regrets.reshape(2, 4, 12).mean(axis=(1, 2))
+        assert (row["user"], row["rounds"], row["seeds"], row["checkpoints"]) == ("better", 12, 2, [1, 3, 10, 12])
+        assert row["regret"][-1] == pytest.approx(by_seed.mean(), rel=1e-12)
+        assert row["stderr"][-1] == pytest.approx(by_seed.std(ddof=1) / np.sqrt(2), rel=1e-9)
+
+
+def test_everybody_comes_where_people_is_0(folder: Path, tmp_path: Path) -> None:
+    got = heedful(f"{LINE} --people 0 --out {{}}", folder, tmp_path / "runs.npz")
+    assert got.code == 0
+    assert "30 movies, 12 people" in " ".join(got.out.split())
+    assert "± is the standard error over people. 12 people." in got.out
+    with np.load(tmp_path / "runs.npz") as runs:
+        assert sorted(set(runs["person"].tolist())) == list(range(12))
+
+
+def test_people_are_counted_by_seed(folder: Path) -> None:
+    got = heedful(f"{LINE} --people 4 --seeds 3", folder)
+    assert "Averaged over 4 people first." in got.out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--people 13", "people: wanted a whole number, 0 to 12, got 13"),
+        ("--people 2 --user noisy:depth=3", "user: wanted one who picks items"),
+        ("--people 2 --learner perceptrom", "learner: wanted .*, got 'perceptrom'"),
+    ],
+)
+def test_bad_input_ends_with_2(folder: Path, more: str, message: str) -> None:
+    got = heedful(f"{LINE} {more}", folder)
+    assert (got.code, got.out) == (2, "")
+    assert re.search(message, got.err)
+
+
+def test_a_folder_without_movielens_ends_with_2(tmp_path: Path) -> None:
+    got = heedful("simulate movielens {}", tmp_path)
+    assert (got.code, got.out) == (2, "")
+    assert "no MovieLens in it: wanted ratings.dat and movies.dat (1M)" in got.err
+    assert "nothing is fetched" in got.err
+
+
+def test_the_page_names_every_option_and_default() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text()
+    section = page[page.index("\n## simulate movielens:") :].split("\n## ")[1]
+    told = heedful("simulate movielens --help", width=200)
+    options = set(re.findall(r"(--[a-z0-9-]+)", told.out)) - {"--help"}
+    assert len(options) == 15
+    assert all(f"`{option}" in section for option in options)
+    for option, default in {"--rounds": 1500, "--people": 100, "--split": 0, "--seeds": 1, "--user": "better"}.items():
+        assert f"`{option} {default}`" in section
+        words = " ".join(told.out.replace("│", " ").split())
+        assert re.search(rf" {option} (?:(?!--).)*\[default: {default}\]", words)

@@ -1,0 +1,118 @@
+"""The figures of [C12] and [J15] as data: all there, consistent, and their claims able to be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from figures.invented import invented
+from heedful.figures import FIGURES, find_figure
+from heedful.figures.chains import STUDY
+from heedful.figures.figure import Figure, Line, Ran, plain, verdicts
+from heedful.figures.panels import WORLDS, dueling
+from heedful.naming import learner_class, make_user
+
+ALL = list(FIGURES.values())
+
+
+def test_every_figure_of_the_papers_is_there() -> None:
+    """[C12] Figures 1 to 5, [J15] Figures 1 to 18, Lemma 3, and the remark about fixed rates."""
+    wanted = {f"coactive2012/fig{i}" for i in range(1, 6)} | {f"jair2015/fig{i}" for i in range(1, 19)}
+    assert set(FIGURES) == wanted | {"jair2015/lemma3", "jair2015/remark6.3"}
+
+
+@pytest.mark.parametrize("figure", ALL, ids=lambda f: f.id)
+def test_every_claim_can_be_judged(figure: Figure) -> None:
+    """On curves of noise: whatever comes out, no line is missing and the words are there."""
+    outcome = invented(figure, np.random.default_rng(1))
+    judged = verdicts(figure, outcome)
+    assert len(judged) == len(figure.claims) > 0
+    for verdict in judged:
+        assert verdict.holds in (True, False)
+        assert verdict.found
+        plain(verdict)  # as JSON has it
+
+
+@pytest.mark.parametrize("figure", ALL, ids=lambda f: f.id)
+def test_a_claim_about_what_was_not_run_is_not_judged(figure: Figure) -> None:
+    assert {verdict.holds for verdict in verdicts(figure, {})} == {None}
+
+
+@pytest.mark.parametrize("figure", ALL, ids=lambda f: f.id)
+def test_lines_name_learners_and_people_that_there_are(figure: Figure) -> None:
+    assert len({panel.key for panel in figure.panels}) == len(figure.panels)
+    for panel in figure.panels:
+        assert panel.world in WORLDS
+        assert panel.quick.rounds <= panel.full.rounds
+        assert len({line.label for line in panel.lines}) == len(panel.lines)
+        if panel.kind == "distribution":
+            continue
+        for line in panel.lines:
+            make_user(line.user)
+            for spec in line.learners:
+                learner_class(spec)
+        if panel.kind == "sweep":
+            assert len(panel.values) == len(panel.lines) - 1
+    for claim in figure.claims:
+        assert set(claim.panels) <= {panel.key for panel in figure.panels}
+
+
+def test_sizes_are_those_of_the_papers() -> None:
+    """Twenty permutations in full and five with --quick; 1,500 movies for everybody."""
+    for figure in ALL:
+        for panel in figure.panels:
+            if panel.world == "web":
+                assert (panel.full.runs, panel.quick.runs) == (20, 5)
+            if panel.world == "movies":
+                assert panel.full.rounds == 1_500
+
+
+def test_an_unknown_figure_has_a_neighbour() -> None:
+    with pytest.raises(ValueError, match="did you mean jair2015/fig7"):
+        find_figure("jair2015/figure7")
+
+
+def test_the_grid_of_the_dueling_bandit() -> None:
+    """5 x 5 values make nine ratios; ones that are a factor apart are the same learner but for scale."""
+    line = dueling("strict:alpha=0.5")
+    grid = {round(np.log10(delta) - np.log10(gamma)) for gamma in GRID for delta in GRID}
+    assert len(line.learners) == len(grid) == 9
+    assert sorted(grid) == list(range(-4, 5))
+
+
+GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+def test_only_the_ratio_of_the_dueling_bandit_matters() -> None:
+    from heedful.fold import trace
+    from heedful.learners.dueling import DuelingBandit
+    from heedful.spaces import Ranking
+    from heedful.worlds.queries import synthetic_queries
+    from heedful.worlds.users import StrictAlpha
+
+    world, _ = synthetic_queries(20, 8, 4, noise=0.0, user=StrictAlpha(0.5))
+    regrets = [
+        trace(DuelingBandit(4, Ranking(5), gamma=gamma, delta=delta), world, 200, 0, interpreted=True)
+        for gamma, delta in ((1.0, 0.25), (8.0, 2.0))  # powers of two: nothing rounds
+    ]
+    np.testing.assert_array_equal(*regrets)
+
+
+def differences(*values: float) -> Ran:
+    line = Line("all", ("all",), "clicks")
+    nothing = np.empty(0)
+    return Ran(line, "all", np.array(values)[:, None], nothing, np.nan, nothing, nothing)
+
+
+def test_the_study_is_judged_by_the_sign_test() -> None:
+    """60 better, 10 worse, 30 equal of 100 is the paper's; 36, 33 and 31 is not, nor is it significant."""
+    as_printed = [1.0] * 60 + [-1.0] * 10 + [0.0] * 20 + [1e-13] * 10
+    about, more, everywhere = (claim.check for claim in STUDY)
+    good, even = differences(*as_printed), differences(*[1.0] * 36, *[-1.0] * 33, *[0.0] * 31)
+    assert about({"chains": {"all": good}}).holds
+    assert more({"chains": {"all": good}}).holds
+    assert not about({"chains": {"all": even}}).holds
+    assert not more({"chains": {"all": even}}).holds
+    conditions = {"normal": good, "swapped": good, "reversed": even}
+    assert not everywhere({"chains": conditions}).holds
+    assert everywhere({"chains": conditions | {"reversed": good}}).holds

@@ -1,0 +1,221 @@
+"""Query chains, [J15] section 3.2: against the pseudo-code, by hand, and the world that they make."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from heedful.checks import promises
+from heedful.fold import play, trace
+from heedful.learners.coactive import PreferencePerceptron
+from heedful.spaces import Ranking
+from heedful.worlds.chains import (
+    CONDITIONS,
+    chain_feedback,
+    chain_stream,
+    degraded,
+    first_ranking,
+    fitted,
+    study,
+)
+from heedful.worlds.clicks import Cascade, PositionBiased
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+class Chain(NamedTuple):
+    grades: Any
+    rankings: Any
+    clicks: Any
+
+
+def chains(seed: int, n: int, relevant: float = 0.0) -> list[Chain]:
+    """Chains of one to three queries with up to 14 results each; clicks at random, the likelier the relevant."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(n):
+        grades = rng.choice([-2, -1, 0, 0, 1, 2, 4], 16)
+        rankings = [rng.permutation(16)[: rng.integers(0, 15)] for _ in range(rng.integers(1, 4))]
+        clicks = []
+        for ranking in rankings:
+            hit = rng.random(ranking.size) < 0.1 + relevant * (grades[ranking] > 0)
+            clicks.append(rng.permutation(ranking[hit]))
+        made.append(Chain(grades, tuple(rankings), tuple(clicks)))
+    return made
+
+
+@given(SEEDS)
+def test_feedback_and_differences(seed: int) -> None:
+    """Those of the pseudo-code, chain by chain; the shares add up, and count what they say."""
+    made = chains(seed, 6)
+    wanted = []
+    for chain in made:
+        y = first_ranking(chain.rankings)
+        if y.size == 0:
+            assert all(ranking.size == 0 for ranking in chain.rankings)
+            continue
+        y_bar = naive.chain_feedback(chain.rankings, chain.clicks)
+        assert chain_feedback(y, chain.clicks).tolist() == y_bar
+        r = [max(int(g), 0) / 4 * 5 for g in chain.grades]
+        wanted.append(naive.dcg_at_10(r, y_bar) - naive.dcg_at_10(r, y.tolist()))
+    got = study(made, clicked_only=False)
+    assert got.differences == pytest.approx(sorted(wanted), abs=1e-12)
+    n = len(wanted)
+    if n:
+        assert round(got.better * n) == sum(d > 1e-9 for d in wanted)
+        assert round(got.worse * n) == sum(d < -1e-9 for d in wanted)
+        assert got.better + got.equal + got.worse == pytest.approx(1.0)
+
+
+def test_by_hand() -> None:
+    """Shown 0 1 2, then 3 0; clicked 2, then 3 and 2 again. ybar = 2 3 0 1; grades 0 0 2 4 of the four."""
+    chain = Chain(
+        np.array([0, -2, 2, 4]),
+        (np.array([], int), np.array([0, 1, 2]), np.array([3, 0, 2])),
+        (np.array([], int), np.array([2]), np.array([3, 2])),
+    )
+    y = first_ranking(chain.rankings)
+    assert y.tolist() == [0, 1, 2]
+    assert chain_feedback(y, chain.clicks).tolist() == [2, 3, 0, 1]
+    third = 1.0 / np.log2(3.0)
+    [d] = study([chain]).differences
+    assert d == pytest.approx(2.5 + 5.0 * third - 2.5 / 2.0)
+    # reversed: y = 2 1 0, and ybar the same where documents are clicked, for the clicked keep their order
+    [d] = study([chain], "reversed").differences
+    assert d == pytest.approx(5.0 * third)
+    # positions: the third of 2 1 0, then the first and third of 2 0 3: ybar = 0 2 3 1
+    [d] = study([chain], "reversed", clicks="positions").differences
+    assert d == pytest.approx(2.5 * third + 5.0 / 2.0 - 2.5)
+
+
+def test_the_sign_test_and_what_is_unchanged() -> None:
+    """Ten better, one worse: p = 2 (1 + 11) / 2^11. Of the two at 0, one was clicked on top, the other tied."""
+    better = Chain(np.array([0, 1]), (np.array([0, 1]),), (np.array([1]),))
+    worse = Chain(np.array([1, 0]), (np.array([0, 1]),), (np.array([1]),))
+    top = Chain(np.array([1, 0]), (np.array([0, 1]),), (np.array([0]),))
+    tied = Chain(np.array([1, 1]), (np.array([0, 1]),), (np.array([1]),))
+    nothing = Chain(np.array([1, 1]), (np.array([0, 1]),), (np.array([], int),))
+    got = study([*[better] * 10, worse, top, tied, nothing])
+    assert got.differences.size == 13
+    assert (got.better, got.equal, got.worse) == pytest.approx((10 / 13, 2 / 13, 1 / 13))
+    assert got.unchanged == 0.5
+    assert got.p == pytest.approx(2 * 12 / 2**11)
+    assert study([top, nothing], clicked_only=False).unchanged == 1.0
+    empty = study([nothing])
+    assert empty.differences.size == 0
+    assert np.isnan(empty.p)
+    assert np.isnan(empty.unchanged)
+
+
+def test_degraded_rankings() -> None:
+    ranking = np.arange(12) * 3
+    assert degraded(ranking, "normal").tolist() == ranking.tolist()
+    assert degraded(ranking, "swapped").tolist() == [3, 0, *range(6, 36, 3)]
+    assert degraded(ranking, "reversed").tolist() == [*range(27, -1, -3), 30, 33]
+    for condition in CONDITIONS:
+        assert degraded(ranking[:0], condition).tolist() == []
+        assert degraded(ranking[:1], condition).tolist() == [0]
+    with pytest.raises(ValueError, match="condition: wanted normal, swapped, reversed, got 'upside'"):
+        degraded(ranking, "upside")
+    with pytest.raises(ValueError, match="clicks: wanted documents, positions or a person who clicks, got 'ranks'"):
+        study([], clicks="ranks")
+
+
+def test_simulated_people_click_what_they_are_shown() -> None:
+    """Who looks at the top alone, and clicks it, agrees with everything: y comes back."""
+    made = [chain for chain in chains(1, 40) if len(chain.rankings) == 1]
+    content = study(made, "reversed", clicks=PositionBiased(100.0, 1.0))
+    assert content.equal == 1.0
+    assert content.unchanged == 1.0
+    # who clicks all that is relevant and nothing else makes no ranking worse, however degraded
+    for condition in CONDITIONS:
+        keen = study(made, condition, clicks=Cascade(0.0, 0.0, highest=1.0))
+        assert keen.worse <= 0.1  # 1, 2 and 4 tie for whoever clicks what is relevant at all
+        assert keen.better > 0.5
+
+
+def test_fitted_finds_who_clicked() -> None:
+    """A person's own clicks on 600 chains give the person back."""
+    person, rng = PositionBiased(1.0, 0.2, True, 1.5), np.random.default_rng(0)
+    made = []
+    for chain in chains(2, 600):
+        relevant = (chain.grades > 0) * 1.0
+        hits = [person.rank(10, relevant, relevant, 0.0, ranking, rng) for ranking in chain.rankings]
+        made.append(chain._replace(clicks=tuple(hits)))
+    found = fitted(made)
+    assert found.eta == pytest.approx(1.0, abs=0.11)
+    assert found.noise == pytest.approx(0.2, abs=0.03)
+    assert found.highest == pytest.approx(1.5, abs=0.26)
+    with pytest.raises(ValueError, match="chains: wanted at least one click, got none"):
+        fitted([])
+
+
+# ---------------------------------------------------------------------------- the world
+
+
+def world_of(seed: int, n: int = 30, relevant: float = 0.0) -> tuple[Any, list[Chain], list[Any]]:
+    made = chains(seed, n, relevant)
+    rng = np.random.default_rng(seed)
+    X = [np.column_stack([(c.grades > 0) * 1.0, rng.standard_normal((16, 2))]) for c in made]
+    return chain_stream(made, X), made, X
+
+
+def test_the_world_of_chains() -> None:
+    """Each chain with a click once a pass; the clicked on top, wherever they stood; regret in DCG@10 by judgment."""
+    world, made, X = world_of(3)
+    clicked = [i for i, chain in enumerate(made) if any(hits.size for hits in chain.clicks)]
+    assert world.best.size == len(clicked)
+    learner, met = PreferencePerceptron(3, Ranking(10)), []
+    for played, _ in play(learner, world, len(clicked), 0):
+        [i] = [i for i in clicked if sorted(map(tuple, X[i])) == sorted(map(tuple, played.x))]
+        met.append(i)
+        row = [int(np.flatnonzero((X[i] == x).all(axis=1))[0]) for x in played.x]
+        y, y_bar = [row[j] for j in played.y], [row[j] for j in played.feedback]
+        assert y_bar == naive.chain_feedback([y], made[i].clicks)
+    assert sorted(met) == clicked
+    state = world.init(np.random.default_rng(1))
+    for t in range(len(clicked) + 2):
+        assert not world.over(state, t)
+        x = world.context(state, t, np.random.default_rng(0))
+        [i] = [i for i in clicked if sorted(map(tuple, X[i])) == sorted(map(tuple, x))]
+        r = {tuple(x): max(int(g), 0) * 1.25 for x, g in zip(X[i], made[i].grades)}
+        values = [r[tuple(row)] for row in x]
+        y = np.random.default_rng(t).permutation(len(x))
+        ideal = sorted(range(len(x)), key=lambda j: -values[j])
+        wanted = naive.dcg_at_10(values, ideal) - naive.dcg_at_10(values, y)
+        assert world.regret(state, x, y) == pytest.approx(wanted, abs=1e-12)
+        state = world.advance(state, x, y, y)
+
+
+def test_every_promise_is_kept_among_chains() -> None:
+    world, _, _ = world_of(4)
+    findings = list(promises(PreferencePerceptron(3, Ranking(10)), world))
+    assert [(f.promise, f.where) for f in findings if not f.kept] == []
+
+
+def test_clicks_on_what_is_relevant_teach_what_is_relevant() -> None:
+    """Grades 0 and 4, nine in ten of the relevant clicked, one in ten of the others: a fifth of the regret is left."""
+    rng, made = np.random.default_rng(5), chains(5, 80, relevant=0.8)
+    made = [chain._replace(grades=np.where(chain.grades > 0, 4, chain.grades)) for chain in made]
+    X = [np.column_stack([(c.grades > 0) * 1.0, rng.standard_normal((16, 2))]) for c in made]
+    learner, world = PreferencePerceptron(3, Ranking(10)), chain_stream(made, X)
+    regrets = trace(learner, world, 400, 0, interpreted=True)
+    state, anyhow = world.init(rng), []
+    for t in range(100):
+        x = world.context(state, t, rng)
+        anyhow.append(world.regret(state, x, rng.permutation(len(x))))
+        state = world.advance(state, x, np.arange(1), np.arange(1))
+    assert regrets[-100:].mean() < 0.2 * np.mean(anyhow)
+
+
+def test_what_the_world_refuses() -> None:
+    made = chains(6, 5)
+    with pytest.raises(ValueError, match="features: wanted a row for each of the 16 documents, got 15"):
+        chain_stream(made, [np.zeros((15, 2))] * 5)
+    with pytest.raises(ValueError, match="features: wanted finite numbers"):
+        chain_stream(made, [np.full((16, 2), np.nan)] * 5)
+    with pytest.raises(ValueError, match="chains: wanted at least one with a click, got none"):
+        chain_stream([made[0]._replace(clicks=(np.array([], int),))], [np.zeros((16, 2))])
