@@ -2,23 +2,37 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+EDITABLE := $(INSTALL) --no-build-isolation --no-deps --editable .
+LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate
 
-.PHONY: demo test test-long bench lint lock setup clean
+.PHONY: demo test test-long bench lint lock setup chromium clean
 .DEFAULT_GOAL := demo
 
-# The environment holds exactly what requirements.lock says, hash by hash; it is rebuilt when that file changes.
-$(READY): requirements.lock pyproject.toml
-	@echo "heedful: setting up $(VENV) from requirements.lock (first time only, about a minute)"
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("heedful needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else 0'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@echo "heedful: making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# One environment, two steps, each hash by hash and done again when its lock changes: requirements-demo.lock is what the
+# demo runs with, requirements.lock the same and all the tools of the workshop.
+$(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
+	@echo "heedful: setting up $(VENV) for the demo (about 50 packages, 140 MB to fetch; once)"
+	@$(INSTALL) --require-hashes -r requirements-demo.lock
+	@$(EDITABLE)
 	@touch $@
+
+$(READY): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 330 MB to fetch; once)"
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(EDITABLE)
+	@touch $(LIGHT) $@
 
 setup: $(READY)
 
-demo: $(READY)
+demo: $(LIGHT)
 	@$(BIN)/heedful demo
 
 lint: $(READY)
@@ -27,11 +41,15 @@ lint: $(READY)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-test: lint
+# The pages are tried in a real browser: the one that is here, or one that this installs and says so.
+chromium: $(READY)
+	@$(BIN)/python tests/browser/chromium.py
+
+test: lint chromium
 	@echo "heedful: tests (the long versions: make test-long)"
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
-test-long: lint
+test-long: lint chromium
 	@echo "heedful: all tests, the long versions too"
 	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
@@ -41,9 +59,11 @@ bench: $(READY)
 	@$(BIN)/python bench/loop.py
 	@$(BIN)/python bench/server.py
 
+# The two smaller ones have the versions of the large one.
 lock: $(READY)
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --all-extras --group dev pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate pyproject.toml -o requirements-core.lock
+	@$(LOCKED) --all-extras --group dev pyproject.toml -o requirements.lock
+	@$(LOCKED) --constraint requirements.lock --extra demo --group build pyproject.toml -o requirements-demo.lock
+	@$(LOCKED) --constraint requirements.lock pyproject.toml -o requirements-core.lock
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache

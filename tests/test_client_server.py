@@ -16,6 +16,8 @@ import pytest
 import faulty
 from faulty import Clock, Connected, Faulty, Request, Response
 from heedful import Loop
+from heedful.loop.report import Arm, Counts
+from heedful.loop.simulation import Simulation
 from loops import bits, bits_from_scratch, rows, small_loop
 
 api = pytest.importorskip("heedful.server.app")
@@ -252,6 +254,20 @@ def test_chains_with_a_fallback(connect: Connected, server: Faulty) -> None:
 # ---------------------------------------------------------------------------- every method
 
 
+def test_a_report_is_the_one_that_the_loop_gives(connect: Connected, server: Faulty, folder: Path) -> None:
+    """Difference, windows and regret included."""
+    with small_loop(folder / "taught.heedful", "perceptron", control=0.5) as loop:
+        Simulation({"f0": 1.0}, 0.5).write(loop.path)
+        for i in range(40):
+            shown = loop.decide(id=f"d{i}").shown
+            loop.feedback(f"d{i}", clicks=[shown[i % 3]])
+        wanted = loop.report()
+    assert wanted.difference is not None
+    assert wanted.simulation is not None
+    assert len(wanted.simulation.curve) > 5
+    assert connect(server.url).loop("taught").report() == wanted
+
+
 def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     heedful = connect(server.url)
     assert heedful.healthy()
@@ -286,6 +302,10 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     why = lamps.explain(lamps.decide())
     assert [moved.event for moved in why.lessons] == [a.event]
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
+    report = lamps.report()
+    assert (report.decisions, report.whole, report.learned, report.simulation) == (2, True, Arm(2, 1, 0.5), None)
+    assert (report.series[0].learned, report.feedback) == (Arm(2, 1, 0.5), Counts(1, 0, 0, 0, 0))
+    assert lamps.report(1).learned == Arm(1, 0, None)
     replayed = lamps.replay("pairwise-logistic")
     assert (replayed.learner, replayed.lessons) == ("pairwise-logistic", 1)
     before = lamps.weights()

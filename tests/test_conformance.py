@@ -12,10 +12,13 @@ from heedful.checks import promises, same
 from heedful.fold import copied, play
 from heedful.naming import find_learners
 from heedful.spaces import Assignment, Primed, Ranking
+from heedful.spaces_structured import Subset
 from heedful.worlds.assignments import synthetic_assignments
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.items import item_pool, taste
+from heedful.worlds.paths import synthetic_paths
 from heedful.worlds.queries import query_stream, synthetic_queries
+from heedful.worlds.subsets import synthetic_subsets
 from heedful.worlds.users import Better, Noisy, StrictAlpha
 
 N = 6
@@ -26,8 +29,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PreferencePerceptron": [{"batch": 3}],
     "ExponentiatedPerceptron": [{"horizon": 40}],
     "SecondOrderPerceptron": [{"radius": 0.5}],
+    "RankingSVM": [{"squared": True}, {"capacity": 20}],
+    "PerturbedPerceptron": [{"swap": 0.2}],
     "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
 }
+
+# They interleave or perturb rankings; that they say so is tested beside them.
+RANKERS = ("DuelingBandit", "FairPairs", "PerturbedPerceptron")
 
 
 def ties() -> Any:
@@ -48,6 +56,7 @@ def pool(integers: bool) -> Any:
     return item_pool(X, w_star, Better(), ratings)
 
 
+PATHS = synthetic_paths(40, 3, 4, N, StrictAlpha(0.5))[0]
 WORLDS: dict[str, tuple[Any, Any]] = {
     "queries": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))[0], Ranking(5)),
     "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
@@ -57,6 +66,8 @@ WORLDS: dict[str, tuple[Any, Any]] = {
     "items": (pool(False), Ranking(1)),
     "integer items": (pool(True), Ranking(1)),
     "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5)), Assignment(3)),
+    "paths": (PATHS, PATHS.space),
+    "subsets": (synthetic_subsets(40, 7, 3, N, StrictAlpha(0.5))[0], Subset(3)),
 }
 
 
@@ -65,8 +76,8 @@ def cases() -> Iterator[Any]:
         required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
         for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
             for name, (world, space) in WORLDS.items():
-                if isinstance(space, Assignment) and cls.__name__ in ("DuelingBandit", "FairPairs"):
-                    continue  # they interleave or perturb rankings; that they say so is tested beside them
+                if not isinstance(space, Ranking | Primed) and cls.__name__ in RANKERS:
+                    continue
                 learner = cls(**{"n_features": N, "space": space, **required, **extra})
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
                 # The variants of a learner share its compiled loop, so they stay in one worker.

@@ -101,6 +101,31 @@ def test_every_command_of_the_pages_exists_with_its_options(words: list[str]) ->
         assert option in result.output
 
 
+def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, in a folder with nothing but the examples; those that need other files, or do not end, aside."""
+    from heedful.cli import app
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks(ROOT / "README.md", "") for line in block.splitlines()]
+    told = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("heedful ")]
+    elsewhere = {"demo", "serve", "simulate", "check"}
+    ran = [words for words in told if words[0] not in elsewhere]
+    for words in ran:
+        result = CliRunner().invoke(app, words)
+        assert (result.exit_code, result.stderr) == (0, ""), (words, result.output)
+    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report"}
+    ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
+    ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
+    assert len(set(ids)) == len(ids) == 5, "an id that is used twice gives the same decision again"
+
+
+def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:
+    assert blocks(ROOT / "docs" / "commands.md", "csv") == [(ROOT / "examples" / "cars.csv").read_text()]
+    [log] = blocks(ROOT / "README.md", "json")
+    assert (ROOT / "examples" / "clicks.jsonl").read_text().startswith(log)
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):

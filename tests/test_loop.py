@@ -15,7 +15,7 @@ from scipy.stats import binom, chi2
 
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.loop.log import now
-from heedful.naming import make_learner
+from heedful.naming import find_learners, make_learner
 from heedful.spaces import Primed, Ranking
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
@@ -944,3 +944,13 @@ def test_what_others_decided_is_not_told_under_an_id_that_showed_something_else(
         assert loop.record(["i1", "i2", "i3"], list(d.shown), id="d") == d
         with pytest.raises(ValueError, match="used for another decision"):
             loop.record(["i1", "i2", "i3"], list(reversed(d.shown)), id="d")
+
+
+def test_what_is_for_simulations_alone_is_no_learner_of_a_loop(tmp_path: Path) -> None:
+    alone = [name for name, learner in find_learners().items() if hasattr(learner, "simulated")]
+    assert set(alone) == {"fixed-order", "random-order", "ranking-svm", "perturbed"}
+    for name in alone:
+        with pytest.raises(ValueError, match=f"^learner: wanted one for loops, got {name}, .* simulations alone: "):
+            small_loop(tmp_path / name, name)
+    with small_loop(tmp_path / "loop") as loop, pytest.raises(ValueError, match=r"^learner: wanted one for loops"):
+        loop.replay("random-order")

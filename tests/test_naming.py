@@ -26,7 +26,7 @@ from heedful.naming import (
 )
 from heedful.spaces import Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased
-from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
+from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
 
 SPACE = Ranking(3)
 
@@ -281,6 +281,7 @@ def test_a_file_that_cannot_be_imported_is_not_kept(tmp_path: Path, text: str, t
         ("position-biased:eta=2", PositionBiased(2.0)),
         ("position-biased:clicks_only=true,noise=0.2", PositionBiased(1.0, 0.2, True)),
         ("cascade:stop=1", Cascade(1.0)),
+        ("expected:strict=1", ExpectedAlpha(0.5, 1.0)),
     ],
 )
 def test_make_user(spec: str, user: Any) -> None:
@@ -294,7 +295,7 @@ def test_make_user(spec: str, user: Any) -> None:
     [
         (
             "strikt",
-            r"user: wanted strict, noisy, better, best, position-biased, cascade, got 'strikt'; did you mean strict\?",
+            r"user: wanted strict, .*, position-biased, cascade, expected, got 'strikt'; did you mean strict\?",
         ),
         ("strict:alpha=0", "strict: alpha: wanted a number above 0, at most 1, got 0.0"),
         ("strict:alpha=1.01", "strict: alpha: wanted a number above 0, at most 1, got 1.01"),
@@ -303,7 +304,7 @@ def test_make_user(spec: str, user: Any) -> None:
         ("noisy:depht=1", r"noisy: wanted depth, got 'depht'; did you mean depth\?"),
         ("position-biased:eta=-1", "position-biased: eta: wanted a number from 0 to 100, got -1.0"),
         ("cascade:stop=2", "cascade: stop: wanted a number from 0 to 1, got 2.0"),
-        ("best:of=3", "best: it has no parameters, got 'of'"),
+        ("best:of=3", "best: wanted ties, got 'of'"),
     ],
 )
 def test_people_that_are_refused(spec: str, told: str) -> None:

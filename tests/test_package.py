@@ -124,3 +124,48 @@ def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> No
         names = archive.namelist()
     assert "heedful/py.typed" in names
     assert {n.split("/")[0] for n in names} == {"heedful", "heedful-0.1.0.dist-info"}
+
+
+def test_the_wheel_holds_the_pages_and_what_they_need_with_its_licences(wheel: Path) -> None:
+    """Every template and every file that a page may ask for, as in the checkout; nothing that only the tests need."""
+    server = ROOT / "src" / "heedful" / "server"
+    ours = [path for part in ("templates", "static") for path in (server / part).rglob("*") if path.is_file()]
+    vendored = [path for path in ours if "vendor" in path.parts and path.suffix != ".md"]
+    assert {path.suffix for path in ours} >= {".html", ".css", ".js", ".md"}
+    assert len(vendored) == 4
+    with zipfile.ZipFile(wheel) as archive:
+        for path in ours:
+            assert archive.read(path.relative_to(ROOT / "src").as_posix()) == path.read_bytes()
+        licences = archive.read("heedful/server/static/vendor/LICENSES.md").decode()
+        assert not [name for name in archive.namelist() if "axe" in name.lower()]
+    for path in vendored:
+        assert f"`{path.name}`" in licences
+
+
+def test_what_was_vendored_is_what_its_licence_page_says() -> None:
+    """The versions are the ones told, and nothing asks another host for a part of itself."""
+    vendor = ROOT / "src" / "heedful" / "server" / "static" / "vendor"
+    licences = (vendor / "LICENSES.md").read_text()
+    for name, project, mark in (
+        ("htmx.min.js", "htmx", r'version:"([\d.]+)"'),
+        ("uPlot.iife.min.js", "uPlot", r"uPlot \(v([\d.]+)\)"),
+        ("Sortable.min.js", "Sortable", r"Sortable ([\d.]+) - MIT"),
+    ):
+        text = (vendor / name).read_text()
+        found = re.search(mark, text)
+        assert found is not None, name
+        assert re.search(rf"\| {project}\w*, .* \| {re.escape(found[1])} \|", licences), name
+    for path in vendor.glob("*.*s"):
+        assert "sourceMappingURL" not in path.read_text()
+        assert not re.search(r"@import|url\(\s*['\"]?(https?:)?//", path.read_text())
+
+
+def test_the_smaller_locks_are_parts_of_the_whole_one() -> None:
+    """So that `make demo` and `make test` fill one environment, in either order, and more of it changes nothing."""
+    whole, demo, core = (
+        set(re.split(r"\n(?=\S)", (ROOT / f"requirements{name}.lock").read_text().strip()))
+        for name in ("", "-demo", "-core")
+    )
+    assert core < demo < whole
+    assert {"fastapi", "vega-datasets", "hatchling"} <= {entry.split("==")[0] for entry in demo}
+    assert not {"mypy", "playwright", "pyarrow", "matplotlib"} & {entry.split("==")[0] for entry in demo}

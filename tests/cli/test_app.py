@@ -14,9 +14,9 @@ from command import heedful
 
 from heedful import __version__
 
-COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export"]
-COMMANDS += ["validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
-COMMANDS += ["simulate letor", "simulate catalogue", "sweep", "check", "learners", "data"]
+COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "report", "replay", "import"]
+COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
+COMMANDS += ["simulate letor", "simulate catalogue", "sweep", "figure", "check", "learners", "data"]
 
 
 def process(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -43,11 +43,14 @@ def test_a_key_is_printed_alone_and_once(folder: Path) -> None:
     assert SHAPE.fullmatch(text)
     [key] = Keys(folder).all()
     assert (key.prefix, key.name, key.tenant, key.scopes, key.rate) == (text[:11], "ci", "main", set(SCOPES), None)
-    first, second, third = got.err.splitlines()
+    first, second, third, fourth = got.err.splitlines()
     may = f"heedful: {key.prefix} may decide, feedback, read, admin, for tenant main; "
     assert first == f"{may}the key is shown this once: keep it now"
     assert second == "heedful: the first key: from now on a server of this folder wants one with every request"
-    assert third.startswith('heedful: use it: curl -H "Authorization: Bearer $KEY" http://')
+    assert third.startswith(f"heedful: there is no loop in {folder}: is that the folder that is served?")
+    assert fourth.startswith('heedful: use it: curl -H "Authorization: Bearer $KEY" http://')
+    (folder / "cars.heedful").mkdir()
+    (folder / "cars.heedful" / "log.db").touch()
     assert len(heedful("keys create two").err.splitlines()) == 2
     everything = [got.err, *(heedful(f"keys {line}").out for line in ("list", "list --json", f"revoke {key.prefix}"))]
     assert not any(text[12:] in each for each in everything)
@@ -98,7 +101,7 @@ def test_what_a_key_is_for_is_said(folder: Path) -> None:
             "scopes hk_x --scope read",
             "prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'",
         ),
-        ("scopes hk_x", "scopes: wanted a list of some of decide, feedback, read, admin, got none of them"),
+        ("scopes hk_x", "--scope: wanted at least one of decide, feedback, read, admin, got none of them"),
     ],
 )
 def test_what_makes_no_sense_is_a_sentence_and_makes_nothing(folder: Path, line: str, told: str) -> None:
@@ -148,13 +151,18 @@ def test_keys_are_listed(folder: Path) -> None:
 
 def test_a_key_is_revoked(folder: Path) -> None:
     prefix = created()[:11]
+    two, three = (created(f"keys create {name}")[:11] for name in ("two --scope admin", "three --scope read"))
     got = heedful(f"keys revoke {prefix}")
     assert (got.code, got.err) == (0, "")
     assert re.fullmatch(rf"{prefix} \(ci\) is revoked: .* UTC\n", got.out)
     again = heedful(f"keys revoke {prefix}")
     assert (again.code, again.out) == (0, got.out.replace("is revoked", "was revoked before"))
-    [key] = Keys(folder).all()
+    key, *_ = Keys(folder).all()
     assert heedful(f"keys revoke {prefix} --json").json["revoked"] == key.revoked
+    warned = heedful(f"keys revoke {two}").err
+    assert warned == "heedful: no key of tenant main may admin any more: only heedful keys create makes others\n"
+    warned = heedful(f"keys revoke {three}").err
+    assert warned == "heedful: tenant main has no key any more: nobody gets in until heedful keys create makes one\n"
     told = f"prefix: wanted a key that was not revoked, got '{prefix}'; make a new one"
     bad(heedful(f"keys scopes {prefix} --scope read"), told)
 
@@ -166,8 +174,23 @@ def test_scopes_are_set(folder: Path) -> None:
     assert heedful(f"keys scopes {prefix} --scope admin --json").json["scopes"] == ["admin"]
     [key] = Keys(folder).all()
     assert key.scopes == {"admin"}
-    told = "scopes: wanted a list of some of decide, feedback, read, admin, got none of them"
+    told = "--scope: wanted at least one of decide, feedback, read, admin, got none of them"
     bad(heedful(f"keys scopes {prefix}"), told)
+
+
+def test_a_server_says_at_its_start_whom_it_lets_in(folder: Path) -> None:
+    from heedful.cli.serve import _who
+
+    keys = Keys(folder)
+    made = "heedful keys create NAME"
+    assert _who(keys.all(), made).endswith(f"everybody on this machine may do everything; {made}")
+    first, _ = keys.create("first")
+    assert _who(keys.all(), made) == "every request needs a key (1 key)"
+    second, _ = keys.create("second")
+    assert _who(keys.all(), made) == "every request needs a key (2 keys)"
+    for key in (first, second):
+        keys.revoke(key.prefix)
+    assert _who(keys.all(), made) == f"every request needs a key, and all keys were revoked; {made}"
 
 
 # ---------------------------------------------------------------------------- what is missing or broken

@@ -45,7 +45,8 @@ def test_each_is_explained(name: str) -> None:
     for parameter in told["parameters"]:
         assert parameter["name"] in got.out
         given = {**cls._field_defaults, **({"batch": 10} if name == "batch" else {})}
-        assert parameter["default"] == given.get(parameter["name"])
+        default = given.get(parameter["name"])
+        assert parameter["default"] == (repr(default) if isinstance(default, tuple) else default)
         assert ("given_by" in parameter) == (parameter["name"] not in given)
     assert f"Example: {told['example']}" in got.out
     spec = told["example"].partition("--learner ")[2]  # the example's learner can be made as it stands

@@ -138,8 +138,28 @@ def test_init_tells_what_columns_became_and_what_is_next() -> None:
     assert "Mind: control 0: nothing keeps the caller's order" in got.out
     assert "Mind: exploration 0" in got.out
     assert lines[-1] == "Next: heedful decide cars"
+    assert "Ignored, though" not in got.out
     assert heedful(lines[-1].split(": heedful ")[1]).code == 0
     assert Path("cars.heedful/log.db").is_file()
+
+
+def test_init_gives_the_very_command_that_takes_ignored_texts_in() -> None:
+    Path("small.csv").write_text("id,title,maker,code,price\n1,toner red,a,x1,3\n2,toner blue,b,x2,4\n3,paper,b,x3,5\n")
+    got = heedful("init {} small.csv --identifier id --k 3 --people 2.5 --only-shown --control 0", "my shop")
+    assert got.code == 0
+    lines = got.out.splitlines()
+    at = lines.index("Ignored, though they may well matter: title, maker. With them:")
+    remove, again = (shlex.split(line) for line in lines[at + 1 : at + 3])
+    assert remove == ["rm", "-r", "my shop.heedful"]
+    assert again[:4] == ["heedful", "init", "my shop", "small.csv"]
+    assert {"--identifier", "--only-shown", "--kind=title=text", "--kind=maker=category"} < set(again)
+    Path("my shop.heedful").rename("before.heedful")
+    got = heedful(" ".join("{}" for _ in again[1:]), *again[1:])
+    assert got.code == 0
+    assert "Ignored, though" not in got.out
+    with Loop.open("my shop.heedful") as loop, Loop.open("before.heedful") as before:
+        assert loop.settings == before.settings
+        assert {"category", "text"} < {column.kind for column in loop.founding.encoding.describe()}
 
 
 def test_init_as_json() -> None:
@@ -233,7 +253,11 @@ def test_init_refuses(line: str, told: str) -> None:
 
 def test_init_leaves_a_loop_that_is_there_alone(cars: str) -> None:
     before = Path("cars.heedful/log.db").read_bytes()
-    bad(heedful(INIT), "cars.heedful: wanted a new folder for the loop, got one that is there already")
+    told = "cars.heedful: wanted a new folder for the loop, got one that is there already: "
+    go_on = "heedful decide cars goes on with it; to begin anew, remove it, with all that it learned"
+    bad(heedful(INIT), told + go_on)
+    Path("empty.heedful").mkdir()
+    bad(heedful("init empty cars.csv"), f"{told.replace('cars', 'empty')[:-2]}, and no loop: wanted another NAME")
     assert Path("cars.heedful/log.db").read_bytes() == before
 
 
@@ -631,7 +655,8 @@ def test_json_of_an_answer_is_one_document(cars: str) -> None:
 
 # ---------------------------------------------------------------------------- help, and the page about all this
 
-NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export", "validate", "doctor"]
+NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "report", "replay"]
+NEW += ["import", "export", "validate", "doctor"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 
 
@@ -647,7 +672,7 @@ def test_every_help_has_an_example_exit_codes_and_json(command: str) -> None:
 def test_the_examples_of_the_page_are_a_session() -> None:
     text = PAGE.read_text()
     Path("cars.csv").write_text(re.findall(r"```csv\n(.*?)```", text, re.S)[0])
-    lines = [line for line in text.splitlines() if line.startswith("heedful ")]
+    lines = [line for line in text.splitlines() if line.startswith("heedful ") and line.split()[1] in NEW]
     assert {line.split()[1] for line in lines} == set(NEW)
     for line in lines:
         words = shlex.split(line)[1:]

@@ -201,7 +201,7 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         ("k = 3", "k = ", "grid.toml: wanted TOML, got "),
         ("users = [", "users = [] #", "grid.toml: users: wanted something, got nothing"),
         ("users = [", "users = [3, ", "grid.toml: users: wanted texts, got 3"),
-        ("noisy:depth=4", "noisi", "cascade, got 'noisi'; did you mean noisy?"),
+        ("noisy:depth=4", "noisi", "cascade, expected, got 'noisi'; did you mean noisy?"),
         ("noisy:depth=4", "best", "grid.toml: users: wanted strict, noisy for letor data, got best"),
         ("noisy:depth=4", "strict:alpha=0.5", "grid.toml: users: wanted each once, got strict:alpha=0.5 2 times"),
         ('["*.txt"]', '["*.svm"]', "grid.toml: data: letor: wanted files, got none that match '*.svm'"),

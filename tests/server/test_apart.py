@@ -55,6 +55,7 @@ ROUTES = [
     Route("POST", f"{LOOP}/undo", "feedback", {"event": "e"}),
     Route("POST", f"{LOOP}/replays", "read", {"learner": "perceptron"}),
     Route("GET", f"{LOOP}/weights", "read"),
+    Route("GET", f"{LOOP}/report", "read"),
     Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
     Route("GET", f"{LOOP}/events?follow=false", "read"),
     Route("DELETE", f"{LOOP}/people/p", "admin"),
@@ -182,7 +183,7 @@ def test_every_key_at_every_route(site: Site) -> None:
 
 def test_nobody_is_told_anything_at_any_path(site: Site) -> None:
     """Once there is a key everything but the two open routes wants one: also what is not there, and other methods."""
-    asked = [("GET", "/nothing"), ("GET", "/"), ("GET", "/v1/loops/cars/nothing"), ("POST", "/v1/loops/cars/items")]
+    asked = [("GET", "/nothing"), ("GET", "/v1/loops/cars/nothing"), ("POST", "/v1/loops/cars/items")]
     asked += [
         ("GET", "/v1/loops/cars/decisions"),
         ("DELETE", "/v1/loops"),
@@ -195,6 +196,16 @@ def test_nobody_is_told_anything_at_any_path(site: Site) -> None:
             assert whole(ask(site, key, Route(method, path, None))) == wanted, (method, path)
     for key in ("main", "globex-decide"):
         assert ask(site, site.keys[key], Route("GET", "/nothing", None)).status_code == 404
+
+
+def test_a_page_sends_whoever_is_not_signed_in_to_the_same_place(site: Site) -> None:
+    """Whether there is such a loop or not; a key in a header signs nobody in to a page."""
+    for path in ("/", "/keys", "/loops/cars", "/loops/nothing", "/loops/cars/learned", "/loops/nothing/learned"):
+        for key in (None, site.keys["wrong"], site.keys["revoked"], site.keys["main"]):
+            answer = ask(site, key, Route("GET", path, None))
+            assert answer.status_code == 303, (path, key)
+            assert answer.headers["location"].partition("?")[0] == "/sign-in"
+            assert not answer.content
 
 
 def test_what_is_wrong_with_a_request_is_told_to_nobody_without_a_key(site: Site) -> None:

@@ -577,6 +577,9 @@ BAD_QUERIES = [
     ("GET", "?x=1", "query"),
     ("GET", "weights?person=", "person"),
     ("GET", "weights?person=%00", "person"),
+    ("GET", "report?last=0", "last"),
+    ("GET", "report?last=1000001", "last"),
+    ("GET", "report?first=1", "query"),
     ("GET", "events?after=-1", "after"),
     ("GET", "events?after=1e3", "after"),
     ("GET", "events?kinds=", "kinds"),
@@ -706,6 +709,7 @@ PATHS = {
     "/v1/loops/{loop}/undo": {"POST"},
     "/v1/loops/{loop}/replays": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
+    "/v1/loops/{loop}/report": {"GET", "HEAD"},
     "/v1/loops/{loop}/decisions/D/explanation": {"GET", "HEAD"},
     "/v1/loops/{loop}/events": {"GET", "HEAD"},
     "/v1/loops/{loop}/people/x": {"DELETE"},
@@ -756,9 +760,7 @@ def test_a_slash_more_is_another_path(plain: Caller, cars: str, path: str) -> No
                 assert answer.status in (404, 405, 422), (method, other, answer)
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v2/loops", "/docs", "/redoc", "/v1/loops/x/y/z", "/favicon.ico", "/%00"]
-)
+@pytest.mark.parametrize("path", ["/v1", "/v2/loops", "/docs", "/redoc", "/v1/loops/x/y/z", "/favicon.ico", "/%00"])
 def test_where_nothing_is(plain: Caller, path: str) -> None:
     is_problem(plain.send("GET", path), "not-found")
     is_problem(plain.send("POST", path, b"{}"), "not-found")

@@ -456,7 +456,9 @@ def test_the_schema_is_what_the_migrations_make(keys: Keys) -> None:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
         assert compare_metadata(context, METADATA) == []
         other = MetaData()
-        TABLE.to_metadata(other).append_column(Column("more", Integer))
+        for table in METADATA.sorted_tables:
+            table.to_metadata(other)
+        other.tables[TABLE.name].append_column(Column("more", Integer))
         assert len(compare_metadata(context, other)) == 1  # what is compared would be found
         revisions = [each.revision for each in ScriptDirectory.from_config(migrations(connection)).walk_revisions()]
     assert tuple(reversed(revisions)) == SCHEMAS
@@ -481,7 +483,7 @@ def test_an_older_schema_is_brought_up_to_date_by_opening(
     Keys(tmp_path).close()
     assert ran == [True]
     monkeypatch.setattr("heedful.server.keys.SCHEMAS", (*SCHEMAS, "9999"))
-    with pytest.raises(ValueError, match="wanted keys of schema 9999, got 0001: open them again"):
+    with pytest.raises(ValueError, match=f"wanted keys of schema 9999, got {SCHEMAS[-1]}: open them again"):
         keys.all()  # an old back-up, restored under a server that runs
 
 

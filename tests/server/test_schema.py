@@ -134,6 +134,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("DELETE", "/v1/loops/{loop}/items/{item}", None),
     ("GET", "/v1/loops/{loop}/decisions/{id}/explanation", None),
     ("GET", "/v1/loops/{loop}/weights", None),
+    ("GET", "/v1/loops/{loop}/report", None),
     ("GET", "/v1/loops/{loop}/items", None),
     ("GET", "/v1/loops/{loop}", None),
     ("GET", "/v1/loops", None),

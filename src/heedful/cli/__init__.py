@@ -14,11 +14,13 @@ from heedful.cli import (
     doctor,
     exchange,
     exporting,
+    figure,
     founding,
     hindsight,
     keys,
     learners,
     loops,
+    report,
     serve,
     simulate,
     sweep,
@@ -30,8 +32,9 @@ class Ordered(Commands):
     """Lists the commands in the order in which somebody new needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "replay", "import", "export"]
-        order += ["validate", "doctor", "serve", "keys", "simulate", "sweep", "check", "learners", "data"]
+        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "report", "replay", "import"]
+        order += ["export", "validate", "doctor", "serve", "keys", "simulate", "sweep", "figure", "check", "learners"]
+        order += ["data"]
         return sorted(super().list_commands(ctx), key=order.index)
 
 
@@ -74,6 +77,7 @@ app.command("feedback", epilog="Example: heedful feedback cars d3 --clicks beetl
 app.command("undo", epilog="Example: heedful undo cars e1")(loops.undo)
 app.command("forget", epilog="Example: heedful forget cars ann")(loops.forget)
 app.command("explain", epilog="Example: heedful explain cars d3")(hindsight.explain)
+app.command("report", epilog="Example: heedful report cars --last 1000")(report.report)
 app.command("replay", epilog="Example: heedful replay cars --learner second-order:epsilon=0.1")(hindsight.replay)
 app.command("import", epilog="Example: heedful import cars events.jsonl")(exchange.import_)
 app.command("export", epilog="Example: heedful export cars cars.jsonl.gz")(exporting.export)
@@ -83,6 +87,7 @@ app.command("serve", epilog="Example: heedful serve loops/ --port 8710")(serve.s
 app.add_typer(keys.app, name="keys")
 app.add_typer(simulate.app, name="simulate")
 app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
+app.command("figure", epilog="Example: heedful figure jair2015/fig7 --data downloads --quick")(figure.figure)
 app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)
 app.command("learners", epilog="Example: heedful learners second-order")(learners.learners)
 app.command("data", epilog="Example: heedful data downloads/letor4-mq2008")(data.data)

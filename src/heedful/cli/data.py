@@ -52,7 +52,8 @@ def _list(json: bool) -> None:
     for known in KNOWN:
         screen.print(f"{known.key}: {known.home}", markup=False, soft_wrap=True)
         for file, sha256 in known.files.items():
-            screen.print(f"  {file}, uncompressed: sha256 {sha256}", markup=False, highlight=False, soft_wrap=True)
+            told = f"sha256 {sha256}" if sha256 else "no sum on record"
+            screen.print(f"  {file}, uncompressed: {told}", markup=False, highlight=False, soft_wrap=True)
     screen.print("\nNothing is fetched. `heedful data FOLDER` compares what you have with the sums on record.")
     return None
 

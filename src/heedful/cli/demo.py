@@ -1,240 +1,170 @@
-"""`heedful demo`: people with hidden tastes look for a car, and what they correct is learned from."""
+"""`heedful demo`: a live page on 406 cars, for the person at the keyboard to teach; `--once`: a simulated one does."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.terminal import Failure, console, new_table, print_json, wanted_extra
+from heedful.cli import demo_loops, demo_once
+from heedful.cli.serve import wanted_server
+from heedful.cli.terminal import BadInput, Failure, console, note, notes, wanted_extra
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from contextlib import ExitStack
 
-    from heedful.data.catalogue import Catalogue
-    from heedful.experiment import Scene
+    from heedful.server.app import App
 
-PEOPLE, ROUNDS, WINDOW = 20, 100, 10
-LEARNERS = ("perceptron", "pairwise-logistic")
-TOLD = "pairwise-logistic"  # the one whose session with the first person is told
-
-# Column -> (what it is called, a car with more of it, a car with less).
-FEATURES = {
-    "Miles_per_Gallon": ("miles per gallon", "thriftier", "thirstier"),
-    "Cylinders": ("cylinders", "more cylinders", "fewer cylinders"),
-    "Displacement": ("displacement", "bigger engine", "smaller engine"),
-    "Horsepower": ("horsepower", "more horsepower", "less horsepower"),
-    "Weight_in_lbs": ("weight", "heavier", "lighter"),
-    "Acceleration": ("seconds to 60 mph", "slower to 60 mph", "quicker to 60 mph"),
-    "Year": ("year", "newer", "older"),
-}
-NEXT = """What to try next
-  heedful simulate catalogue YOUR.csv --user better --learner perceptron --people 50
-      the same with your own table of items
-  heedful simulate letor FILES... --user noisy:depth=10 --learner perceptron --learner second-order
-      search results instead of cars: whole rankings, corrected
-  heedful learners
-      the learners there are, and how to name your own
-  heedful check my_learner.py:Mine
-      whether your own keeps the promises that all of them make"""
-
-
-class Guess(NamedTuple):
-    """Any car at random, nothing learned: what the others are measured against."""
-
-    def init(self, rng: Any) -> float:
-        return 0.0
-
-    def propose(self, state: float, x: Any, rng: Any) -> Any:
-        return rng.integers(0, x.shape[0], 1)
-
-    def update(self, state: float, x: Any, y: Any, feedback: Any) -> float:
-        return state
-
-
-class Moment(NamedTuple):
-    """One round: the car shown, the one preferred to it (itself where none left is), the stars of either."""
-
-    round: int
-    shown: str
-    stars: int
-    preferred: str
-    preferred_stars: int
-    corrected: bool
-
-
-class Story(NamedTuple):
-    """One person's session: every moment, hidden and learned weights (N,) of length 1, the share of pairs put right."""
-
-    moments: list[Moment]
-    hidden: list[float]
-    learned: list[float]
-    pairs_alike: float
+HOST, PORT = "127.0.0.1", 8710
+MOST = 5
+"""Likes that are told at the end."""
 
 
 def demo(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="Keep the loops there, and go on with them the next time."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another that is free, unless said."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    once: Annotated[
+        bool, typer.Option("--once", help="No page: a simulated person teaches, it tells what was learned, and ends.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As --once, and prints JSON and nothing else on stdout.")
+    ] = False,
 ) -> None:
-    """Watch the tastes of 20 people being learned from their corrections, in seconds.
+    """Teach it what you like: a page with real cars, which learns from every click.
 
-    Each has a hidden taste in cars. Shown one of 406, a person points at another that is a little better, and what
-    that teaches decides which is shown next.
+    Serves two loops to this machine alone: `cars`, which knows nothing and is for you to teach, and `simulated`, which
+    somebody with a hidden taste has taught. Prints the address, opens it in a browser where there is a display, and
+    runs until Ctrl-C (or SIGTERM); then says what was learned, and forgets it, unless --dir says where to keep it.
+
+    With --once nothing waits for anybody: for scripts, and for a first look without a browser.
+
+    Exit codes: 0 ended with Ctrl-C, or --once is done; 1 it cannot listen or write; 2 bad input; 130 stopped before it
+    was there.
     """
-    from heedful.experiment import Run, catalogue_setting, simulate
-    from heedful.naming import make_user
-
-    cars, names = _cars()
-    setting = catalogue_setting(cars, make_user("better"), people=PEOPLE)
-    learners = {name: setting.learner(name) for name in LEARNERS} | {"guessing": Guess()}
-    # Interpreted: compiling would make the first run several times longer, and the second hardly shorter.
-    runs = [event for event in simulate(learners, setting, ROUNDS, interpreted=True) if isinstance(event, Run)]
-    spread = {scene.person: scene.world.utilities.std() for scene in setting.scenes}  # one star of that person
-    short = {
-        name: _by_window([run.regrets / spread[run.person] for run in runs if run.learner == name]) for name in learners
-    }
-    story = _story(learners[TOLD], setting.scenes[0], names)
-    if as_json:
-        print_json(_as_json(cars, short, story))
-    else:
-        _show(cars, short, story)
-
-
-def _cars() -> tuple[Catalogue, list[str]]:
-    """The cars with their features, and what to call each: read from the file in vega_datasets, which stays local."""
+    once = once or as_json
+    for name, given in (("--dir", folder), ("--port", port)):
+        if once and given is not None:
+            raise BadInput(f"{name}: wanted without --once, which keeps nothing and serves nobody")
     wanted_extra("vega_datasets", "demo", "the demo")
-    package = importlib.util.find_spec("vega_datasets")
-    file = Path(str(package and package.origin)).parent / "_data" / "cars.json"
-    if not file.is_file():
-        raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install 'heedful[demo]'")
-    from heedful.data.catalogue import catalogue_from_columns
-
-    rows = json.loads(file.read_text(encoding="utf-8"))
-    for row in rows:
-        row["Year"] = int(row["Year"][:4])
-    columns = {name: [row[column] for row in rows] for column, (name, *_) in FEATURES.items()}
-    return catalogue_from_columns(columns), [f"{row['Name']} '{row['Year'] % 100}" for row in rows]
-
-
-def _by_window(regrets: list[Any]) -> list[float]:
-    """The mean of each window of rounds, over people: (people x rounds) to one number a window."""
-    import numpy as np
-
-    windows: list[float] = np.array(regrets).reshape(len(regrets), -1, WINDOW).mean(axis=(0, 2)).tolist()
-    return windows
+    wanted_server("demo", "the demo")
+    if once:
+        wanted_extra("httpx", "demo", "the demo")
+        demo_once.run(as_json)
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    with _home(folder) as home:
+        with notes().status("Making two loops of 406 cars"):
+            demo_loops.made(home)
+        with suppress(KeyboardInterrupt):
+            _serve(home, port, browser, kept=folder is not None)
+        _tell(home, kept=folder)
 
 
-def _story(learner: Any, scene: Scene, names: list[str]) -> Story:
-    import numpy as np
-
-    from heedful.experiment import pairs_alike
-    from heedful.fold import play
-
-    left, moments, ratings = list(range(len(names))), [], scene.world.ratings
-    rounds = list(play(learner, scene.world, ROUNDS, scene.draw))
-    for t, (played, _) in enumerate(rounds, 1):
-        shown, preferred = left[played.y[0]], left[played.feedback[0]]
-        moments.append(
-            Moment(t, names[shown], int(ratings[shown]), names[preferred], int(ratings[preferred]), shown != preferred)
-        )
-        left = [car for car in left if car not in (shown, preferred)]
-    w = learner.weights(rounds[-1][1])
-    alike = pairs_alike(scene.world.X @ scene.w_star, scene.world.X @ w)
-    return Story(moments, scene.w_star.tolist(), (w / np.linalg.norm(w)).tolist(), alike)
+def _interrupt(*_: Any) -> None:
+    """What SIGTERM does: the same as Ctrl-C."""
+    raise KeyboardInterrupt
 
 
-def _as_json(cars: Catalogue, short: dict[str, list[float]], story: Story) -> dict[str, Any]:
-    taste = zip(cars.features.tolist(), story.hidden, story.learned)
-    return {
-        "cars": len(cars.X),
-        "people": PEOPLE,
-        "rounds": ROUNDS,
-        "window": WINDOW,
-        "learners": [{"learner": name, "stars_short": windows} for name, windows in short.items()],
-        "person": {
-            "learner": TOLD,
-            "moments": [moment._asdict() for moment in story.moments],
-            "weights": [{"feature": name, "hidden": hidden, "learned": learned} for name, hidden, learned in taste],
-            "pairs_alike": story.pairs_alike,
-        },
-    }
+@contextmanager
+def _home(folder: Path | None) -> Iterator[Path]:
+    """The folder of the loops: the one that was named, or one that goes when this ends."""
+    if folder is None:
+        with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary)
+        return
+    if (folder / "log.db").is_file():
+        raise BadInput(f"--dir: wanted the folder that loops are in, got one of them: {str(folder)!r}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    yield folder
 
 
-# ---------------------------------------------------------------------------- in words
+# ---------------------------------------------------------------------------- while it runs
 
 
-def _show(cars: Catalogue, short: dict[str, list[float]], story: Story) -> None:
+def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
+    from contextlib import ExitStack
+
+    from heedful.server.running import serve
+
+    with ExitStack() as stack:
+        app, listener = _listening(stack, home, port, kept)
+        port = listener.getsockname()[1]
+        if kept:
+            note(f"what you teach is kept in {home}")
+        else:
+            note(f"what you teach is in {home} and goes when you end it; heedful demo --dir DIR keeps it")
+        serve(app, listener, lambda: _say(port, browser and _display()))
+
+
+def _say(port: int, browser: bool) -> None:
+    """The address, as soon as the page answers: then a Ctrl-C ends it in order, and not in the middle of starting."""
+    import webbrowser
+
+    address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
+    print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
+    """The application, and the socket it listens on: the usual port where nobody else has it."""
+    from heedful.server.database import Damaged
+    from heedful.server.running import listening
+    from heedful.server.service import Options
+
+    options = Options(words=demo_loops.WORDS, passing=not kept)
+    try:
+        try:
+            return stack.enter_context(listening(home, HOST, port or PORT, options))
+        except OSError as error:
+            if port is not None:
+                raise Failure(f"{HOST}:{port}: {error.strerror or error}: choose another --port") from error
+            return stack.enter_context(listening(home, HOST, 0, options))
+    except (Damaged, TimeoutError, ValueError) as error:  # of the keys that somebody made there
+        raise Failure(str(error)) from error
+
+
+def _display() -> bool:
+    """Whether a browser would be seen. Without a display the usual ones are those of a terminal, which take it over."""
+    seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return seen or sys.platform in ("win32", "darwin")
+
+
+# ---------------------------------------------------------------------------- at the end
+
+
+def _tell(home: Path, kept: Path | None) -> None:
+    """What was learned, in words, and what becomes of it."""
+    from heedful import Loop
+    from heedful.server.pages.words import Phrases
+
+    with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
+        lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
+        helped = demo_once.helped(loop.report(), loop.settings.control)
+        bars = Phrases(loop.founding, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
-    screen.print(
-        f"{PEOPLE} people look for a car among {len(cars.X)}. None could say exactly what they want, but when shown a "
-        "car, each can point at one that is a little better. Every such correction is a lesson, and all lessons so "
-        f"far decide which car comes next. What was seen does not come back. {ROUNDS} rounds each.\n"
-    )
-    screen.print(_falling(short))
-    screen.print("The best cars leave as they are found, so guessing seems to improve too.\n")
-    screen.print(_session(story))
-    corrected = sum(moment.corrected for moment in story.moments)
-    screen.print(
-        f"In {ROUNDS} rounds this person preferred another car {corrected} times; "
-        f"{ROUNDS - corrected} times nothing that was left had more stars.\n"
-    )
-    screen.print(_taste(cars, story))
-    screen.print(
-        "Engine, cylinders, weight and horsepower go together in cars, so one can stand in for another. Still, "
-        f"{story.pairs_alike:.0%} of all pairs of cars are in the order this person would put them; guessing gets "
-        "50%.\n"
-    )
-    screen.print(NEXT, markup=False, soft_wrap=True)
-
-
-def _falling(short: dict[str, list[float]]) -> Table:
-    table = new_table("How far the shown car falls short of the best one left, in stars")
-    table.add_column("learner", no_wrap=True)
-    picks = range(0, ROUNDS // WINDOW, 3)
-    for i in picks:
-        table.add_column(
-            f"rounds {WINDOW * i + 1}-{WINDOW * (i + 1)}" if i == 0 else f"{WINDOW * i + 1}-{WINDOW * (i + 1)}",
-            justify="right",
-        )
-    table.add_column("over time", no_wrap=True)
-    most = max(max(windows) for windows in short.values())
-    for name, windows in short.items():
-        line = "".join("▁▂▃▄▅▆▇█"[min(int(8 * value / most), 7)] for value in windows)
-        table.add_row(name, *[f"{windows[i]:.2f}" for i in picks], f"[cyan]{line}[/]")
-    return table
-
-
-def _session(story: Story) -> Table:
-    """The first four rounds, and the next correction from round 10, 25, 50 and 95 on."""
-    table = new_table(f"Moments of one person's session with {TOLD}")
-    table.add_column("round", justify="right")
-    for name in ("was shown", "would rather have"):
-        table.add_column(name)
-    corrections = [moment for moment in story.moments if moment.corrected]
-    later = [next((moment for moment in corrections if moment.round >= t), story.moments[-1]) for t in (10, 25, 50, 95)]
-    for moment in story.moments[:4] + later:
-        wish = f"{_stars(moment.preferred_stars)} {moment.preferred}" if moment.corrected else "[dim]no other[/]"
-        table.add_row(str(moment.round), f"{_stars(moment.stars)} {moment.shown}", wish)
-    return table
-
-
-def _stars(count: int) -> str:
-    return f"[yellow]{count}★[/]"
-
-
-def _taste(cars: Catalogue, story: Story) -> Table:
-    words = {name: (more, less) for name, more, less in FEATURES.values()}
-    table = new_table("What this person secretly likes, and what was learned")
-    for name in ("hidden taste", "learned"):
-        table.add_column(name, no_wrap=True)
-    features = zip(cars.features.tolist(), story.hidden, story.learned)
-    for name, hidden, learned in sorted(features, key=lambda feature: -abs(feature[1])):
-        color = "green" if hidden * learned > 0 else "red"
-        table.add_row(_weight(words[name], hidden), f"[{color}]{_weight(words[name], learned)}[/]")
-    return table
-
-
-def _weight(words: tuple[str, str], weight: float) -> str:
-    return f"{words[0] if weight > 0 else words[1]:<19}{'+' * max(1, round(10 * abs(weight))):<10}"
+    if lessons:
+        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. What you seem to like, the strongest first: "
+        liked = ", ".join(f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
+        screen.print(f"\n{told}{liked}.\nDoes learning help? {helped}", soft_wrap=True, markup=False)
+    else:
+        screen.print("\nNobody taught it, so nothing was learned.")
+    if kept is None:
+        note("the loops are gone with the demo; heedful demo --dir DIR keeps them")
+    else:
+        note(f"the loops are kept: heedful demo --dir {kept} goes on with them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
     from heedful.features import Encoding
     from heedful.loop import Loop
 
+TOO_FEW = "and too few repeat"
+"""How `infer` ends why it ignored a column of texts."""
+
 
 def init(
+    around: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -87,7 +92,7 @@ def init(
     if texts and (identifier is not None or kind):
         raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
     kinds, weights = pairs("--kind", "COLUMN=KIND", kind or ()), numbers("--action", "NAME=WEIGHT", action or ())
-    loop, n_items = _made(
+    loop, rows = _made(
         name,
         file,
         learner,
@@ -100,9 +105,11 @@ def init(
     )
     with loop:
         if json:
-            print_json(_as_json(loop, name, n_items))
+            print_json(_as_json(loop, name, len(rows)))
         else:
-            _show(loop, name, n_items)
+            _show(loop, name, len(rows))
+            _tell_what_could_count(around, loop, rows)
+            console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
 def _made(
@@ -113,7 +120,7 @@ def _made(
     context: Path | None,
     cross: Sequence[str],
     settings: Mapping[str, Any],
-) -> tuple[Loop, int]:
+) -> tuple[Loop, list[dict[str, Any]]]:
     folder = place(name)
     with reading_input():
         from heedful.data.table import read_table
@@ -135,9 +142,14 @@ def _made(
             loop = Loop.create(
                 folder, encoding=encoding, items=rows, learner=learner, settings=told, context=around, crosses=crosses
             )
-    except (FileExistsError, FileNotFoundError) as error:
+    except FileExistsError as error:
+        if not (folder / "log.db").is_file():
+            raise BadInput(f"{folder}: {error.strerror}, and no loop: wanted another NAME") from error
+        go_on = f"heedful decide {name} goes on with it; to begin anew, remove it, with all that it learned"
+        raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
+    except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
-    return loop, len(rows)
+    return loop, rows
 
 
 def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding) -> Any:
@@ -204,7 +216,46 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
-    screen.print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
+
+
+def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
+    kinds = {}
+    for each in loop.founding.encoding.describe():
+        if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
+            kinds[each.column] = kind
+    if kinds:
+        remove = quoted(["rm", "-r", str(loop.path)])
+        told = f"Ignored, though they may well matter: {', '.join(kinds)}. With them:"
+        again = quoted([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
+        console().print(f"\n{told}\n  {remove}\n  {again}", markup=False, soft_wrap=True)
+
+
+def _kind_if_asked(cells: Sequence[Any]) -> str:
+    """What a column of few texts could be: a text where words recur, a category where whole texts do, else nothing."""
+    from heedful.features.texts import words
+
+    texts = [str(cell) for cell in cells if cell is not None]
+    apart = [set(words(text)) for text in texts]
+    recur = Counter(word for each in apart for word in each)
+    if any(len(each) > 1 for each in apart) and any(times > 1 for times in recur.values()):
+        return "text"
+    return "category" if len(set(texts)) < len(texts) else ""
+
+
+def _words(around: typer.Context) -> list[str]:
+    """The command line as it was given, without --json."""
+    words = ["heedful", "init"]
+    for parameter in around.command.params:
+        name = str(parameter.name)
+        told = around.get_parameter_source(name)
+        if told is None or told.name != "COMMANDLINE":
+            continue
+        value = around.params[name]
+        for each in value if isinstance(value, list | tuple) else [value]:
+            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
+            words += option if each is True else [*option, str(each)]
+    return words
 
 
 def _table(title: str, encoding: Encoding) -> Any:

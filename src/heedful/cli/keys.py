@@ -74,6 +74,7 @@ def create(
         from heedful.server.keys import SCOPES
 
         first = not held.exist()
+        bare = not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
         made, text = held.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
     if json:
         print_json({"key": text} | _as_json(made))
@@ -82,6 +83,8 @@ def create(
     note(f"{made.prefix} may {_words(made)}, for tenant {made.tenant}; the key is shown this once: keep it now")
     if first:
         note("the first key: from now on a server of this folder wants one with every request")
+    if bare:
+        note(f"there is no loop in {folder.resolve()}: is that the folder that is served? --folder names another")
     note('use it: curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8710/v1/loops')
 
 
@@ -121,8 +124,13 @@ def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> No
     with opened(folder) as held:
         before = {key.prefix for key in held.all() if key.revoked is not None}
         ended = held.revoke(prefix)
+        left = [key for key in held.all() if key.tenant == ended.tenant and key.revoked is None]
     told = "was revoked before" if prefix in before else "is revoked"
     _end(ended, f"{ended.prefix} ({ended.name}) {told}: {_when(ended.revoked)}", json)
+    if not left:
+        note(f"tenant {ended.tenant} has no key any more: nobody gets in until heedful keys create makes one")
+    elif "admin" in ended.scopes and not any("admin" in key.scopes for key in left):
+        note(f"no key of tenant {ended.tenant} may admin any more: only heedful keys create makes others")
 
 
 @app.command("scopes", epilog="Example: heedful keys scopes hk_ab12cd34 --scope read")
@@ -139,7 +147,9 @@ def scopes(
     Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
     """
     with opened(folder) as held:
-        changed = held.change(prefix, scopes=scope or ())
+        if not scope:
+            raise BadInput("--scope: wanted at least one of decide, feedback, read, admin, got none of them")
+        changed = held.change(prefix, scopes=scope)
     _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
 
 

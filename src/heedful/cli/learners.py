@@ -86,7 +86,8 @@ def _explain(name: str, json: bool) -> None:
             parameter |= {"default": None, "given_by": _FROM_DATA.get(parameter["name"], "you: it has no default")}
     docstring, example = inspect.getdoc(cls) or "", _example(name, parameters)
     if json:
-        told = {"docstring": docstring, "parameters": parameters, "example": example}
+        plain = [p | {"default": repr(p["default"])} if isinstance(p["default"], tuple) else p for p in parameters]
+        told = {"docstring": docstring, "parameters": plain, "example": example}
         return print_json(_summary(name, cls) | told)
     screen = console()
     screen.print(f"[bold]{escape(name)}[/] [dim]{cls.__module__}.{cls.__qualname__}[/]\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +14,7 @@ import typer
 from heedful.cli.terminal import BadInput, Failure, note, wanted_extra
 
 if TYPE_CHECKING:
+    from heedful.server.keys import Key
     from heedful.server.service import Options
 
 MIB = 2**20
@@ -50,8 +53,7 @@ def serve(
 
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; else those of the signal that ended it.
     """
-    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client"):
-        wanted_extra(package, "serve", "heedful serve")
+    wanted_server("serve", "heedful serve")
     if not folder.is_dir():
         raise BadInput(f"DIR: wanted a folder that is there, got {str(folder)!r}")
     if (folder / "log.db").is_file():
@@ -61,6 +63,22 @@ def serve(
 
     limits = Limits(int(max_body * MIB), max_batch, timeout)
     _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
+
+
+def wanted_server(extra: str, why: str) -> None:
+    """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
+    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client", "jinja2"):
+        wanted_extra(package, extra, why)
+
+
+def _who(keys: Sequence[Key], create: str) -> str:
+    """Who is let in."""
+    left = sum(key.revoked is None for key in keys)
+    if left:
+        return f"every request needs a key ({left} {'key' if left == 1 else 'keys'})"
+    if keys:
+        return f"every request needs a key, and all keys were revoked; {create}"
+    return f"there is no key yet: everybody on this machine may do everything; {create}"
 
 
 def _run(folder: Path, host: str, port: int, options: Options) -> None:
@@ -75,8 +93,7 @@ def _run(folder: Path, host: str, port: int, options: Options) -> None:
             n = len(app.service.loops.names("main"))
             told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
             note(f"{told} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
-            if not app.service.keys.exist():
-                note("there is no key yet: everybody on this machine may do everything; heedful keys create NAME")
+            note(_who(app.service.keys.all(), f"heedful keys create NAME --folder {quote(str(folder))}"))
             serve(app, listener)
     except PermissionError as error:
         if error.errno is None:

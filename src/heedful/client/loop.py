@@ -16,8 +16,11 @@ from heedful.client.deciding import Deciding, Time
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.loop.comparison import Difference
 from heedful.loop.hindsight import Explanation, Moved, Part, Replayed
 from heedful.loop.loop import Forgotten
+from heedful.loop.report import Arm, Counts, Report, Window
+from heedful.loop.simulation import At, Measured
 from heedful.loop.wire import Answer, new_id
 
 
@@ -151,6 +154,12 @@ class LoopOperations(Answering):
         return calls.read_as((yield from self._asked(call, long=True)), _explanation)
 
     @either
+    def report(self, last: int = 10_000) -> Steps[Report]:
+        """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
+        reply = yield from self._asked(Call("GET", self._path("report", last=last)), long=True)
+        return calls.read_as(reply, _report)
+
+    @either
     def replay(self, learner: str) -> Steps[Replayed]:
         """What another learner, "second-order:epsilon=0.1", makes of the same log."""
         call = Call("POST", self._path("replays"), calls.body({"learner": learner}))
@@ -196,3 +205,22 @@ def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool =
 def _explanation(features: Sequence[Any], lessons: Sequence[Any], **others: Any) -> Explanation:
     parts = tuple(Part(**part) for part in features)
     return Explanation(features=parts, lessons=tuple(Moved(**moved) for moved in lessons), **others)
+
+
+def _report(
+    learned: Any, control: Any, difference: Any, series: Sequence[Any], feedback: Any, simulation: Any, **others: Any
+) -> Report:
+    windows = [Window(each["seq"], each["time"], Arm(**each["learned"]), Arm(**each["control"])) for each in series]
+    return Report(
+        learned=Arm(**learned),
+        control=Arm(**control),
+        difference=None if difference is None else Difference(**difference),
+        series=tuple(windows),
+        feedback=Counts(**feedback),
+        simulation=None if simulation is None else _measured(**simulation),
+        **others,
+    )
+
+
+def _measured(curve: Sequence[Any], **others: Any) -> Measured:
+    return Measured(curve=tuple(At(**each) for each in curve), **others)

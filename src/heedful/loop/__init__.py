@@ -10,6 +10,9 @@ model      what is folded: a learner, the caller's prior, people's offsets
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
 hindsight  explain and replay: fold again, look, change nothing
+lessons    what was said, by name, the newest first
+report     what was learned, measured: learned lists against those left alone (comparison), what feedback was worth
+simulation the truth that only a simulation knows: regret and bound
 """
 
 from heedful.loop.loop import Loop

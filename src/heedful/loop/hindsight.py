@@ -14,8 +14,9 @@ import numpy.typing as npt
 from heedful.kernel import Floats, scores
 from heedful.learners.fair_pairs import fair_pairs
 from heedful.loop.ledger import Known, Ledger
+from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
-from heedful.loop.model import Model, Thumb
+from heedful.loop.model import Context, Lesson, Model, Thumb
 from heedful.loop.settings import founded_on
 from heedful.loop.wire import FeedbackRecord
 
@@ -157,7 +158,7 @@ def replay(ledger: Ledger, spec: str) -> Replayed:
     for event, decision, feedback in ledger.lessons():
         context = ledger.requests.context(decision.record, decision.arrays, decision.person)
         weights = _weights(model, decision.person)
-        agreed, weight = _agreed(ledger, decision, feedback, context.x, weights, model, event.arrays)
+        agreed, weight = _agreed(ledger, event, decision, feedback, context, weights, model)
         right, compared = right + agreed, compared + weight
         try:
             lessons += ledger.teach(model, event, decision, feedback)
@@ -169,14 +170,20 @@ def replay(ledger: Ledger, spec: str) -> Replayed:
 
 
 def _agreed(
-    ledger: Ledger, decision: Known, feedback: FeedbackRecord, x: Floats, weights: Array, model: Model, arrays: Any
+    ledger: Ledger,
+    event: Event,
+    decision: Known,
+    feedback: FeedbackRecord,
+    context: Context,
+    weights: Array,
+    model: Model,
 ) -> tuple[float, float]:
     """(how much of it a model with these weights ranked as the person did, how much there was to rank).
 
     Corrections of a learner's own order say where it was wrong, so they would speak against it whoever it is. What is
     fair to all: what neither learner chose.
     """
-    record = decision.record
+    record, x, _ = context
     if record.arm == "learned":
         if feedback.form != "clicks" or record.proposal.get("start", -1) < 0:
             return 0.0, 0.0
@@ -189,20 +196,29 @@ def _agreed(
         utilities = scores(x, weights)
         gaps = utilities[better] - utilities[worse]
         return float(((gaps > 0.0) + 0.5 * (gaps == 0.0)) @ weight), float(weight.sum())
-    context = ledger.requests.context(record, decision.arrays, decision.person)
-    extra = ledger.requests.extra(feedback, arrays, context, ledger.row_of, decision.arrays)
-    lesson = Model(_Order(model.learner.n_features, model.learner.space)).lesson(context, feedback, extra)
+    reader = order_reader(model.learner)
+    lesson = lesson_of(ledger, reader, event, decision, feedback, context)
     if lesson is None:
         return 0.0, 0.0
-    if isinstance(lesson, Thumb):
-        D = lesson.sign * lesson.z
-    else:
-        D = np.zeros(weights.size)
-        model.learner.space.add_difference(D, lesson.x, lesson.feedback, lesson.y, 1.0)
+    D = direction(reader, lesson)
     if not D.any():
         return 0.0, 0.0  # the person agreed with what was shown, or nothing tells the two apart
     gap = float(scores(D[None, :], weights)[0])
     return float(gap > 0.0) + 0.5 * float(gap == 0.0), 1.0
+
+
+def order_reader(learner: Any) -> Model:
+    """What reads feedback as a whole order that is better than the one shown, whatever `learner` makes of it."""
+    return Model(_Order(learner.n_features, learner.space))
+
+
+def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
+    """D of a lesson, N: phi(x, ybar) - phi(x, y); of a thumb phi of what was shown, turned round where it is down."""
+    if isinstance(lesson, Thumb):
+        return lesson.sign * lesson.z
+    D = np.zeros(reader.learner.n_features)
+    reader.learner.space.add_difference(D, lesson.x, lesson.feedback, lesson.y, 1.0)
+    return D
 
 
 class _Order(NamedTuple):

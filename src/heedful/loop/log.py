@@ -26,6 +26,10 @@ from typing import Any, NamedTuple
 
 COMMITTED = 16_000
 """Bytes that a commit writes besides its events, about: pages of the table and its indices."""
+PAGE = 200
+"""Events read at a time by whoever goes back."""
+FEW = 2000
+"""So many events of a kind are found by the index alone."""
 WAIT = 5.0
 """Seconds to wait for another process that is writing, before giving up."""
 
@@ -437,6 +441,27 @@ class Log:
         chosen = chosen.replace("kind", "+kind")
         query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT 5000"
         return map(self._event, self._pages(query, list(kinds), after))
+
+    def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
+        """The events before a sequence number, of that kind or of all, the newest first, read as they are asked for."""
+        if kind is not None:
+            with self._reading, self._errors():
+                few = self._reader.execute("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1)).fetchall()
+            if len(few) <= FEW:  # the index has them: whatever else there is need not be read
+                left = sorted(seq for [seq] in few if seq < before)
+                while left:
+                    left, page = left[:-PAGE], left[-PAGE:]
+                    yield from sorted(self.many(page), key=lambda event: -event.seq)
+                return
+        chosen = "" if kind is None else "AND +kind = ?"
+        query = f"SELECT {_COLUMNS} FROM event WHERE seq < ? {chosen} ORDER BY seq DESC LIMIT {PAGE}"
+        while True:
+            with self._reading, self._errors():
+                rows = self._reader.execute(query, [before] if kind is None else [before, kind]).fetchall()
+            yield from map(self._event, rows)
+            if len(rows) < PAGE:
+                return
+            before = rows[-1][0]
 
     def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
         """(feedback, the decision it answers) after sequence number `after`, in order; undone ones too."""

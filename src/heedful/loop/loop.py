@@ -18,14 +18,18 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.doors import wanted_count
 from heedful.features.encoding import Encoding
+from heedful.kernel import scores, top
 from heedful.loop import keeping, wire
 from heedful.loop.answering import Answering, Unknown
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
 from heedful.loop.ledger import AGAIN, Draft, Ledger
+from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import learner_version
+from heedful.loop.report import Report, report
 from heedful.loop.request import encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
@@ -244,6 +248,25 @@ class Loop:
                 return self.deciding.decided(draft, answer)
         return asked
 
+    def ranked(
+        self,
+        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
+        *,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> tuple[str, ...]:
+        """The order that the model has of the candidates at this moment, best first: all of them, by name.
+
+        No exploration, no control, and nothing is logged, so feedback on it needs a decision of its own: `decide`
+        makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`.
+        """
+        person = None if person is None else wire.wanted_id("person", person)
+        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        state, own = self.ledger.reading(person)
+        utilities = scores(request.x, self.ledger.model.effective(state.shared, own))
+        return tuple([request.called[j] for j in top(utilities, len(request.x)).tolist()])
+
     def _reread(self, read: Callable[[], T]) -> T:
         """What `read` gives; where something is not there, another process may have put it there."""
         try:
@@ -394,6 +417,28 @@ class Loop:
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         return replay(self.ledger, learner)
+
+    def report(self, last: int = 10_000) -> Report:
+        """What the loop learned, measured: learned lists against those left alone, what feedback was worth.
+
+        Of the newest `last` decisions and the answers to them. ValueError, by name; also where a simulation.json lies
+        beside the log that makes no sense."""
+        wanted_count("last", last)
+        self.ledger.look()
+        return report(self.ledger, last)
+
+    def lessons(
+        self, limit: int = 50, *, before: int | None = None, person: str | None = None
+    ) -> tuple[LessonTold, ...]:
+        """The newest pieces of feedback in words and by name, the newest first, undone ones too.
+
+        At most `limit` of them; `before` a sequence number, for the next page: that of the last on this one; of one
+        `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
+        wanted_count("limit", limit, most=10_000)
+        if before is not None:
+            wanted_count("before", before)
+        self.ledger.look()
+        return lessons(self.ledger, limit, before, None if person is None else wire.wanted_id("person", person))
 
     @property
     def weights(self) -> dict[str, float]:

@@ -192,6 +192,8 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
 def founded_on(founding: Founding, spec: str) -> Any:
     """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
     learner = make_learner(spec, n_features=len(founding.names), space=Primed(Ranking(founding.settings.k)))
+    if (simulated := getattr(learner, "simulated", None)) is not None:
+        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")
     if not hasattr(learner, "weights") or not hasattr(learner, "space"):
         raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
     learner.init(np.random.default_rng(0))

@@ -187,6 +187,11 @@ async def explanation(asked: Asked) -> Any:
     return described(await asked.desk.run(partial(asked.loop.explain, asked.path["id"])))
 
 
+async def report(asked: Asked) -> Any:
+    last = whole(asked.query, "last", 10_000, 1, 1_000_000)
+    return described(await asked.desk.read(partial(asked.loop.report, last)))
+
+
 async def replay(asked: Asked) -> Any:
     given = fields(asked.given, schema.REPLAY)
     learner = packaged(given.get("learner"))
@@ -241,6 +246,7 @@ ROUTES = (
     Route("POST", "/v1/loops/{loop}/undo", "feedback", undo, takes=True),
     Route("POST", "/v1/loops/{loop}/replays", "read", replay, takes=True),
     Route("GET", "/v1/loops/{loop}/weights", "read", weights, query=("person",)),
+    Route("GET", "/v1/loops/{loop}/report", "read", report, query=("last",)),
     Route("GET", "/v1/loops/{loop}/decisions/{id:path}/explanation", "read", explanation, missing="not-found"),
     Route("GET", "/v1/loops/{loop}/events", "read", events, query=("after", "kinds", "follow")),
     Route("DELETE", "/v1/loops/{loop}/people/{person:path}", "admin", forget),

@@ -1,4 +1,4 @@
-"""The application: what is asked most goes straight to the desk, everything else through FastAPI."""
+"""The application: what is asked most goes straight to the desk, pages to theirs, everything else through FastAPI."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from heedful.server.bodies import Receive, Send
 from heedful.server.fast import SCOPES, Fast
+from heedful.server.pages import FIRST, mount
 from heedful.server.service import Options, Service
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -22,6 +23,7 @@ class App:
         self.service = service
         self._fast = Fast(service)
         self._api: ASGI = build(service)
+        self._pages: ASGI = mount(service)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
@@ -32,7 +34,8 @@ class App:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
-        await self._api(scope, receive, send)
+        of_pages = scope["path"] == "/" or scope["path"][1:].partition("/")[0] in FIRST
+        await (self._pages if of_pages else self._api)(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""The database of keys: its table, how it is opened, what its errors mean.
+"""The database of keys and of who signed in with them: its tables, how it is opened, what its errors mean.
 
 SQLite beside the loops, reached through SQLAlchemy; alembic brings its schema up to date (`migrations/`).
 """
@@ -35,8 +35,8 @@ from sqlalchemy.engine import URL
 WAIT = 5.0
 """Seconds to wait for another process that is writing, before giving up."""
 
-SCHEMAS = ("0001",)
-"""Every revision in `migrations/versions`, the oldest first; the last is the schema of `TABLE`."""
+SCHEMAS = ("0001", "0002")
+"""Every revision in `migrations/versions`, the oldest first; the last is the schema of these tables."""
 
 METADATA = MetaData()
 TABLE = Table(
@@ -51,6 +51,13 @@ TABLE = Table(
     Column("digest", LargeBinary(32), nullable=False, unique=True),  # SHA-256 of the key
     Column("created", BigInteger, nullable=False),  # microseconds since 1970, UTC
     Column("revoked", BigInteger),
+)
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("digest", LargeBinary(32), primary_key=True),  # SHA-256 of what the cookie holds
+    Column("prefix", String(11), nullable=False),  # of the key that was signed in with
+    Column("ends", BigInteger, nullable=False),  # microseconds since 1970, UTC
 )
 
 # What SQLite answers: the low byte of its result codes, https://sqlite.org/rescode.html
@@ -93,9 +100,10 @@ class Database:
             return self._reader.connect()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that reads."""
+    def reading(self, wait: float = WAIT) -> Iterator[Connection]:
+        """A transaction that reads. TimeoutError where another process writes for longer than `wait` seconds."""
         with self.errors(), self._reader.connect() as connection, connection.begin():
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {wait * 1000:.0f}").close()
             yield connection
 
     @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -27,16 +27,29 @@ LOOK = 1.0
 """Seconds between two looks at what another process wrote."""
 
 
+Holds = Callable[[], Awaitable[bool]]
+
+
+async def always() -> bool:
+    """Nothing but the gate says when a stream ends."""
+    return True
+
+
 def stream(
-    service: Service, caller: Caller, desk: Desk, query: Mapping[str, str], headers: Headers
+    service: Service, caller: Caller, desk: Desk, query: Mapping[str, str], headers: Headers, holds: Holds = always
 ) -> StreamingResponse:
-    """The answer that tells the events. ValueError, by name, where the query makes no sense."""
+    """The answer that tells the events, for as long as the gate lets the caller in and `holds` says so. ValueError, by
+    name, where the query makes no sense."""
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
     if follow not in ("true", "false"):
         raise ValueError(f"follow: wanted true or false, got {describe(follow)}")
-    parts = _parts(service, caller, desk, after, kinds, follow == "true")
+
+    async def goes_on() -> bool:
+        return not service.stopping.is_set() and service.gate.holds(caller, "read") and await holds()
+
+    parts = _parts(desk, after, kinds, follow == "true", goes_on, service.stopping)
     return Stream(parts, desk)
 
 
@@ -71,11 +84,11 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 
 
 async def _parts(
-    service: Service, caller: Caller, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool
+    desk: Desk, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds, stopping: asyncio.Event
 ) -> AsyncIterator[bytes]:
     silent = 0.0
     yield b": events of the loop\n\n"
-    while not service.stopping.is_set() and service.gate.holds(caller, "read"):
+    while await goes_on():
         changed = desk.changed
         told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
         if told:
@@ -85,7 +98,7 @@ async def _parts(
             continue
         if not follow:
             return
-        await _wait(changed, service.stopping)
+        await _wait(changed, stopping)
         silent += LOOK
         if silent >= SILENCE:
             silent = 0.0

@@ -113,9 +113,7 @@ class Gate:
     def admit(self, authorization: bytes | None, host: bytes | None, origin: bytes | None, scope: str | None) -> Caller:
         """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
         they may not."""
-        now = self._clock()
-        if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
-            self.refresh()
+        now = self._fresh()
         if not self._keyed:
             entry = self._nearby(host, origin)
         elif authorization is None or len(authorization) != _LENGTH:
@@ -130,6 +128,19 @@ class Gate:
             if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
                 _no_key()
             entry = known
+        return self._passed(entry, now, scope)
+
+    def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
+        """As `admit`, for somebody who signed in with the key of that prefix (None for somebody who did not)."""
+        now = self._fresh()
+        if not self._keyed:
+            return self._passed(self._nearby(host, origin), now, None)
+        entry = self._by_prefix.get(prefix) if prefix is not None else None
+        if entry is None:
+            _no_key()
+        return self._passed(entry, now, None)
+
+    def _passed(self, entry: _Entry, now: float, scope: str | None) -> Caller:
         if entry.rate is not None:
             entry.take(now)
         caller = entry.caller
@@ -138,6 +149,13 @@ class Gate:
             told = f"wanted a key that may {scope!r}, got one that may: {held}"
             raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
         return caller
+
+    def _fresh(self) -> float:
+        """What time it is; what the database says was taken over, where that was due."""
+        now = self._clock()
+        if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
+            self.refresh()
+        return now
 
     def holds(self, caller: Caller, scope: str) -> bool:
         """Whether somebody who was admitted may go on, as far as the database says by now."""
@@ -173,6 +191,12 @@ class Gate:
         if origin is not None and not _ORIGIN.fullmatch(origin):
             raise Problem("wrong-origin", f"Origin: wanted a page of this machine or none, got {_shown(origin)}")
         return self._anybody
+
+    @property
+    def keyed(self) -> bool:
+        """Whether it takes a key, as far as the database says by now."""
+        self._fresh()
+        return self._keyed
 
     # ------------------------------------------------------------------------ what the database says
 

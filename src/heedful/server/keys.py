@@ -219,9 +219,14 @@ class Keys:
 # ---------------------------------------------------------------------------- what is let in
 
 
+def masked(text: str) -> str:
+    """text with no more than the prefix of any key in it."""
+    return _SECRET.sub(r"\1...", text)
+
+
 def _told(value: Any) -> str:
     """A short account of a value for an error message; of a key no more than its prefix."""
-    return _SECRET.sub(r"\1...", describe(value))
+    return masked(describe(value))
 
 
 def _none(prefix: Any) -> LookupError:

@@ -7,7 +7,7 @@ import gc
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -205,14 +205,18 @@ class Protocol(HttpToolsProtocol):
 class Server(uvicorn.Server):
     """uvicorn's, which hangs up on who is too slow, and lets those who wait for events go when it ends."""
 
-    def __init__(self, config: uvicorn.Config, app: App) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
+        """`ready` is called once it answers, and ends in order when it is told to."""
         super().__init__(config)
         self._app = app
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and watch the slow."""
         await super().startup(sockets)
         self._watching = asyncio.create_task(self._hang_up())
+        if self._ready is not None:
+            self._ready()
 
     async def _hang_up(self) -> None:
         seconds = self._app.service.limits.seconds
@@ -282,15 +286,15 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
         yield app, listener
 
 
-def serve(app: App, listener: socket.socket, **given: Any) -> None:
-    """Serve until the process is told to end; then every loop is closed in order."""
+def serve(app: App, listener: socket.socket, ready: Callable[[], None] | None = None, **given: Any) -> None:
+    """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began."""
     more_files()
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
-    Server(config(app, **given), app).run([listener])
+    Server(config(app, **given), app, ready).run([listener])
 
 
 @contextmanager

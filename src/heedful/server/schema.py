@@ -237,6 +237,78 @@ class Replayed(msgspec.Struct):
     comparisons: float
 
 
+class Arm(msgspec.Struct):
+    """Lists made from what was learned, or left in the caller's order."""
+
+    shown: int
+    answered: Annotated[int, Meta(description="got feedback that says what was preferred, or that nothing was")]
+    mean: Annotated[float | None, Meta(description="of 1 / the place of what was preferred, over those answered")]
+
+
+class Difference(msgspec.Struct):
+    """Learned less control, with its 95 % interval."""
+
+    by: float
+    low: float
+    high: float
+    people: Annotated[int, Meta(description="who answered; a list of nobody in particular counts as one")]
+
+
+class Window(msgspec.Struct):
+    """Some lists that were shown one after the other."""
+
+    seq: int
+    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
+    learned: Arm
+    control: Arm
+
+
+class Counts(msgspec.Struct):
+    """What feedback there was; what was undone counts in `undone` alone."""
+
+    given: int
+    empty: Annotated[int, Meta(description="there is no lesson in it")]
+    contradictory: Annotated[int, Meta(description="the model, as it is now, has it the other way round")]
+    late: int
+    undone: int
+
+
+class At(msgspec.Struct):
+    """How far t answered lists fell short of the best, on average, and at most."""
+
+    t: int
+    regret: float
+    bound: float | None
+
+
+class Measured(msgspec.Struct):
+    """The regret of a loop that a simulated person teaches."""
+
+    lists: int
+    regret: float | None
+    bound: float | None
+    unbound: Annotated[str, Meta(description="why there is no bound; empty where there is one")]
+    curve: list[At]
+
+
+class Report(msgspec.Struct):
+    """What a loop learned, measured from its log."""
+
+    version: int
+    decisions: Annotated[int, Meta(description="the newest, that were looked at")]
+    whole: Annotated[bool, Meta(description="whether those are all")]
+    since: Annotated[int | None, Meta(description="when the oldest was made, in microseconds since 1970")]
+    imported: int
+    waiting: Annotated[int, Meta(description="deferred and never activated: not shown")]
+    learned: Arm
+    control: Arm
+    difference: Difference | None
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+    series: list[Window]
+    feedback: Counts
+    simulation: Measured | None
+
+
 class Problem(msgspec.Struct):
     """What is wrong (RFC 9457)."""
 
@@ -275,6 +347,7 @@ _QUERY: dict[str, dict[str, Any]] = {
     "after": {"type": "integer", "minimum": 0},
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
+    "last": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "decisions, the newest"},
 }
 
 # (method, path, scope, what it does, what it takes, what it gives, query)
@@ -293,6 +366,7 @@ _ROUTES: tuple[tuple[str, str, str | None, str, Any, Any, tuple[str, ...]], ...]
     ("post", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", Undo, Answer, ()),
     ("post", f"{_ONE}/replays", "read", "What another learner makes of the log", Replay, Replayed, ()),
     ("get", f"{_ONE}/weights", "read", "What each feature counts", None, Weights, ("person",)),
+    ("get", f"{_ONE}/report", "read", "What the loop learned, measured", None, Report, ("last",)),
     ("get", f"{_ONE}/decisions/{{id}}/explanation", "read", "Why the first stood first", None, Explanation, ()),
     ("get", f"{_ONE}/events", "read", "The events as they come", None, None, ("after", "kinds", "follow")),
     ("delete", f"{_ONE}/people/{{person}}", "admin", "Forget a person", None, Forgotten, ()),

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from heedful.loop.log import Closed, Damaged
+from heedful.server import database
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
 from heedful.server.keys import Keys
 from heedful.server.loops import Loops
 from heedful.server.meters import Meters
 from heedful.server.problems import Problem, bad_input
+from heedful.server.sessions import Sessions
 
 log = logging.getLogger("heedful.server")
 
@@ -35,6 +38,10 @@ class Options(NamedTuple):
     """seconds after which a loop that nobody asked for is closed"""
     threads: int = 32
     """for what takes long"""
+    words: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    """column -> (what the pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
+    passing: bool = False
+    """whether the folder goes when the server ends, as that of the demo does"""
 
 
 class Service:
@@ -46,9 +53,12 @@ class Service:
         self.options = options = Options() if options is None else options
         self.limits = options.limits
         self.keys = Keys(folder)
+        self.sessions = Sessions(folder)
         self.gate = Gate(self.keys, rate=options.rate)
         self.meters = Meters()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
+        self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
+        """for sessions alone: whoever comes may make it look one up, and takes no thread of the loops with that"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
@@ -65,6 +75,7 @@ class Service:
             task.cancel()
         await self.loops.close_all()
         self.pool.shutdown(wait=True)
+        self.signing.shutdown(wait=True)
         self.keys.close()
 
     async def _close_idle(self) -> None:
@@ -90,7 +101,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)
         return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
-    inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
+    inside = isinstance(error, Closed | Damaged | database.Damaged | KeyError | IndexError)
     if isinstance(error, LookupError) and not inside:
         return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
     if isinstance(error, ValueError) and not inside:

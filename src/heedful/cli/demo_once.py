@@ -1,0 +1,168 @@
+"""`heedful demo --once`: a simulated person teaches a loop over HTTP, and what was learned is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
+from heedful.cli.terminal import console, new_table, notes, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heedful.loop.report import Report
+
+LESSONS = 150
+"""With 60 of them, in some draws, one thing that she likes comes out the other way round."""
+HAND = 8
+"""Cars in a list."""
+CONTROL = 0.25
+"""The share of lists that are left alone: more than usual, so that 150 say something."""
+MISTAKES = 1 / 6
+"""How often the person picks any car."""
+NEXT = """What to try next
+  heedful demo
+      teach it yourself, on a page
+  heedful init things YOUR.csv
+      a loop of your own things, and then heedful serve
+  heedful simulate catalogue YOUR.csv --user better --learner perceptron --people 50
+      many simulated people with tastes in your own things
+  heedful learners
+      the learners there are, and how to name your own"""
+
+
+class Taught(NamedTuple):
+    """What came of it: hidden taste and learned weights by feature, either as `comparable` makes them; the share of
+    pairs of cars that are ordered as the person would; what the loop measured."""
+
+    hidden: dict[str, float]
+    learned: dict[str, float]
+    pairs_alike: float
+    report: Report
+
+
+def run(as_json: bool) -> None:
+    """Teach, tell, end."""
+    with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as folder:
+        taught = _taught(Path(folder))
+    if as_json:
+        print_json(_as_json(taught))
+    else:
+        _show(taught)
+
+
+def _taught(folder: Path) -> Taught:
+    import numpy as np
+
+    from heedful.client import Client
+    from heedful.server.running import served
+
+    rows = cars()
+    cars_loop(folder, rows, control=CONTROL)
+    person, rng = Person.of(rows, seed=0), np.random.default_rng(0)
+    names = list(person.worth)
+    with served(folder) as address, Client(address, timeout=10.0) as client:
+        loop = client.loop(CARS)
+        with notes().status(f"A simulated person gives {LESSONS} lessons"):
+            for i in range(1, LESSONS + 1):
+                offered = [names[j] for j in rng.choice(len(names), HAND, replace=False).tolist()]
+                decision = loop.decide(offered, id=f"list-{i}")
+                wish = person.wish(offered) if rng.random() >= MISTAKES else offered[int(rng.integers(HAND))]
+                loop.feedback(decision, id=f"lesson-{i}", better=[wish])
+        weights, report = loop.weights(), loop.report()
+    learned = {name: weights[name] for name in person.features}
+    return Taught(comparable(person.taste), comparable(learned), person.alike(weights), report)
+
+
+def comparable(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights that order any cars as these do, of length 1, and 0 on average over the origins: every car has one of
+    them, so that as much more for each changes no order."""
+    origins = [weight for name, weight in weights.items() if name in ORIGINS]
+    shift = sum(origins) / max(1, len(origins))
+    return normal({name: weight - shift * (name in ORIGINS) for name, weight in weights.items()})
+
+
+def normal(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights of length 1: only how they compare says anything."""
+    length = math.hypot(*weights.values())
+    return {name: weight / length for name, weight in weights.items()} if length > 0 else dict(weights)
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def phrase(feature: str, weight: float) -> str:
+    """What somebody likes to whom a feature counts so much."""
+    return WORDS[feature][0 if weight > 0 else 1]
+
+
+def helped(report: Report, control: float) -> str:
+    """Whether the learned order beats the lists that were left alone, as the page tells it."""
+    from heedful.server.pages.verdict import verdict
+
+    told = verdict(report, control)
+    return " ".join([told.short, *told.more])
+
+
+def _as_json(taught: Taught) -> dict[str, Any]:
+    from heedful.server.service import described
+
+    weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
+    return {
+        "lessons": LESSONS,
+        "hand": HAND,
+        "weights": weights,
+        "pairs_alike": taught.pairs_alike,
+        "report": described(taught.report),
+    }
+
+
+def _show(taught: Taught) -> None:
+    screen = console()
+    screen.print(
+        f"Somebody with a hidden taste was shown {HAND} of 406 cars, {LESSONS} times, and told each time which of them "
+        "she would rather have; one time in six it was just any. Each answer went to heedful's server over HTTP and "
+        "was learned before the next list.\n"
+    )
+    screen.print(_taste(taught))
+    screen.print(f"{_around(taught)}\n", markup=False)
+    alike = f"{taught.pairs_alike:.0%} of all pairs of cars are in the order she would put them; guessing gets 50%."
+    screen.print(f"{alike}\n", markup=False)
+    screen.print(f"Does learning help? {helped(taught.report, CONTROL)}\n")
+    screen.print(NEXT, markup=False, soft_wrap=True)
+
+
+def _taste(taught: Taught) -> Table:
+    table = new_table("What she secretly likes, and what was learned")
+    for name in ("hidden taste", "learned"):
+        table.add_column(name, no_wrap=True)
+    around = other_way(taught)
+    for name, hidden in sorted(taught.hidden.items(), key=lambda each: -abs(each[1])):
+        learned = taught.learned[name]
+        told = f"[red]{_cell(name, learned)} opposite[/]" if name in around else f"[green]{_cell(name, learned)}[/]"
+        table.add_row(_cell(name, hidden), told)
+    return table
+
+
+def other_way(taught: Taught) -> list[str]:
+    """The features of which the opposite was learned, what counts most to her first."""
+    wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
+    return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
+
+
+def _around(taught: Taught) -> str:
+    """What came out the other way round, and how that can be."""
+    why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
+    wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]
+    if not wrong:
+        return f"Nothing came out the other way round, only stronger or weaker. {why}."
+    told = f"{', '.join(wrong[:-1])} and {wrong[-1]}" if len(wrong) > 1 else wrong[0]
+    return f"The other way round came out: {told}. {why}; {LESSONS} lessons did not tell them apart here."
+
+
+def _cell(feature: str, weight: float) -> str:
+    return f"{phrase(feature, weight):<23}{'+' * max(1, round(10 * abs(weight))):<7}"

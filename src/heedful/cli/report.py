@@ -1,0 +1,161 @@
+"""`heedful report`: what a loop learned, measured from its log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.output import check_path
+from heedful.cli.terminal import console, new_table, note, print_json, reading_input, short, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.loop.report import Arm, Report
+
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 40  # of the line over time
+
+
+def report(
+    name: Name,
+    last: Annotated[int, typer.Option(min=1, metavar="N", help="Of the newest N decisions.")] = 10_000,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw both kinds of list over time (.png, .pdf, .svg).")
+    ] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say what a loop learned: learned lists against those left alone, and what feedback was worth.
+
+    How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
+    nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.
+
+    Exit codes: 0 reported; 1 the loop cannot be read; 2 bad input.
+    """
+    with reading_input():
+        check_path("--plot", plot, (".png", ".pdf", ".svg"))
+    if plot is not None:
+        wanted_extra("matplotlib", "plot", "--plot")
+    with opened(name, own) as loop, asking():
+        found = loop.report(last)
+        title = str(loop.path)
+    if json:
+        print_json(_plain(found))
+    else:
+        _show(found, title)
+    if plot is not None:
+        if found.series:
+            _plot(plot, found, title)
+        else:
+            note(f"--plot: nothing was shown so far, so there is nothing to draw in {plot}")
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples by name, all the way down."""
+    if hasattr(value, "_asdict"):
+        return {field: _plain(part) for field, part in value._asdict().items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def _show(found: Report, title: str) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    table = new_table(escape(f"{title}: how high what was preferred stood (1: first, 0.5: second)"))
+    table.add_column("lists", no_wrap=True)
+    for column in ("shown", "answered", "how high"):
+        table.add_column(column, justify="right")
+    table.add_column("over time", no_wrap=True)
+    for told, field in (("learned", "learned"), ("left in their own order", "control")):
+        arm: Arm = getattr(found, field)
+        mean = "" if arm.mean is None else f"{arm.mean:.3f}"
+        means = [getattr(window, field).mean for window in found.series]
+        table.add_row(told, f"{arm.shown:,}", f"{arm.answered:,}", mean, f"[cyan]{_line(means)}[/]")
+    screen.print(table)
+    screen.print(f"{_difference(found)}\n", soft_wrap=True)
+    screen.print(f"{_feedback(found)}\n", soft_wrap=True)
+    if found.simulation is not None:
+        screen.print(f"{_simulation(found)}\n", soft_wrap=True)
+    screen.print(_looked_at(found), soft_wrap=True)
+
+
+def _line(means: list[float | None]) -> str:
+    """Means from 0 to 1 as a line of bars, gaps where there is none."""
+    step = max(-(-len(means) // COLUMNS), 1)
+    line = ""
+    for start in range(0, len(means), step):
+        there = [mean for mean in means[start : start + step] if mean is not None]
+        line += BARS[min(int(8 * sum(there) / len(there)), 7)] if there else " "
+    return line
+
+
+def _difference(found: Report) -> str:
+    apart = found.difference
+    if apart is None:
+        return f"Whether learning helps cannot be said: {found.unsaid}."
+    told = f"Learned less own order: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
+    better = "learning helps" if apart.low > 0.0 else "learning does harm" if apart.high < 0.0 else "it may be chance"
+    return f"{told} ({apart.people:,} people): {better}."
+
+
+def _feedback(found: Report) -> str:
+    counts = found.feedback
+    if not counts.given:
+        return f"No feedback{f' but {counts.undone:,} that were undone' if counts.undone else ' so far'}."
+    shares = [
+        f"{n:,} ({n / counts.given:.0%}) {told}"
+        for n, told in (
+            (counts.empty, "with nothing to learn from"),
+            (counts.contradictory, "against what the model says by now"),
+            (counts.late, "late"),
+        )
+    ]
+    return f"Feedback: {counts.given:,}, of them {', '.join(shares)}; {counts.undone:,} more undone."
+
+
+def _simulation(found: Report) -> str:
+    truth = found.simulation
+    assert truth is not None
+    if truth.regret is None:
+        return f"A simulated person teaches this loop: {truth.unbound}."
+    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {truth.lists:,} lists"
+    return f"{told}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
+
+
+def _looked_at(found: Report) -> str:
+    if found.since is None:
+        return "Nothing was decided so far."
+    since = datetime.fromtimestamp(found.since / 1e6, UTC)
+    told = f"{'All' if found.whole else 'The newest'} {found.decisions:,} decisions, since {since:%Y-%m-%d %H:%M} UTC"
+    told += f"; {found.imported:,} of them imported" if found.imported else ""
+    return told + (f"; {found.waiting:,} deferred and not shown" if found.waiting else "")
+
+
+def _plot(path: Path, found: Report, title: str) -> None:
+    """Both arms over time, and with them the means of all."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    for field, told, color in (("learned", "learned", "C0"), ("control", "left in their own order", "C1")):
+        arm = getattr(found, field)
+        points = [(window.seq, getattr(window, field).mean) for window in found.series]
+        there = [(seq, mean) for seq, mean in points if mean is not None]
+        if there:
+            axes.plot(*zip(*there), color=color, label=f"{told} ({arm.mean:.3f})", linewidth=1.6, marker=".")
+            axes.axhline(arm.mean, color=color, linestyle="--", linewidth=1.0)
+    axes.set_ylim(0.0, 1.05)
+    axes.set_xlabel("event of the log")
+    axes.set_ylabel("how high what was preferred stood (1: first, 0.5: second)")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.grid(which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.lines:
+        axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path)

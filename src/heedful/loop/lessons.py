@@ -1,0 +1,186 @@
+"""The feedback of a loop as a person reads it: what was said, by name, the newest first.
+
+The log is read backwards, a page at a time, and no further than is wanted: the newest lessons of a long log come as
+quickly as those of a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from heedful.kernel import Floats
+from heedful.loop import wire
+from heedful.loop.ledger import Known, Ledger, as_known
+from heedful.loop.log import Event, Log
+from heedful.loop.model import Context, Lesson, Model, Thumb
+from heedful.loop.wire import FeedbackRecord
+
+PAGE = 50
+"""Decisions read at a time."""
+
+
+class LessonTold(NamedTuple):
+    """One piece of feedback: what somebody said of a decision, and what became of it."""
+
+    event: str
+    """its id: what `undo` takes"""
+    seq: int
+    time: int
+    """when it was said, in microseconds since 1970"""
+    form: str
+    decision: str
+    arm: str
+    """of the decision: learned, control or imported"""
+    person: str | None
+    chosen: tuple[str, ...]
+    """what it speaks for, the best first; of a thumb or an action that is against it, too: see `values`. Items alone: a
+    thumb on the whole list, and an edit that is no item, have none"""
+    over: tuple[str, ...]
+    """what was shown and is worse than what was chosen, in the order shown; empty where it agrees with what was shown,
+    or compares nothing"""
+    values: tuple[float, ...]
+    """of a rating or grade, the numbers of what was chosen; of a thumb 1 or -1; of an action what it weighs, below 0
+    where it speaks against its item"""
+    text: str | None
+    """the corrected text, the name of the action; None where texts are not stored"""
+    late: bool
+    undone: bool
+    learned: bool
+    """whether there was a lesson in it (of one that was undone: whether there had been)"""
+
+
+def lessons(
+    ledger: Ledger, limit: int = 50, before: int | None = None, person: str | None = None
+) -> tuple[LessonTold, ...]:
+    """The newest `limit` pieces of feedback, the newest first; those before sequence number `before`; one person's."""
+    head = ledger.log.last()[0]
+    undone = set(ledger.log.targets("undo"))
+    found = answers(ledger.log, head + 1 if before is None else min(before, head + 1), person)
+    return tuple([_told(ledger, event, decided, event.seq in undone) for event, decided in islice(found, limit)])
+
+
+def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
+    """(feedback, the decision it answers) before a sequence number, the newest first; undone ones too."""
+    some: list[Event] = []
+    for event in log.newest_first(before, "feedback"):
+        some.append(event)
+        if len(some) >= PAGE:
+            yield from _with_decisions(log, some, person)
+            some = []
+    yield from _with_decisions(log, some, person)
+
+
+def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iterator[tuple[Event, Event]]:
+    decisions = {event.seq: event for event in log.many(sorted({event.target or 0 for event in some}))}
+    for event in some:
+        decided = decisions.get(event.target or 0)
+        if decided is not None and person in (None, decided.subject):  # somebody may be forgotten meanwhile
+            yield event, decided
+
+
+# ---------------------------------------------------------------------------- what one says
+
+
+def shown_at(ledger: Ledger, decision: Known) -> int:
+    """When a decision was shown."""
+    if not decision.record.deferred:
+        return decision.since
+    activated = ledger.log.find("activate", decision.id)
+    return decision.since if activated is None else activated.time
+
+
+def lesson_of(
+    ledger: Ledger, model: Model, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
+) -> Lesson | Thumb | None:
+    """What feedback says to the learner of a model; None where that is nothing. `context` is the decision's."""
+    extra: Floats = ledger.requests.extra(feedback, event.arrays, context, ledger.row_of, decision.arrays)
+    return model.lesson(context, feedback, extra)
+
+
+def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonTold:
+    decision, feedback = as_known(decided), wire.decode_feedback(event.payload)
+    record = decision.record
+    names = decision.names or ledger.shelf.names(record.items)
+    chosen, over = compared(record.shown, feedback)
+    context = ledger.requests.context(record, decision.arrays, decision.person)
+    lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
+    return LessonTold(
+        event.id,
+        event.seq,
+        event.time,
+        feedback.form,
+        decision.id,
+        record.arm,
+        decision.person,
+        tuple([names[j] if j >= 0 else _elsewhere(ledger, feedback.chain[-1 - j]) for j in chosen]),
+        tuple([names[j] for j in over]),
+        _values(feedback, chosen),
+        feedback.text,
+        event.time - shown_at(ledger, decision) > 1e6 * ledger.settings.late_after,
+        undone,
+        lesson is not None and event.seq not in ledger.failed,
+    )
+
+
+def _elsewhere(ledger: Ledger, place: tuple[int, int]) -> str:
+    """The name of a candidate of a later decision."""
+    event = ledger.log.at(place[0])
+    if event is None:
+        return ""
+    known = as_known(event)
+    return (known.names or ledger.shelf.names(known.record.items))[place[1]]
+
+
+def compared(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[list[int], list[int]]:
+    """(what feedback chose, what it put that before): candidates, those of later queries as -1, -2, ..."""
+    form, chosen, values = feedback.form, feedback.chosen, feedback.values
+    if form == "clicks":
+        clicked = set(chosen)
+        deepest = len(shown) if min(chosen, default=0) < 0 else _deepest(shown, clicked)
+        return list(chosen), [j for j in shown[:deepest] if j not in clicked]
+    if form in ("rating", "grade"):
+        return [j for j, _ in sorted(zip(chosen, values), key=lambda each: -each[1])], []
+    if form == "choice":
+        winner = int(values[0])
+        return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
+    if form == "edit":
+        return [j for j in chosen if j >= 0 and j != feedback.base], [feedback.base] * (chosen[0] != feedback.base)
+    if form == "better" or (form == "action" and values[0] > 0.0):
+        return _risen(shown, chosen)
+    return list(chosen), []
+
+
+def _deepest(shown: Sequence[int], clicked: set[int]) -> int:
+    """How far down one has looked who clicked these: the place of the last, counted from 1."""
+    return max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
+
+
+def _risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(of those named first in a better order, in that order, who rose; who fell behind one of them). Where nothing
+    moved, all that were named rose, past nobody."""
+    place = {j: i for i, j in enumerate(shown)}
+    last, ahead = len(shown), set(named)
+    rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
+    before = [place.get(j, last) for j in named]
+    highest = [*before, min((place[j] for j in rest), default=last)]
+    for i in range(len(before) - 1, -1, -1):  # the highest place, as shown, of all that now stand from there on
+        highest[i] = min(before[i], highest[i + 1])
+    risen = {j: before[i] for i, j in enumerate(named) if before[i] > highest[i + 1]}
+    if not risen:
+        return list(named), []
+    deepest, fallen = 0, set()
+    for j in [*named, *rest]:
+        if j in risen:
+            deepest = max(deepest, risen[j])
+        elif place.get(j, last) < deepest:
+            fallen.add(j)
+    return list(risen), [j for j in shown if j in fallen]
+
+
+def _values(feedback: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
+    if feedback.form in ("rating", "grade"):
+        given = dict(zip(feedback.chosen, feedback.values))
+        return tuple([given[j] for j in chosen])
+    return tuple(feedback.values) if feedback.form in ("thumb", "action") else ()

@@ -1,0 +1,284 @@
+"""What a loop learned, measured from its log: learned lists against those left alone, and what feedback was worth.
+
+How good a list was, is said by whoever it was shown to: 1 / the place of what she preferred in it (1 where it stood
+first, 1/2 where it stood second, 0 where it was not there or she wanted none of it). Only what is the same for both
+arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.loop import wire
+from heedful.loop.comparison import Difference, difference
+from heedful.loop.hindsight import direction, order_reader
+from heedful.loop.ledger import Ledger, as_known
+from heedful.loop.lessons import lesson_of
+from heedful.loop.log import Event
+from heedful.loop.simulation import Measured, Said, Simulation, Truth
+from heedful.loop.wire import FeedbackRecord
+
+WINDOWS, LEAST = 100, 10
+"""Windows that the lists are divided into over time, at most; lists of a window, at least."""
+MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
+"""Why nothing can be said where that is so."""
+
+
+class Arm(NamedTuple):
+    """Lists that came about in one way: made from what was learned, or left in the caller's order."""
+
+    shown: int
+    answered: int
+    """of them, how many got feedback that says what was preferred, or that nothing was"""
+    mean: float | None
+    """of 1 / the place of what was preferred, over those answered; None without any"""
+
+
+class Window(NamedTuple):
+    """Some lists that were shown one after the other."""
+
+    seq: int
+    """of the last, and its time in microseconds since 1970"""
+    time: int
+    learned: Arm
+    control: Arm
+
+
+class Counts(NamedTuple):
+    """What feedback there was, in all arms, imported decisions included; what was undone counts in `undone` alone."""
+
+    given: int
+    empty: int
+    """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
+    contradictory: int
+    """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]"""
+    late: int
+    """came later after its decision than the setting `late_after`; it was learned all the same"""
+    undone: int
+
+
+class Report(NamedTuple):
+    """What a loop learned, as far as its log says."""
+
+    version: int
+    decisions: int
+    """how many were looked at: the newest"""
+    whole: bool
+    """whether those are all"""
+    since: int | None
+    """when the oldest of them was made, in microseconds since 1970"""
+    imported: int
+    """of the decisions, how many somebody else made: they are in neither arm"""
+    waiting: int
+    """... and how many were deferred and never activated: they were not shown"""
+    learned: Arm
+    control: Arm
+    difference: Difference | None
+    """learned less control; None where it cannot be said"""
+    unsaid: str
+    """why not, in words; "" where it can"""
+    series: tuple[Window, ...]
+    feedback: Counts
+    simulation: Measured | None
+    """regret, where the loop is taught by a simulated person; otherwise None"""
+
+
+class _Shown(NamedTuple):
+    """One list, and what was said of it."""
+
+    seq: int
+    time: int
+    learned: bool
+    person: str | None
+    score: float | None
+
+
+def report(ledger: Ledger, last: int) -> Report:
+    """The report on the newest `last` decisions of a loop. ValueError where its simulation.json makes no sense."""
+    looked = _Look(ledger)
+    for event in ledger.log.newest_first(ledger.log.last()[0] + 1):
+        if event.kind == "decision" and looked.decisions == last:
+            looked.whole = False
+            break
+        looked.at(event)
+    lists = looked.lists[::-1]
+    found = _difference(lists)
+    return Report(
+        ledger.published.version,
+        looked.decisions,
+        looked.whole,
+        looked.since,
+        looked.imported,
+        looked.waiting,
+        _arm(lists, True),
+        _arm(lists, False),
+        found,
+        "" if found is not None else _unsaid(lists, ledger.settings.control, looked.forms),
+        _series(lists),
+        Counts(**looked.counts),
+        None if looked.truth is None else looked.truth.measured(looked.whole),
+    )
+
+
+class _Look:
+    """A look at the log, event by event, the newest first: what is about a decision is seen before it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._state = ledger.published
+        self._weights: dict[Any, Any] = {}
+        self._reader = order_reader(ledger.learner)
+        self._undone: set[int | None] = set()
+        self._activated: dict[int | None, int] = {}
+        self._answers: dict[int | None, list[Event]] = {}
+        self.decisions = self.imported = self.waiting = 0
+        self.since: int | None = None
+        self.whole = True
+        self.lists: list[_Shown] = []
+        self.forms: set[str] = set()
+        self.counts = dict.fromkeys(Counts._fields, 0)
+        simulation = Simulation.read(ledger.path) if ledger.settings.keep_unshown else None  # else the best is unknown
+        self.truth = None if simulation is None else Truth(ledger, simulation)
+
+    def at(self, event: Event) -> None:
+        if event.kind == "undo":
+            self._undone.add(event.target)
+        elif event.kind == "activate":
+            self._activated[event.target] = event.time
+        elif event.kind == "feedback":
+            self._answers.setdefault(event.target, []).append(event)
+        elif event.kind == "decision":
+            self._decided(event)
+        elif event.kind == "forget" and self.truth is not None:
+            self.truth.disturb("somebody was forgotten")
+
+    def _decided(self, event: Event) -> None:
+        answers = self._answers.pop(event.seq, [])[::-1]
+        given = [(each, wire.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
+        decision = as_known(event)
+        record = decision.record
+        self.decisions, self.since = self.decisions + 1, event.time
+        when = self._activated.get(event.seq) if record.deferred else event.time
+        if when is None:
+            self.waiting += 1
+            return
+        self._count(len(answers) - len(given), given, decision, when)
+        if record.arm == "imported":
+            self.imported += 1
+        else:
+            self.forms |= {feedback.form for _, feedback in given}
+            score = standing(record.shown, [feedback for _, feedback in given])
+            self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
+
+    def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
+        ledger, counts, truth = self._ledger, self.counts, self.truth
+        counts["undone"] += undone
+        if undone and truth is not None:
+            truth.disturb("something was undone")
+        if not given:
+            return
+        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        read = []
+        for event, feedback in given:
+            counts["given"] += 1
+            counts["late"] += event.time - when > 1e6 * ledger.settings.late_after
+            lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
+            said = lesson_of(ledger, self._reader, event, decision, feedback, context)
+            counts["empty"] += lesson is None
+            if lesson is not None and said is not None:
+                counts["contradictory"] += self._against(direction(self._reader, said), decision.person)
+            read.append(Said(event, feedback, said if lesson is not None else None))
+        if truth is not None:
+            truth.take(decision, context.x, read, self._reader)
+
+    def _against(self, D: Any, person: str | None) -> bool:
+        """Whether the model, as it is, has it the other way round."""
+        own = self._state.people.get(person) if person is not None else None
+        key = person if own is not None else None
+        if key not in self._weights:
+            self._weights[key] = self._ledger.model.effective(self._state.shared, own)
+        products = self._weights[key] * D
+        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
+
+
+# ---------------------------------------------------------------------------- how good a list was
+
+
+def standing(shown: Sequence[int], answers: Iterable[FeedbackRecord]) -> float | None:
+    """1 / the place, in what was shown, of what was preferred by the first answer that says so; 0 where it was not
+    there, or nothing was wanted; None where nobody said."""
+    told = None
+    for feedback in answers:
+        wanted = preferred(shown, feedback)
+        if wanted:
+            return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
+        if wanted is not None:
+            told = 0.0
+    return told
+
+
+def preferred(shown: Sequence[int], feedback: FeedbackRecord) -> list[int] | None:
+    """What feedback prefers, the most preferred first: candidates; [] where nothing was wanted, None where it does not
+    say. Of what is rated alike, what was shown first."""
+    form, chosen, values = feedback.form, feedback.chosen, feedback.values
+    if form == "none":
+        return []
+    if form == "clicks":  # of what was shown; else what was found later
+        return [j for j in chosen if j >= 0] or chosen
+    if form == "better" or (form == "action" and values[0] > 0.0):
+        return chosen
+    if form in ("rating", "grade"):
+        best = [j for j, value in zip(chosen, values) if value == max(values)]
+        return [j for j in shown if j in best] or best
+    if form == "choice" and values[0] >= 0.0:
+        return [shown[int(values[0])]]
+    return None
+
+
+# ---------------------------------------------------------------------------- the arms
+
+
+def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
+    arm = [each for each in lists if each.learned == learned]
+    scores = [each.score for each in arm if each.score is not None]
+    return Arm(len(arm), len(scores), sum(scores) / len(scores) if scores else None)
+
+
+def _series(lists: list[_Shown]) -> tuple[Window, ...]:
+    """The lists over time, in windows of about as many each."""
+    n = min(WINDOWS, max(len(lists) // LEAST, min(len(lists), 1)))
+    edges = np.linspace(0, len(lists), n + 1).astype(int).tolist()
+    parts = [lists[start:end] for start, end in pairwise(edges)]
+    return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
+
+
+def _difference(lists: Sequence[_Shown]) -> Difference | None:
+    answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
+    if not answered:
+        return None
+    scores, learned, names = zip(*answered)
+    numbers: dict[Any, int] = {}
+    people = [numbers.setdefault(i if name is None else name, len(numbers)) for i, name in enumerate(names)]
+    return difference(np.array(scores), np.array(learned), np.array(people, np.int64))
+
+
+def _unsaid(lists: Sequence[_Shown], control: float, forms: set[str]) -> str:
+    """Why no difference can be told; `forms` are those of what was answered."""
+    if forms and forms <= {"thumb", "edit"}:
+        return MUTE
+    arms = [(_arm(lists, True), "made from what was learned"), (_arm(lists, False), "left in its own order")]
+    if control == 0.0 and arms[1][0].shown == 0:
+        return "no list is left in its own order, as control is 0: there is nothing to compare with"
+    for arm, how in arms:
+        if arm.shown == 0:
+            return f"no list was {how} so far"
+        if arm.answered == 0:
+            return f"no list that was {how} has an answer so far that says what was preferred"
+    answers = [{each.score for each in lists if each.learned == arm} - {None} for arm in (True, False)]
+    if max(map(len, answers)) == 1 and min(arm.answered for arm, _ in arms) > 1:
+        return "in either kind of list what was preferred always stood in the same place: chance cannot be told"
+    return "too few people have answered: of either kind of list it takes the answers of two at least"

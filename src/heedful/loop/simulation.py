@@ -1,0 +1,189 @@
+"""The truth that only a simulation knows, kept beside a loop: then its regret can be measured, and held to its bound.
+
+`simulation.json` in a loop's folder says what the simulated person is after: utility weights w* by feature, and the
+alpha of her answers. A loop that real people teach has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Floats, top
+from heedful.loop.hindsight import direction
+from heedful.loop.ledger import Known, Ledger
+from heedful.loop.log import Event
+from heedful.loop.model import Lesson, Model, Thumb
+from heedful.loop.wire import FeedbackRecord
+from heedful.spaces import Ranking
+from heedful.worlds.queries import feature_bounds
+from heedful.worlds.users import utility
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FILE = "simulation.json"
+POINTS = 100
+"""Of a curve, at most."""
+
+
+class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a simulated person is after."""
+
+    weights: dict[str, float]
+    """w*: what each feature is worth to her, by its name in the loop; 0 for those that are not named"""
+    alpha: float | None = None
+    """of a strict user: every answer gains at least this share of what could be gained; None of any other"""
+
+    def write(self, folder: str | Path) -> Path:
+        """Keep this beside the loop in `folder`; the file's path. OSError where it cannot be written."""
+        path = Path(folder) / FILE
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
+        return path
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Simulation | None:
+        """What is kept beside the loop in `folder`; None where there is nothing. ValueError where it makes no sense."""
+        path = Path(folder) / FILE
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=cls)
+        except FileNotFoundError:
+            return None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise ValueError(f"{FILE}: wanted weights by feature, and alpha, got: {error}") from None
+        if found.alpha is not None and not 0.0 < found.alpha <= 1.0:
+            raise ValueError(f"{FILE}: alpha: wanted a number above 0, at most 1, got {found.alpha}")
+        return found
+
+
+class At(NamedTuple):
+    """After t answered lists: the average regret, and what it is at most; None without a bound."""
+
+    t: int
+    regret: float
+    bound: float | None
+
+
+class Measured(NamedTuple):
+    """How far what was learned fell short of the best, on average: what only a simulation can know."""
+
+    lists: int
+    """learned lists that were answered"""
+    regret: float | None
+    """the average of U(best list) - U(list shown) over them; None without any"""
+    bound: float | None
+    """what the theorem of the learner says it is at most; None where it says nothing"""
+    unbound: str
+    """why it says nothing; "" where there is a bound"""
+    curve: tuple[At, ...]
+    """how it went"""
+
+
+class Said(NamedTuple):
+    """An answer, and what it says where it is read as a whole better order; None where nothing was learned from it."""
+
+    event: Event
+    feedback: FeedbackRecord
+    lesson: Lesson | Thumb | None
+
+
+class _Round(NamedTuple):
+    """One learned list that was answered."""
+
+    version: int  # of the model that made it
+    answers: list[int]  # their sequence numbers
+    regret: float
+    gain: float  # of the first answer; -inf where that is no better list
+    R: float  # bounds of |phi|, Euclidean and sup norm, over all lists of these candidates
+    S: float
+    prior: bool
+
+
+class Truth:
+    """Takes in the decisions of a loop, the newest first, and says how they compare with the truth."""
+
+    def __init__(self, ledger: Ledger, simulation: Simulation) -> None:
+        """ValueError where the simulation is of another loop."""
+        names = ledger.founding.names
+        strange = [name for name in simulation.weights if name not in names]
+        if strange:
+            raise ValueError(f"{FILE}: weights: wanted features of the loop, got {strange[0]!r}")
+        self.simulation = simulation
+        self.w_star = np.array([simulation.weights.get(name, 0.0) for name in names])
+        self._learner, self._settings, self._k = ledger.learner, ledger.settings, ledger.settings.k
+        self._rounds: list[_Round] = []
+        self._disturbed = "a lesson failed in the learner" if ledger.failed else ""
+
+    def disturb(self, why: str) -> None:
+        """Something happened that the theorems do not speak of."""
+        self._disturbed = self._disturbed or why
+
+    def take(self, decision: Known, x: Floats, given: Sequence[Said], reader: Model) -> None:
+        """A decision of candidates x (m x N), with its answers in order."""
+        record = decision.record
+        if record.arm != "learned":
+            if any(said.lesson is not None for said in given):
+                self.disturb("something was learned from lists that the loop did not make")
+            return
+        if not given:
+            return
+        shown, u = np.array(record.shown, np.int64), x @ self.w_star
+        positions = min(self._k, shown.size)
+        regret = utility(u, top(u, positions), positions) - utility(u, shown, positions)
+        _, feedback, lesson = given[0]
+        gain = 0.0 if lesson is None else -math.inf
+        if feedback.form in ("clicks", "better", "action") and isinstance(lesson, Lesson) and lesson.weight == 1.0:
+            gain = float(direction(reader, lesson) @ self.w_star)
+        R, S = feature_bounds(x, np.array([0, len(x)]), Ranking(positions))
+        seqs = [said.event.seq for said in given]
+        self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
+
+    def measured(self, whole: bool) -> Measured:
+        """What was found; `whole` where nothing older was left out."""
+        rounds = self._rounds[::-1]
+        if not rounds:
+            return Measured(0, None, None, "no learned list was answered so far", ())
+        t = np.arange(1, len(rounds) + 1)
+        average = np.cumsum([each.regret for each in rounds]) / t
+        marks = np.unique(np.geomspace(1, t.size, min(POINTS, t.size)).round().astype(np.int64))
+        unbound = self._unbound(rounds, whole)
+        bounds: Any = None
+        if not unbound:
+            R, S = max(each.R for each in rounds), max(each.S for each in rounds)
+            bounds = self._learner.regret_bound(marks.astype(np.float64), self.simulation.alpha, self.w_star, R, S)
+            if not np.isfinite(bounds).all():
+                bounds, unbound = None, "the theorem takes other parameters of the learner, for this person"
+        limits = [None] * marks.size if bounds is None else bounds.tolist()
+        curve = tuple([At(int(n), float(average[n - 1]), limit) for n, limit in zip(marks, limits)])
+        return Measured(len(rounds), float(average[-1]), limits[-1], unbound, curve)
+
+    def _unbound(self, rounds: list[_Round], whole: bool) -> str:
+        """Which hypothesis of the theorems fails; "" where none does ([J15] Theorems 1, 5 and 6)."""
+        alpha = self.simulation.alpha
+        if not hasattr(self._learner, "regret_bound"):
+            return f"there is no theorem for {type(self._learner).__name__}"
+        if alpha is None:
+            return "the simulated person does not promise to gain a share of what could be gained"
+        if not whole:
+            return "older lists were not looked at, and a bound counts from the first"
+        if self._settings.shrink > 0.0:
+            return "people have offsets of their own"
+        if any(each.prior for each in rounds):
+            return "lists came with the caller's own score"
+        if self._disturbed:
+            return self._disturbed
+        if any(len(each.answers) > 1 for each in rounds):
+            return "a list was answered more than once"
+        if any(later.version < before.answers[0] for before, later in pairwise(rounds)):
+            return "a list was made before the one before it was answered"
+        # Rounding: phi and w* are sums of many products.
+        if any(each.gain < alpha * each.regret - 1e-9 * (1.0 + each.R) for each in rounds):
+            return "not every answer gains its share: somebody else answered, too"
+        return ""

@@ -1,0 +1,165 @@
+"""The pages: teach a loop, see what it learned, look after loops and keys. Rendered here, live by events."""
+
+from __future__ import annotations
+
+import mimetypes
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from heedful.doors import describe
+from heedful.server.gate import Caller
+from heedful.server.keys import in_order
+from heedful.server.pages import keys, learned, loops, session, teach
+from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, once, page, static_files
+from heedful.server.pages.telling import listed
+from heedful.server.problems import Problem
+from heedful.server.service import Service, as_problem
+
+PAGES: tuple[Page, ...] = (*teach.PAGES, *learned.PAGES, *loops.PAGES, *keys.PAGES)
+FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static"})
+"""How the paths of pages begin."""
+
+
+def mount(service: Service) -> Starlette:
+    """The application of the pages of a folder of loops."""
+    routes: dict[str, dict[str, Page]] = {}
+    for each in PAGES:
+        routes.setdefault(each.path, {})[each.method] = each
+    made = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
+    made += [
+        Route("/sign-in", _told(session.sign_in(service)), methods=["GET", "POST"]),
+        Route("/sign-out", _told(session.sign_out(service)), methods=["POST"]),
+        Route("/static/{path:path}", _told(static), methods=["GET"]),
+    ]
+    app = Starlette(routes=made, exception_handlers={HTTPException: elsewhere})
+    app.router.redirect_slashes = False
+    return app
+
+
+def _told(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """`work`, with its errors as pages."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return await work(request)
+        except Exception as error:
+            return _problem(request, as_problem(error))
+
+    return endpoint
+
+
+def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        began = time.perf_counter()
+        route = by["GET" if request.method == "HEAD" else request.method]
+        caller = None
+        try:
+            caller = await page_caller(service, request)
+            _allowed(service, request, caller, route.scopes)
+            response = await _answered(service, route, request, caller)
+        except Exception as error:
+            response = _problem(request, as_problem(error, "not-found"), caller)
+        label, tenant = f"{route.method} {route.path}", "" if caller is None else caller.tenant
+        service.meters.request(tenant, label, response.status_code, time.perf_counter() - began)
+        return response
+
+    return endpoint
+
+
+async def page_caller(service: Service, request: Request) -> Caller:
+    """Who is asking for a page, by the session in the cookie. Problem where nobody is signed in, or where a page of
+    somebody else sent it."""
+    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+    session.same_origin(request)
+    prefix = await session.prefix_of(service, request) if service.gate.keyed else None
+    return service.gate.visit(prefix, headers.get(b"host"), headers.get(b"origin"))
+
+
+def _allowed(service: Service, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
+    """Problem where the caller may not do all of these, with the command that lets them."""
+    missing = in_order(set(scopes) - caller.scopes)
+    if missing:
+        told = f"this takes a key that may {listed(missing)}; yours may {listed(in_order(caller.scopes))}"
+        wanted = " ".join(f"--scope {scope}" for scope in in_order({*caller.scopes, *missing}))
+        command = f"heedful keys scopes {caller.prefix} {wanted} --folder {folder_for(service, request)}"
+        raise Problem("no-scope", told, command=command)
+
+
+async def _answered(service: Service, route: Page, request: Request, caller: Caller) -> Response:
+    query = once(request.query_params.multi_items())
+    form = await form_of(request, service) if request.method == "POST" else {}
+    name = request.path_params.get("loop")
+    if name is None:
+        return await route.work(Visit(service, caller, request, query, form, None))
+    try:
+        desk = service.loops.at(caller.tenant, name) or await service.loops.open(caller.tenant, name)
+    except Problem as problem:
+        if problem.kind != "not-found":
+            raise
+        raise Problem("not-found", f"there is no loop called {describe(name)}") from None
+    with desk:
+        response = await route.work(Visit(service, caller, request, query, form, desk))
+    if isinstance(response, StreamingResponse) and request.method == "HEAD":
+        return Response(media_type=response.media_type)
+    return response
+
+
+def _problem(request: Request, problem: Problem, caller: Caller | None = None) -> Response:
+    """What is wrong, as a page; as a part of one where a script asked. Who has no session is asked for a key."""
+    # What a script opens for events has no page to be led to, either.
+    scripted = "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", "")
+    if problem.kind == "no-key":
+        to = "/sign-in" if scripted else _sign_in(request)
+        if not scripted:
+            return back(to)
+        return Response(status_code=401, headers=SAFE | {"hx-redirect": to})
+    known: dict[str, Any] = {"problem": problem, "sign_in": _sign_in(request)}
+    if caller is not None:
+        known |= {"signed_in": caller.prefix, "may": lambda *scopes: caller.scopes.issuperset(scopes)}
+    shown = page("problem_part.html" if scripted else "problem.html", problem.status, **known)
+    shown.headers.update(problem.headers)
+    return shown
+
+
+def _sign_in(request: Request) -> str:
+    """Where to sign in and then come back."""
+    path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
+    here = f"{path}?{query}" if query else path
+    asked = here if request.method in ("GET", "HEAD") else "/"
+    return f"/sign-in?{urlencode({'next': asked})}" if asked != "/" else "/sign-in"
+
+
+async def elsewhere(request: Request, error: Exception) -> Response:
+    """What is said where there is no page, or none for this method."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        return _problem(
+            request, Problem("not-allowed", f"{request.method} is not for this page", headers=error.headers)
+        )
+    return _problem(request, Problem("not-found", "there is no such page"))
+
+
+async def static(request: Request) -> Response:
+    """A file of the package: no secret, so nobody is asked who they are."""
+    path = request.path_params["path"]
+    if path not in static_files():
+        raise Problem("not-found", "there is no such file")
+    content, digest = static_files()[path]
+    known = request.query_params.get("v") == digest
+    headers = {
+        "cache-control": "public, max-age=31536000, immutable" if known else "no-cache",
+        "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "same-origin",
+        "etag": f'"{digest}"',
+    }
+    if request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=mimetypes.guess_type(path)[0] or "application/octet-stream")

@@ -1,0 +1,155 @@
+"""The page of keys: who may do what; made and revoked here by whoever may `admin`, of the same tenant alone."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from heedful.doors import describe
+from heedful.server.gate import Caller
+from heedful.server.keys import SCOPES, Key, in_order, masked
+from heedful.server.pages import session
+from heedful.server.pages.page import Page, Visit, back, folder_for, render
+from heedful.server.pages.telling import Moment, moment
+
+WHAT = {
+    "decide": "ask what to show",
+    "feedback": "correct what was shown, and take corrections back",
+    "read": "see these pages, what was learned, and every event",
+    "admin": "make loops and keys, change items, forget people, keep snapshots",
+}
+KEPT = 300
+"""Characters of a field that are shown again where something is wrong with it."""
+
+
+class Row(NamedTuple):
+    """A key in the list."""
+
+    prefix: str
+    name: str
+    may: str
+    rate: str
+    made: Moment
+    revoked: Moment | None
+    own: bool
+    """whether whoever looks is signed in with it"""
+    last: bool
+    """whether no other may make keys, or see them"""
+
+
+class Given(NamedTuple):
+    """What the form holds."""
+
+    name: str = ""
+    scopes: tuple[str, ...] = ()
+    rate: str = ""
+
+
+async def every(visit: Visit) -> Response:
+    """The list, and a form for another."""
+    return await _shown(visit)
+
+
+async def make(visit: Visit) -> Response:
+    """Make a key, and show it this once; what is wrong with the form is said beside it."""
+    scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
+    given = Given(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
+    try:
+        if more := sorted(set(scopes) - visit.caller.scopes):
+            raise ValueError(f"scopes: wanted what your own key may, got {more[0]} too")
+        first = not visit.caller.prefix
+        if first and not {"read", "admin"} <= set(scopes):
+            raise ValueError("scopes: wanted read and admin too, as the first key has to make the others")
+        own, most = _limits(visit, await _all(visit))
+        rate = _rate(given.rate, own, most)
+        create = partial(visit.service.keys.create, given.name, tenant=visit.caller.tenant, scopes=scopes, rate=rate)
+        made, text = await asyncio.get_running_loop().run_in_executor(visit.service.pool, create)
+    except ValueError as error:
+        again = Given(masked(given.name)[:KEPT], scopes, masked(given.rate)[:KEPT])
+        return await _shown(visit, 422, given=again, wrong=masked(str(error)))
+    if not first:
+        return await _shown(visit, secret=text, made=made.name)
+    signed_in = visit._replace(caller=Caller(made.tenant, made.scopes, made.prefix))
+    response = await _shown(signed_in, secret=text, made=made.name, begun=True)
+    await session.begin(visit.service, visit.request, response, made.prefix)
+    return response
+
+
+def _rate(text: str, own: float | None, most: float | None) -> float | None:
+    """A number of requests per second, `own` where none is given. ValueError where it is more than `most`."""
+    try:
+        rate = float(text) if text else own
+    except ValueError:
+        raise ValueError(f"rate: wanted a number of requests a second, or nothing, got {describe(text)}") from None
+    if rate is not None and most is not None and rate > most:
+        raise ValueError(f"rate: wanted at most your own {most:g} requests a second, got {rate:g}")
+    return rate
+
+
+def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
+    """(the rate of the key of whoever asks, the rate that holds for it); None for none."""
+    own = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
+    return own, visit.service.options.rate if own is None else own
+
+
+async def revoke(visit: Visit) -> Response:
+    """End a key for good. LookupError where this tenant has none of that prefix."""
+    prefix = visit.form.get("prefix", "")
+    keys = visit.service.keys
+
+    def end() -> None:
+        mine = [key.prefix for key in keys.all() if key.tenant == visit.caller.tenant]
+        keys.revoke(prefix if prefix in mine else "")
+
+    await asyncio.get_running_loop().run_in_executor(visit.service.pool, end)
+    visit.service.gate.refresh()  # who revokes a key sees at once what that does
+    return await session.end(visit.service, visit.request) if prefix == visit.caller.prefix else back("/keys")
+
+
+async def _all(visit: Visit) -> list[Key]:
+    return await asyncio.get_running_loop().run_in_executor(visit.service.pool, visit.service.keys.all)
+
+
+async def _shown(visit: Visit, status: int = 200, **more: Any) -> Response:
+    found = await _all(visit)
+    first = not found
+    _, most = _limits(visit, found)
+    allowed = in_order(visit.caller.scopes)
+    mine = [key for key in found if key.tenant == visit.caller.tenant]
+    admins = [key.prefix for key in mine if key.revoked is None and "admin" in key.scopes]
+    context = {
+        "keys": [_row(visit, key, admins) for key in mine],
+        "folder": folder_for(visit.service, visit.request),
+        "first": first,
+        "scopes": [(scope, WHAT[scope]) for scope in allowed],
+        "given": Given(scopes=tuple(allowed if first else ("decide", "feedback"))),
+        "most": "" if most is None else f"{most:g}",
+        "wrong": "",
+        "secret": "",
+        "made": "",
+        "begun": False,
+    }
+    return render(visit, "keys.html", status, tab="keys", **context | more)
+
+
+def _row(visit: Visit, key: Key, admins: list[str]) -> Row:
+    return Row(
+        key.prefix,
+        key.name,
+        ", ".join(in_order(key.scopes)),
+        "the server's limit" if key.rate is None else f"{key.rate:g}",
+        moment(key.created),
+        None if key.revoked is None else moment(key.revoked),
+        key.prefix == visit.caller.prefix,
+        admins == [key.prefix],
+    )
+
+
+PAGES = (
+    Page("GET", "/keys", ("admin",), every),
+    Page("POST", "/keys", ("admin",), make),
+    Page("POST", "/keys/revoke", ("admin",), revoke),
+)

@@ -1,0 +1,181 @@
+"""The page of what a loop learned: weights and the lessons that made them, whether learning helps, what happens now.
+
+There is one page and no parts: while it is open it is asked for again when something happens, and what changed on it
+is put in place of what was there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from starlette.responses import Response
+
+from heedful.exchange.exporting import Exporter
+from heedful.loop import Loop, wire
+from heedful.loop.lessons import LessonTold
+from heedful.server.api import whole
+from heedful.server.fast import accepted, outcome
+from heedful.server.pages import telling, verdict
+from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.pages.telling import Moment, count, moment
+from heedful.server.pages.words import Phrases
+
+STRONGEST, MOST = 8, 40
+"""Weights that are told at once, and when asked for; a long text has thousands."""
+LESSONS = 25
+"""On a page."""
+EVENTS = 50
+
+
+class Lesson(NamedTuple):
+    """A row of the table of lessons."""
+
+    event: str
+    seq: int
+    said: str
+    person: str | None
+    at: Moment
+    undone: bool
+    marks: tuple[str, ...]
+
+
+class Happened(NamedTuple):
+    """A line of the list of events."""
+
+    seq: int
+    at: Moment
+    told: str
+
+
+class Asked(NamedTuple):
+    """Which part of the lessons is looked at."""
+
+    person: str | None
+    before: int | None
+
+    @classmethod
+    def of(cls, given: Any) -> Asked:
+        """Of a query or a form. ValueError, by field, where it is none."""
+        person = given.get("person", "").strip()
+        before = whole(given, "before", 0, 1) or None
+        return cls(wire.wanted_id("person", person) if person else None, before)
+
+    def query(self, **instead: Any) -> str:
+        """As a query, "?person=ann"; "" for everything."""
+        kept = {name: value for name, value in (self._asdict() | instead).items() if value is not None}
+        return f"?{urlencode(kept)}" if kept else ""
+
+
+async def learned(visit: Visit) -> Response:
+    """The page."""
+    return await _shown(visit, Asked.of(visit.query))
+
+
+async def undo(visit: Visit) -> Response:
+    """Take a lesson back."""
+    assert visit.desk is not None
+    asked = Asked.of(visit.form)
+    answer = await visit.desk.run(partial(visit.loop.undo, visit.form.get("event", "")))
+    visit.service.meters.events[visit.caller.tenant, visit.name, "undo", outcome(answer)] += 1
+    accepted(answer)
+    if not visit.scripted:
+        return back(f"{_path(visit)}{asked.query()}#lessons")
+    return await _shown(visit, asked, said="Undone: it is as if it had never been said.")
+
+
+def _path(visit: Visit) -> str:
+    return f"/loops/{quote(visit.name)}/learned"
+
+
+async def _shown(visit: Visit, asked: Asked, said: str = "") -> Response:
+    assert visit.desk is not None
+    told = await visit.desk.read(partial(_told, visit.loop, asked, visit.service.options.words))
+    path = _path(visit)
+    return render(
+        visit,
+        "learned.html",
+        tab="learned",
+        path=path,
+        here=path + asked.query(),
+        person=asked.person,
+        kept=[(name, value) for name, value in asked._asdict().items() if value is not None],
+        newest=path + asked.query(before=None) if asked.before else "",
+        older=path + asked.query(before=told["lessons"][-1].seq) if told.pop("more") else "",
+        said=said,
+        strongest=STRONGEST,
+        **told,
+    )
+
+
+def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
+    """All that the page tells; in a thread, as it reads much."""
+    loop.ledger.look()  # another process may have taught it
+    log = loop.ledger.log
+    head, _ = log.last()
+    lessons = loop.lessons(LESSONS + 1, before=asked.before, person=asked.person)
+    own = loop.settings.shrink > 0.0
+    known = asked.person is not None and log.newest("decision", asked.person) > 0
+    bars = Phrases(loop.founding, words).bars(loop.weights_of(asked.person))
+    return {
+        "head": head,
+        "so_far": _so_far(log.counts(), len(set(log.targets("undo")))),
+        "whose": asked.person if known and own else None,
+        "about": "" if asked.person is None else _about(asked.person, known, own),
+        "named": any(each.person is not None for each in lessons),
+        "people": own or asked.person is not None or any(each.person is not None for each in lessons),
+        "weights": bars[:MOST],
+        "left_out": max(len(bars) - MOST, 0),
+        "lessons": [_lesson(each) for each in lessons[:LESSONS]],
+        "more": len(lessons) > LESSONS,
+        "events": _events(loop, head),
+        **verdict.of(loop),
+    }
+
+
+def _about(person: str, known: bool, own: bool) -> str:
+    """What of the page is about one person; `own`: whether the loop learns of each what differs from the others."""
+    if not known:
+        return f"Nobody called {person} has been here. What is below holds for everybody."
+    if not own:
+        return f"Only the lessons below are {person}'s alone: this loop was made to learn the same for everybody."
+    return f"What it thinks, and the lessons, are {person}'s; all else is everybody's."
+
+
+def _so_far(counts: dict[str, int], undone: int) -> str:
+    feedback = counts.get("feedback", 0)
+    if not feedback:
+        return "Nobody has answered yet, so it has learned nothing."
+    back = f", {undone:,} of them taken back" if undone else ""
+    return f"From {count(feedback, 'answer')} to {count(counts.get('decision', 0), 'list')}{back}."
+
+
+def _lesson(told: LessonTold) -> Lesson:
+    marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
+    return Lesson(
+        told.event,
+        told.seq,
+        telling.lesson(told),
+        told.person,
+        moment(told.time),
+        told.undone,
+        tuple(mark for mark, on in marks.items() if on),
+    )
+
+
+def _events(loop: Loop, head: int) -> list[Happened]:
+    """The last events, the newest first."""
+    exporter, found = Exporter(loop, by_name=True), list[Happened]()
+    for event in islice(loop.ledger.log.newest_first(head + 1), 2 * EVENTS):
+        line = exporter.line(event)
+        if line is not None and len(found) < EVENTS:
+            found.append(Happened(event.seq, moment(event.time), telling.event(line)))
+    return found
+
+
+PAGES = (
+    Page("GET", "/loops/{loop}/learned", ("read",), learned),
+    Page("POST", "/loops/{loop}/learned/undo", ("feedback", "read"), undo),
+)

@@ -1,0 +1,280 @@
+"""Teach it: a few items in the order that was learned, what a person would rather have, and what that moved."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response
+
+from heedful.doors import describe
+from heedful.loop import wire
+from heedful.loop.wire import Answer
+from heedful.server.events import always, stream
+from heedful.server.fast import accepted, outcome
+from heedful.server.pages import session
+from heedful.server.pages.cards import cards, titled
+from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.pages.placing import Hand, Placed, placed
+from heedful.server.pages.telling import SEEN, lesson
+from heedful.server.pages.words import Phrases
+from heedful.server.problems import Problem
+
+HAND = 8
+"""How many items are shown at a time."""
+MOST = 100
+"""How many a page may say it has shown."""
+LESSONS = 6
+LONGEST_EVENT = 180
+"""Characters of the id of a correction: the list that it is to may be named after it."""
+TEACH = ("feedback", "decide", "read")
+"""What takes to be allowed, to teach here: what is corrected is noted as shown, and what was learned is told."""
+
+
+class Said(NamedTuple):
+    """What the page tells of what was just done."""
+
+    text: str = ""
+    event: str = ""
+    """the correction, where it tells of one that can be taken back"""
+
+
+NOTHING = Said()
+
+
+# ---------------------------------------------------------------------------- what is shown
+
+
+async def teach(visit: Visit) -> Response:
+    """The page; with `hand`, of these items, otherwise of others."""
+    person = _person(visit.query)
+    return await _shown(visit, "teach.html", await _hand(visit, visit.query, person), person)
+
+
+async def hand(visit: Visit) -> Response:
+    """The parts of the page that change, for a script: `deal=new` for other items, or those of `hand` as they lie now:
+    ranked anew, around what the person has `placed`."""
+    person = _person(visit.query)
+    return await _shown(visit, "teach_parts.html", await _hand(visit, visit.query, person), person)
+
+
+async def live(visit: Visit) -> Response:
+    """What happens, as server-sent events."""
+    assert visit.desk is not None
+    query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
+    headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
+    holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
+    return stream(visit.service, visit.caller, visit.desk, query, headers, holds)
+
+
+async def _hand(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
+    assert visit.desk is not None
+    await visit.desk.read(partial(_look, visit))
+    if given.get("hand") and (names := _on_offer(visit, given["hand"])):
+        own = placed(given["placed"], MOST) if given.get("placed") else None
+        return await visit.desk.read(partial(_ranked, visit, names, person, own))
+    names = list(visit.loop.ledger.shelf.current)
+    if not names:
+        return Hand((), ())
+    names = random.sample(names, min(HAND, len(names)))
+    if not visit.may(*TEACH) or not _asked_by_a_person(visit):
+        return await visit.desk.read(partial(_ranked, visit, names, person))
+    decision = await visit.desk.decide({"candidates": names, "person": person})
+    _count(visit, "decision", decision.arm)
+    shown = set(decision.shown)  # of k = 1 a single one
+    order = *decision.shown, *[name for name in names if name not in shown]
+    return Hand(order, order, decision.id, decision.arm)
+
+
+def _ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed | None = None) -> Hand:
+    loop = visit.loop
+    version, ranked = loop.version, loop.ranked(dealt, person=person)
+    if own is None or loop.ledger.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
+        return Hand(ranked, tuple(dealt), ranked=ranked)
+    return Hand(own.around(ranked, version), tuple(dealt), ranked=ranked, placed=own)
+
+
+def _look(visit: Visit) -> None:
+    """Take in what another process taught, and read what is on offer: of many items that takes a while, once."""
+    visit.loop.ledger.look()
+    _ = visit.loop.ledger.shelf.current
+
+
+def _asked_by_a_person(visit: Visit) -> bool:
+    """Whether a list counts as shown: not where a page of somebody else asks for it, where a browser fetches it before
+    anybody wants to see it, or as a picture."""
+    headers = visit.request.headers
+    ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    page = headers.get("sec-fetch-dest", "document") in ("document", "empty")
+    ahead = "prefetch" in headers.get("sec-purpose", "") + headers.get("purpose", "")
+    return visit.request.method != "HEAD" and ours and page and not ahead
+
+
+async def _shown(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
+    assert visit.desk is not None
+    return render(visit, template, tab="teach", **await visit.desk.read(partial(_told, visit, hand, person, said)))
+
+
+def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
+    """What the templates of this page tell."""
+    loop = visit.loop
+    control = loop.settings.control
+    seq, _ = loop.ledger.log.last()  # before anything is read: what comes meanwhile is told again
+    return {
+        "hand": hand,
+        "cards": cards(loop, hand.names),
+        "total": len(loop.ledger.shelf.current),
+        "bars": Phrases(loop.founding, visit.service.options.words).bars(loop.weights_of(person)),
+        "lessons": titled(loop, loop.lessons(limit=LESSONS, person=person)),
+        "lesson": lesson,
+        "version": loop.version,
+        "one_in": round(1 / control) if control > 0.0 else 0,
+        "single": loop.settings.k == 1,
+        "teaching": visit.may(*TEACH),
+        "undoing": visit.may("feedback"),
+        "person": person or "",
+        "people": loop.settings.shrink > 0.0,
+        "event": wire.new_id(),
+        "listed": msgspec.json.encode(hand.names).decode(),
+        "dealt": msgspec.json.encode(hand.dealt).decode(),
+        "placed": msgspec.json.encode(hand.placed).decode() if hand.placed else "",
+        "said": said,
+        "seq": seq,
+        "base": f"/loops/{quote(visit.name)}",
+    }
+
+
+# ---------------------------------------------------------------------------- what is said
+
+
+async def taught(visit: Visit) -> Response:
+    """One correction: what the person would rather have (`item`), an `order`, or none of these."""
+    assert visit.desk is not None
+    given, person = visit.form, _person(visit.form)
+    event, kind = wire.wanted_id("event", given.get("event", "")), given.get("kind", "pick")
+    if len(event) > LONGEST_EVENT:
+        raise ValueError(f"event: wanted a text of at most {LONGEST_EVENT} characters, got {len(event)}")
+    await visit.desk.read(partial(_look, visit))
+    names = _on_offer(visit, given.get("hand", ""))
+    dealt = _on_offer(visit, given["dealt"], "dealt") if given.get("dealt") else names
+    form = _form(kind, given)
+    moved = _names("moved", given.get("moved") or "[]", 0) if kind == "order" else form.get("better", ())
+    before = visit.loop.weights_of(person)
+    decision = given.get("decision", "")
+    if not decision:  # what was seen is the page's own order: that is what the answer is to
+        if missing := [name for name in form.get("better", ()) if name not in names]:
+            raise Problem("rejected", f"{describe(missing[0])} is not among the cards, or no longer on offer")
+        decision = f"{event}{SEEN}"
+        shown = names[:1] if visit.loop.settings.k == 1 else names
+        await visit.desk.run(partial(visit.loop.record, names, shown, id=decision, person=person))
+        _count(visit, "decision", "imported")
+    answer = await visit.desk.feedback({"decision": decision, "id": event, **form})
+    _count(visit, "feedback", outcome(answer))
+    accepted(answer)
+    if kind == "none":
+        told = "None of these: noted, but there is no lesson in it. Here are others."
+        return await _then(visit, {}, person, Said(told, event))
+    own = Placed(tuple(form["better"]), tuple(moved), kind, event, 0)
+    lie, said = await visit.desk.read(partial(_learned, visit, dealt, person, before, answer, own))
+    return await _then(visit, lie, person, said)
+
+
+async def undo(visit: Visit) -> Response:
+    """One correction taken back."""
+    assert visit.desk is not None
+    event, person = wire.wanted_id("event", visit.form.get("event", "")), _person(visit.form)
+    answer = await visit.desk.run(partial(visit.loop.undo, event))
+    _count(visit, "undo", outcome(answer))
+    accepted(answer)
+    hand = await _hand(visit, visit.form, person)
+    told = await visit.desk.read(partial(_lesson, visit, event))
+    return await _then(visit, hand, person, Said(f"Taken back: “{told}”."))
+
+
+def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """A correction as feedback."""
+    if kind == "pick":  # how the others stand among themselves, nobody said
+        return {"better": [wire.wanted_id("item", given.get("item", ""))]}
+    if kind == "order":
+        return {"better": _names("order", given.get("order", ""))}
+    if kind == "none":
+        return {"none": True}
+    raise ValueError(f"kind: wanted pick, order or none, got {describe(kind)}")
+
+
+async def _then(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:
+    """What is shown after a correction: to a script the parts that change, to a browser the page anew."""
+    if not visit.scripted:
+        query = {}
+        if isinstance(hand, Hand):
+            query["hand"] = msgspec.json.encode(hand.dealt).decode()
+            query |= {"placed": msgspec.json.encode(hand.placed).decode()} if hand.placed else {}
+        return back(f"/loops/{quote(visit.name)}", **query, **({"person": person} if person else {}))
+    shown = hand if isinstance(hand, Hand) else await _hand(visit, hand, person)
+    return await _shown(visit, "teach_parts.html", shown, person, said)
+
+
+def _learned(
+    visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placed
+) -> tuple[Hand, Said]:
+    """The cards as they lie after a correction, and what it did, in a sentence."""
+    version, hand = visit.loop.version, _ranked(visit, dealt, person)
+    first = [name for name in own.order if name in hand.ranked]
+    order = (*first, *[name for name in hand.ranked if name not in first])
+    hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
+    if answer.status == "applied" and not answer.learned:
+        return hand, Said("Noted, but there was no lesson in it.", own.event)
+    phrases = Phrases(visit.loop.founding, visit.service.options.words)
+    moved = phrases.moved(before, visit.loop.weights_of(person))
+    told = f"Moved towards: {', '.join(moved)}." if moved else "Learned."
+    last = cards(visit.loop, [name for name in own.cards[-1:] if name in hand.ranked])
+    return hand, Said(" ".join([told, *[hand.follows(card.name, card.title) for card in last]]), own.event)
+
+
+def _lesson(visit: Visit, event: str) -> str:
+    """What was said in a correction."""
+    there = visit.loop.ledger.log.find("feedback", event)
+    told = visit.loop.lessons(limit=1, before=there.seq + 1) if there else ()
+    return "".join(lesson(each) for each in titled(visit.loop, told))
+
+
+def _count(visit: Visit, kind: str, result: str) -> None:
+    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
+
+
+# ---------------------------------------------------------------------------- what comes in
+
+
+def _person(given: Mapping[str, str]) -> str | None:
+    person = given.get("person", "").strip()
+    return wire.wanted_id("person", person) if person else None
+
+
+def _names(field: str, text: str, least: int = 1) -> list[str]:
+    """A JSON list of names. ValueError where it is none, or too long a one."""
+    try:
+        names = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError(f"{field}: wanted a list of names as JSON, got {describe(text)}") from None
+    if isinstance(names, list) and len(names) > MOST:
+        raise ValueError(f"{field}: wanted at most {MOST} names, got {len(names)}")
+    return list(wire.distinct(field, names, least))
+
+
+def _on_offer(visit: Visit, text: str, field: str = "hand") -> list[str]:
+    """The items of a hand that are still there."""
+    current = visit.loop.ledger.shelf.current
+    return [name for name in _names(field, text) if name in current]
+
+
+PAGES = (
+    Page("GET", "/loops/{loop}", ("read",), teach),
+    Page("GET", "/loops/{loop}/hand", ("read",), hand),
+    Page("GET", "/loops/{loop}/live", ("read",), live),
+    Page("POST", "/loops/{loop}/teach", TEACH, taught),
+    Page("POST", "/loops/{loop}/undo", ("feedback", "read"), undo),
+)

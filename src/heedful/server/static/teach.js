@@ -1,0 +1,358 @@
+// Teach it. The server ranks, words and renders; this sends what a person says, once, whatever the network does,
+// and moves what is on the page to where it now belongs.
+"use strict";
+(() => {
+  const page = document.getElementById("teach");
+  const { base, person, visitor } = page.dataset;
+  const $ = (id) => document.getElementById(id);
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const kept = (name) => `heedful ${visitor} ${base} ${person} ${name}`;
+  const recall = (name) => { try { return JSON.parse(sessionStorage.getItem(kept(name))) ?? []; } catch { return []; } };
+  const keep = (name, value) => { try { sessionStorage.setItem(kept(name), JSON.stringify(value)); } catch { /* full, or not allowed: kept in memory */ } };
+  const newId = () => Date.now().toString(16).padStart(12, "0") + Array.from(crypto.getRandomValues(new Uint8Array(10)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+  // ------------------------------------------------------------------ what is on the page
+
+  const items = () => [...document.querySelectorAll("#cards > .item")];
+  const order = () => items().map((item) => item.dataset.key);
+  const given = (field) => $("corrections")?.elements[field].value ?? ""; // as the server last gave it
+  const drawn = () => JSON.parse(given("hand"));
+  const where = () => person ? `&person=${encodeURIComponent(person)}` : "";
+
+  let trouble = false;
+
+  let said = "", lesson = ""; // what is told, and the correction that it tells of, where that can be taken back
+
+  function say(text, { aloud = true, wrong = false, again = false, of = "" } = {}) {
+    if (aloud && text) $("live").textContent = text;
+    if (text) [said, lesson] = [text, of];
+    if (!$("said")) return;
+    $("said-text").textContent = said;
+    $("said").classList.toggle("trouble", wrong);
+    $("again").hidden = !again;
+    $("dismiss").hidden = again;
+    $("undo").hidden = !lesson || Boolean(document.querySelector(`.lessons .undone[data-key="${CSS.escape(lesson)}"]`));
+    $("said").hidden = !said || Boolean(held);
+  }
+
+  /** Put what the server rendered in place of what is there, each thing moving from where it was. */
+  function show(html, { aloud = true } = {}) {
+    const fresh = new DOMParser().parseFromString(html, "text/html");
+    if (!fresh.getElementById("hand")) return;
+    waiting = false;
+    const focused = document.activeElement?.dataset?.focus;
+    const opened = [...document.querySelectorAll("#side details[open]")].map((each) => each.dataset.focus);
+    const before = places();
+    const weights = new Map([...document.querySelectorAll(".bars > li")].map((li) => [li.dataset.key, +li.dataset.value]));
+    for (const id of ["hand", "side"]) $(id).replaceWith(document.adoptNode(fresh.getElementById(id)));
+    document.querySelectorAll("#side details").forEach((each) => { if (opened.includes(each.dataset.focus)) each.open = true; });
+    draggable();
+    if (focused) {
+      const again = document.querySelector(`[data-focus="${CSS.escape(focused)}"]:not([hidden])`);
+      (again ?? document.querySelector(".pick"))?.focus({ preventScroll: true });
+    }
+    move(before);
+    ghosts(weights);
+    const told = $("hand").dataset;
+    if (trouble) unheard();
+    else say(told.said ?? "", { aloud, of: told.lesson });
+  }
+
+  function places() {
+    return new Map([...document.querySelectorAll("[data-key]")].map((each) => [each.dataset.key, each.getBoundingClientRect()]));
+  }
+
+  function move(before) {
+    for (const each of document.querySelectorAll("[data-key]")) {
+      const from = before.get(each.dataset.key);
+      if (!from) { if (before.size) each.classList.add("new"); continue; }
+      if (still.matches) continue;
+      const to = each.getBoundingClientRect();
+      const [x, y] = [from.left - to.left, from.top - to.top];
+      const zIndex = "placed" in each.dataset ? 2 : y > 0 ? 1 : 0; // what rises passes over what makes way
+      if (x || y) each.animate([{ transform: `translate(${x}px, ${y}px)`, zIndex }, { transform: "none", zIndex }], { duration: 380, easing: "cubic-bezier(.2, .8, .2, 1)" });
+    }
+  }
+
+  /** Behind each bar, what it was before. */
+  function ghosts(before) {
+    if (!before.size) return;
+    let less = false;
+    for (const li of document.querySelectorAll(".bars > li")) {
+      const now = +li.dataset.value, was = before.get(li.dataset.key) ?? 0;
+      const old = was * now > 0 ? 100 * Math.abs(was) : 0;
+      li.querySelector(".ghost").setAttribute("width", old.toFixed(2));
+      less ||= old > 100 * Math.abs(now) + 1;
+      if (!still.matches) li.querySelector(".value").animate([{ width: `${old}px` }, { width: `${100 * Math.abs(now)}px` }], { duration: 500, easing: "ease-out" });
+    }
+    if ($("legend")) $("legend").hidden = !less;
+  }
+
+  // ------------------------------------------------------------------ what is said: kept until the server has it
+
+  let queue = recall("unsent"), mine = recall("mine"), sending = false, wait = 0, timer = 0;
+
+  function tell(path, fields) {
+    queue.push({ path, fields: { event: newId(), ...fields, person } });
+    keep("unsent", queue);
+    send();
+  }
+
+  async function send() {
+    clearTimeout(timer);
+    if (sending || !queue.length) return;
+    sending = true;
+    const [next] = queue;
+    let html = "", status = 0, pause = 0;
+    try {
+      const answer = await fetch(base + next.path, {
+        method: "POST",
+        headers: { "HX-Request": "true", "Content-Type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams(next.fields),
+        signal: AbortSignal.timeout(15000),
+      });
+      status = answer.status;
+      pause = 1000 * (+answer.headers.get("Retry-After") || 0);
+      if (status === 401) { location.assign(answer.headers.get("HX-Redirect") ?? "/sign-in"); return; }
+      html = await answer.text();
+    } catch { status = 0; }
+    sending = false;
+    if ([0, 408, 429, 502, 503, 504].includes(status)) { later(pause); return; }
+    const back = trouble;
+    trouble = false; wait = 0;
+    queue.shift();
+    keep("unsent", queue);
+    if (status < 300) {
+      if (next.path === "/teach") mine.push(next.fields.event);
+      else mine = mine.filter((event) => event !== next.fields.event);
+      keep("mine", mine = mine.slice(-50));
+      if (back) listen();
+      if (dragging || held) { waiting = true; stands(html); } // not under the hand of whoever is already at the next one
+      else show(html);
+    } else {
+      await look();
+      say(new DOMParser().parseFromString(html, "text/html").querySelector(".problem")?.textContent.trim() ?? `The server answered ${status}.`, { wrong: true });
+    }
+    send();
+  }
+
+  /** The server does not answer: again in a while, longer each time. */
+  function later(pause) {
+    wait = Math.max(Math.min(wait * 2 || 500, 8000), pause);
+    timer = setTimeout(send, wait);
+    unheard(!trouble);
+    trouble = true;
+  }
+
+  function unheard(aloud = false) {
+    const many = queue.length > 1 ? `Your ${queue.length} corrections are` : "Your correction is";
+    say(`The server does not answer. ${many} kept, and sent again until it does.`, { aloud, wrong: true, again: true });
+  }
+
+  /** What a person said of these cards stands, also where what was rendered is not shown. */
+  function stands(html) {
+    const there = new DOMParser().parseFromString(html, "text/html").querySelector("#corrections [name=placed]");
+    if (there && $("corrections")) $("corrections").elements.placed.value = there.value;
+  }
+
+  function correct(kind, fields, shown = order()) {
+    const untouched = JSON.stringify(shown) === JSON.stringify(drawn());
+    tell("/teach", { kind, hand: JSON.stringify(shown), dealt: given("dealt"), decision: untouched ? given("decision") : "", ...fields });
+  }
+
+  function pick(button) {
+    const shown = held ? drawn() : order();
+    if (held) restore();
+    button.closest(".item").classList.add("picked");
+    correct("pick", { item: button.value }, shown);
+  }
+
+  function undo(event = mine[mine.length - 1]) {
+    if (!event) { say("There is nothing of yours to take back."); return; }
+    tell("/undo", { event, hand: given("dealt") });
+  }
+
+  // ------------------------------------------------------------------ a new order, by hand or by key
+
+  let held = null; // the order before it was touched; null where it was not
+  let touched = []; // the cards that were moved since, the last one last
+  let dragging = false, dropped = 0, waiting = false;
+
+  function arrange(names) {
+    const before = places(), by = new Map(items().map((item) => [item.dataset.key, item]));
+    $("cards").append(...names.map((name) => by.get(name)));
+    number();
+    move(before);
+  }
+
+  function number() { items().forEach((item, i) => { item.querySelector(".rank").textContent = i + 1; }); }
+
+  function step(item, by) {
+    const names = order(), from = names.indexOf(item.dataset.key), to = from + by;
+    if (to < 0 || to >= names.length) return;
+    held ??= [...names];
+    touch(item);
+    names.splice(to, 0, ...names.splice(from, 1));
+    const focus = document.activeElement;
+    arrange(names);
+    focus.focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+    unsent(true);
+    $("live").textContent = `Place ${to + 1} of ${names.length}, not sent yet. Enter sends this order, Escape puts it back.`;
+  }
+
+  function touch({ dataset: { key } }) { touched = [...touched.filter((name) => name !== key), key]; }
+
+  function unsent(there) {
+    $("unsent").hidden = !there;
+    $("said").hidden = there || !said;
+  }
+
+  function sendOrder() {
+    if (!held) return;
+    const shown = held, now = order(), moved = JSON.stringify(touched);
+    held = null;
+    touched = [];
+    unsent(false);
+    if (JSON.stringify(now) !== JSON.stringify(shown)) correct("order", { order: JSON.stringify(now), moved }, shown);
+  }
+
+  function restore() {
+    if (!held) return;
+    const focus = document.activeElement, names = held;
+    held = null;
+    touched = [];
+    arrange(names);
+    unsent(false);
+    if (focus?.isConnected && focus.offsetParent) focus.focus({ preventScroll: true });
+    else document.querySelector(".pick")?.focus({ preventScroll: true });
+    $("live").textContent = "Put back as it was.";
+    if (waiting) look();
+  }
+
+  function draggable() {
+    const list = $("cards");
+    if (!list?.querySelector(".grip") || !window.Sortable) return;
+    document.querySelectorAll(".tools").forEach((each) => { each.hidden = false; });
+    let shown = [];
+    Sortable.create(list, {
+      draggable: ".item",
+      // With a mouse the whole card is taken hold of; with a finger its grip alone, so that the page can be scrolled.
+      filter: (event, item) => (event.touches || event.pointerType === "touch") && !event.target.closest(".grip") || Boolean(event.target.closest(".move")),
+      preventOnFilter: false,
+      forceFallback: true,
+      fallbackOnBody: true, // what is dragged is no card of the list
+      fallbackTolerance: 5,
+      animation: still.matches ? 0 : 150,
+      ghostClass: "lifted",
+      fallbackClass: "held",
+      onStart: () => { dragging = true; shown = held ?? order(); list.classList.add("dragging"); },
+      onEnd: ({ item }) => {
+        dragging = false;
+        dropped = Date.now();
+        list.classList.remove("dragging");
+        number();
+        if (JSON.stringify(order()) !== JSON.stringify(shown)) { held = shown; touch(item); sendOrder(); } else if (waiting) look();
+      },
+    });
+  }
+
+  // ------------------------------------------------------------------ what others teach meanwhile
+
+  let source = null, due = 0;
+
+  /** The same cards as the model has them by now. */
+  async function look() {
+    if (dragging || held || sending || !$("corrections")) { waiting = true; return; }
+    waiting = false;
+    try {
+      const lie = `hand=${encodeURIComponent(given("dealt"))}&placed=${encodeURIComponent(given("placed"))}`;
+      const answer = await fetch(`${base}/hand?${lie}${where()}`, { headers: { "HX-Request": "true" } });
+      if (answer.status === 401) { location.assign(answer.headers.get("HX-Redirect") ?? "/sign-in"); return; }
+      if (answer.ok && !dragging && !held && !sending) show(await answer.text(), { aloud: false });
+    } catch { /* it is told when something is sent, and looked at again when the stream is back */ }
+  }
+
+  function listen() {
+    source?.close();
+    if (document.hidden) return; // a browser has few connections for all of its windows
+    source = new EventSource(`${base}/live?kinds=feedback,undo,item&after=${$("hand").dataset.seq}`);
+    const heard = ({ data }) => {
+      const { seq } = JSON.parse(data);
+      if (seq <= +$("hand").dataset.seq) return;
+      clearTimeout(due);
+      due = setTimeout(() => { if (seq > +$("hand").dataset.seq) look(); }, 120);
+    };
+    for (const kind of ["feedback", "undo", "item"]) source.addEventListener(kind, heard);
+    source.onopen = () => send(); // what was missed meanwhile is told again, from the last event that came
+    source.onerror = () => { if (source.readyState === EventSource.CLOSED) { look(); setTimeout(listen, 3000); } };
+  }
+  document.addEventListener("visibilitychange", () => { if (document.hidden) source?.close(); else { listen(); look(); } });
+  addEventListener("pagehide", () => source?.close());
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) { listen(); look(); } });
+  addEventListener("online", () => send());
+
+  async function deal() {
+    held = null;
+    touched = [];
+    try {
+      const answer = await fetch(`${base}/hand?deal=new${where()}`, { headers: { "HX-Request": "true" } });
+      if (answer.ok) { show(await answer.text()); say(`Other cards. ${document.querySelector(".title")?.textContent ?? "None"} is first.`); return; }
+    } catch { /* said below */ }
+    say("The server does not answer: no other cards for now.", { wrong: true });
+  }
+
+  function dismiss() {
+    said = "";
+    say("");
+    document.querySelector(".pick")?.focus({ preventScroll: true });
+  }
+
+  // ------------------------------------------------------------------ mouse, touch, keys
+
+  page.addEventListener("submit", (event) => {
+    const { target, submitter } = event;
+    if (target.id === "corrections") {
+      event.preventDefault();
+      if (submitter?.name === "kind") { restore(); correct("none", {}); } else if (submitter?.name === "item" && Date.now() - dropped > 80) pick(submitter);
+    } else if (target.classList.contains("take-back")) {
+      event.preventDefault();
+      tell("/undo", { event: target.elements.event.value, hand: given("dealt") });
+    }
+  });
+
+  page.addEventListener("click", (event) => {
+    const at = (selector) => event.target.closest(selector);
+    if (at(".move")) step(at(".item"), +at(".move").dataset.move);
+    else if (at("#send")) sendOrder();
+    else if (at("#restore")) restore();
+    else if (at("#undo")) undo(lesson);
+    else if (at("#dismiss")) dismiss();
+    else if (at("#again")) send();
+    else if (at("#help")) $("keys").showModal();
+    else if (at("#deal") && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); deal(); }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
+    if ($("keys")?.open || event.target.closest("input, textarea, select") || event.isComposing) return;
+    const item = event.target.closest(".item"), by = { ArrowUp: -1, ArrowDown: 1 }[key];
+    const plain = !altKey && !ctrlKey && !metaKey;
+    let done = true;
+    if (by && item && altKey && !ctrlKey && !metaKey && !item.closest(".hand--one")) step(item, by);
+    else if (by && item && plain && !shiftKey) (by < 0 ? item.previousElementSibling : item.nextElementSibling)?.querySelector(".pick")?.focus();
+    else if (key === "Enter" && held && item && plain) sendOrder();
+    else if (key === "Escape" && held) restore();
+    else if (key.toLowerCase() === "z" && (ctrlKey || metaKey) && !altKey && !shiftKey && $("said")) undo();
+    else if (key.toLowerCase() === "n" && plain && !event.repeat && $("deal")) deal();
+    else if (key === "?" && !ctrlKey && !metaKey && $("keys")) $("keys").showModal();
+    else done = false;
+    if (done) event.preventDefault();
+  });
+
+  if ($("help")) $("help").hidden = false;
+  draggable();
+  say("");
+  listen();
+  send();
+})();

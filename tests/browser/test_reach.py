@@ -1,0 +1,244 @@
+"""Whoever it is can teach a loop: with the keyboard alone, a screen reader, a small phone, no animations, no script."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accessible import contrast, findings, stops, tab_to
+from cars import loop_of_cars, told
+from heedful import Loop, Settings, infer
+from served import Opened, Served
+from teaching import Teaching
+from watching import Watch, until
+
+SMALL = {"viewport": {"width": 320, "height": 568}, "has_touch": True, "is_mobile": True}
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SMALL_TARGETS = """() => Array.from(document.querySelectorAll(
+    "button, summary, select, input:not([type=hidden]), nav a"))
+    .map(it => [it, (it.closest("label") || it).getBoundingClientRect()])
+    .filter(([it, box]) => box.width > 0 && box.height > 0 && (box.width < 43.5 || box.height < 43.5))
+    .map(([it, box]) => `${it.outerHTML.slice(0, 80)}: ${box.width} x ${box.height}`)"""
+
+
+@pytest.fixture
+def taught(loop: Served) -> Served:
+    """A loop with a few lessons, one of them undone, one late and one empty."""
+    with Loop.open(loop.path) as opened:
+        for n in range(6):
+            decision = opened.decide(show=5, id=f"d{n}", person=f"p{n % 2}")
+            opened.feedback(decision.id, id=f"e{n}", clicks=[decision.shown[n % 5]])
+        opened.undo("e4")
+    return loop
+
+
+def bare(server: Any) -> str:
+    """The name of a loop without items, whose texts come with each request."""
+    path = server.folder / "bare.heedful"
+    if not path.exists():
+        rows = [{"id": "a", "text": "some words"}, {"id": "b", "text": "other words"}]
+        Loop.create(path, encoding=infer(rows, identifier="id"), settings=Settings()).close()
+    return "bare"
+
+
+PLACES = {
+    "loops": "/",
+    "teach": "/loops/NAME",
+    "learned": "/loops/NAME/learned",
+    "keys": "/keys",
+    "sign in": "/sign-in",
+    "no items": "/loops/bare",
+    "nothing learned": "/loops/bare/learned",
+    "not found": "/loops/nobody",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_page_is_readable_by_all_and_fits_a_small_phone(
+    opened: Opened, taught: Served, place: str, watch: Watch
+) -> None:
+    """No serious finding of axe-core, in light and dark; nothing to scroll sideways to, nothing too small to hit."""
+    bare(taught.server)
+    if place == "not found":
+        watch.expect("404")
+    page = opened(taught.server.url + PLACES[place].replace("NAME", taught.name), **SMALL)
+    page.wait_for_load_state("networkidle") if place == "loops" else None
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    expect(page.get_by_role("main")).to_have_count(1)
+    assert page.evaluate(SIDEWAYS) == 0
+    assert page.evaluate(SMALL_TARGETS) == []
+    assert findings(page) == []
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.evaluate(SIDEWAYS) == 0
+
+
+def test_the_states_of_the_page_that_teaches_are_readable_too(opened: Opened, server: Any) -> None:
+    """After a lesson, with the list of keys open, and where a list was left alone; on a phone, too."""
+    loop_of_cars(server.folder / "states.heedful", 20, control=1.0)
+    page = opened(f"{server.url}/loops/states")
+    teaching = Teaching(page)
+    assert findings(page) == []
+    teaching.pick(teaching.hand()[-1]).click()
+    teaching.learned(1)
+    assert findings(page) == []
+    page.set_viewport_size({"width": 320, "height": 568})
+    assert findings(page) == []
+    assert page.evaluate(SIDEWAYS) == 0
+    assert page.evaluate(SMALL_TARGETS) == []
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.keyboard.press("n")
+    expect(page.get_by_text("For comparison")).to_be_visible()
+    assert findings(page) == []
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert findings(page) == []
+
+
+def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:
+    page = opened(loop.url, forced_colors="active")
+    teaching = Teaching(page)
+    teaching.pick(teaching.hand()[-1]).click()
+    teaching.learned(1)
+    teaching.still()
+    for seen in ("#said-text", "#cards .title", "#cards .facts dd", "#side .bars .bar", "#side .lessons li"):
+        assert contrast(page.locator(seen).first) > 4.5, seen
+
+
+@pytest.mark.parametrize("place", ["loops", "teach", "learned", "keys"])
+def test_the_keyboard_reaches_all_of_a_page_sees_where_it_is_and_leaves_again(
+    opened: Opened, taught: Served, place: str
+) -> None:
+    page = opened(taught.server.url + PLACES[place].replace("NAME", taught.name))
+    if place == "loops":  # rows load as they come into view
+        until(page, lambda: page.mouse.wheel(0, 200) or page.get_by_text("Looking").count() == 0)
+    found = stops(page)
+    assert found[0].startswith("Skip")
+    # (Cards move with Alt and the arrows; their buttons Up and Down are for fingers and screen readers.)
+    controls = page.locator("a[href], button:not([tabindex]), input:not([type=hidden]), summary, select")
+    assert len(found) >= controls.locator("visible=true").count()
+
+
+def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
+    """Teach, see what it learned, take a lesson back, look at the loops, and come back."""
+    teaching = Teaching(page)
+    keys = page.keyboard
+    tab_to(page, "#cards > [data-key] button")
+    hand = teaching.hand()
+    assert teaching.focus() == hand[0]
+    keys.press("Enter")
+    teaching.learned(1)
+    assert teaching.focus() == hand[0]
+    second = teaching.hand()[1]
+    tab_to(page, f'#cards > [data-key="{second}"] button')
+    keys.press("Space")
+    teaching.learned(2)
+    assert teaching.focus() == second
+    last = teaching.hand()[-1]
+    tab_to(page, f'#cards > [data-key="{last}"] button')
+    keys.press("Alt+ArrowUp")
+    keys.press("Alt+ArrowUp")
+    assert teaching.hand()[-3] == last
+    assert teaching.focus() == last
+    keys.press("Enter")
+    teaching.learned(3)
+    assert teaching.focus() == last
+    assert teaching.hand()[-3] == last
+    expect(teaching.said).to_contain_text("Moved towards")
+    keys.press("Control+z")
+    expect(teaching.said).to_contain_text("Taken back")
+    keys.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    keys.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert teaching.focus() == last
+    tab_to(page, f'a[href="/loops/{loop.name}/learned"]')
+    keys.press("Enter")
+    page.wait_for_url("**/learned")
+    tab_to(page, "#lessons [data-event] button")
+    keys.press("Enter")
+    expect(page.locator("#lessons [data-event] button")).to_have_count(1)
+    tab_to(page, 'nav a[href="/"]')
+    keys.press("Enter")
+    page.wait_for_url(f"{loop.server.url}/")
+    tab_to(page, f'tr[data-loop="{loop.name}"] a')
+    keys.press("Enter")
+    page.wait_for_url(loop.url)
+    assert [kind for kind, _ in told(loop.path, "feedback", "undo")] == ["feedback"] * 3 + ["undo"] * 2
+
+
+def test_the_keys_do_nothing_where_somebody_writes(opened: Opened, taught: Served) -> None:
+    """Ctrl+Z in a field takes back what was typed there, not a lesson."""
+    page = opened(f"{taught.url}/learned")
+    field = page.get_by_role("textbox").first
+    field.press_sequentially("p?n")
+    field.press("Control+z")
+    page.wait_for_timeout(200)
+    assert [kind for kind, _ in told(taught.path, "undo")] == ["undo"]
+    assert page.url == f"{taught.url}/learned"
+
+
+def test_all_that_is_on_a_card_is_seen_on_a_phone(opened: Opened, loop: Served) -> None:
+    """And what it thinks, without scrolling past all cards."""
+    page = opened(loop.url, **SMALL)
+    teaching = Teaching(page)
+    card = teaching.card(teaching.hand()[0])
+    for fact in ("horsepower", "weight", "miles per gallon", "seconds to 60", "year", "origin"):
+        expect(card.get_by_text(fact, exact=True)).to_be_visible()
+    box = card.bounding_box()
+    assert box is not None
+    assert box["height"] < 142
+    teaching.pick(teaching.hand()[1]).tap()
+    teaching.learned(1)
+    thinks = page.locator(".thinks")
+    expect(thinks).to_be_in_viewport()
+    for words in list(teaching.weights().values())[:2]:
+        expect(thinks).to_contain_text(words.rstrip("+ "))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(thinks).to_be_hidden()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_nothing_moves_for_who_wants_nothing_to_move(opened: Opened, loop: Served, motion: str) -> None:
+    page = opened(loop.url, reduced_motion=motion)
+    page.evaluate(
+        """() => {
+            window.moved = 0;
+            const animate = Element.prototype.animate;
+            Element.prototype.animate = function (...how) { window.moved++; return animate.apply(this, how); };
+            const count = event => { if (event.propertyName === "transform") window.moved++; };
+            addEventListener("transitionrun", count, true);
+        }"""
+    )
+    teaching = Teaching(page)
+    hand = teaching.hand()
+    teaching.pick(hand[-1]).click()
+    teaching.learned(1)
+    page.wait_for_timeout(100)
+    assert teaching.hand() != hand
+    assert (page.evaluate("window.moved") > 0) == (motion == "no-preference")
+
+
+def test_without_a_script(opened: Opened, loop: Served) -> None:
+    """The cards are a form: pick, take back, deal others, see what was learned."""
+    page = opened(loop.url, java_script_enabled=False)
+    cards = page.locator("#cards > [data-key]")
+    picked = cards.last.get_attribute("data-key")
+    assert picked is not None
+    cards.last.get_by_role("button").first.click()
+    lessons = page.locator("#side .lessons [data-key]")
+    expect(lessons).to_have_count(1)
+    expect(lessons).to_contain_text(picked)
+    expect(cards).to_have_count(8)
+    page.reload()
+    expect(lessons).to_have_count(1)
+    page.goto(f"{loop.url}/learned")
+    expect(page.locator("#weights")).to_contain_text(re.compile("horsepower|weight|year"))
+    page.goto(loop.url)
+    lessons.first.get_by_role("button", name=re.compile("^Undo")).click()
+    assert [kind for kind, _ in told(loop.path, "feedback", "undo")] == ["feedback", "undo"]
+    page.goto(f"{loop.server.url}/")
+    page.get_by_role("link", name=loop.name).click()
+    expect(cards).to_have_count(8)

@@ -1,0 +1,63 @@
+"""What must not happen while a page is looked at."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page
+
+
+class Watch:
+    """What must not happen while a page is looked at: an error in the console (what the content security policy
+    forbids is one), an exception, a request to another host."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._expected: list[re.Pattern[str]] = []
+
+    def expect(self, pattern: str) -> None:
+        """Let errors like this one pass: the test brings them about."""
+        self._expected.append(re.compile(pattern))
+
+    def over(self, context: BrowserContext, origin: str) -> BrowserContext:
+        """Watch this one, that may talk to `origin` alone."""
+        context.on("console", lambda message: message.type == "error" and self._say(f"console: {message.text}"))
+        context.on("weberror", lambda error: self._say(f"exception: {error.error}"))
+        context.on("request", lambda request: self._asked(request.url, origin))
+        context.on("requestfailed", lambda request: self._failed(request.url, request.failure))
+        return context
+
+    def _asked(self, url: str, origin: str) -> None:
+        if not url.startswith((f"{origin}/", "data:")):
+            self._say(f"a request to {url}")
+
+    def _failed(self, url: str, why: str | None) -> None:
+        if why != "net::ERR_ABORTED":  # somebody went to another page
+            self._say(f"failed: {url}: {why}")
+
+    def _say(self, what: str) -> None:
+        if not any(pattern.search(what) for pattern in self._expected):
+            self.found.append(what)
+
+
+def until(page: Page, found: Callable[[], Any], seconds: float = 8.0) -> Any:
+    """What `found` gives, as soon as it is true; meanwhile the page goes on."""
+    end = time.monotonic() + seconds
+    while not (it := found()):
+        assert time.monotonic() < end, "it did not come"
+        page.wait_for_timeout(15)
+    return it
+
+
+def come(page: Page, script: str, arg: Any = None) -> Any:
+    """What a function of the page gives, as soon as it is true. (Playwright's own way of waiting for that is an `eval`
+    in the page, which the content security policy forbids.)"""
+    return until(page, lambda: page.evaluate(script, arg))
+
+
+def still(page: Page) -> None:
+    """Wait until nothing moves any more."""
+    come(page, "() => document.getAnimations().every(it => it.playState !== 'running')")

@@ -1,0 +1,556 @@
+"""The page to teach on, as it is served: what it shows, what a correction does, what it refuses."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from asking import NO_TLS, Caller, events
+
+from heedful import TEXTS, Loop, Settings, infer
+from heedful.features import Crossed
+from heedful.loop.settings import Founding
+from heedful.server.pages.cards import value
+from heedful.server.pages.placing import Placed, ordinal
+from heedful.server.pages.teach import HAND, MOST
+from heedful.server.pages.words import STRONG, Phrases
+from heedful.server.running import served
+from heedful.server.service import Options
+from loops import rows
+
+CARS = [
+    {"id": "mini", "hp": 50, "weight": 1500, "Model_Year": 1970, "origin": "UK", "note": "small & <b>fun</b>"},
+    {"id": "beetle", "hp": 50, "weight": 1900, "Model_Year": 1971, "origin": "Germany", "note": ""},
+    {"id": "mustang", "hp": 150, "weight": 3500, "Model_Year": 1972, "origin": "USA", "note": "loud"},
+    {"id": "hybrid <&\"'>", "hp": 150, "weight": 3000, "Model_Year": 2001, "origin": "Japan", "note": "quiet"},
+]
+NAMES = [str(row["id"]) for row in CARS]
+KINDS = {"hp": "number", "weight": "number", "Model_Year": "number", "origin": "category", "note": "ignored"}
+CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
+
+
+class Page:
+    """One visitor of a loop's page."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.http = httpx.Client(base_url=url, timeout=30, verify=NO_TLS, headers={"origin": url})
+        self.base = f"/loops/{name}"
+        self.asked = 0
+
+    def get(self, path: str = "", part: bool = False, **query: str) -> Seen:
+        return Seen(self.http.get(self.base + path, params=query, headers={"hx-request": "true"} if part else {}))
+
+    def post(self, path: str, part: bool = True, **form: Any) -> Seen:
+        sent = {name: text if isinstance(text, str) else json.dumps(text) for name, text in form.items()}
+        return Seen(self.http.post(self.base + path, data=sent, headers={"hx-request": "true"} if part else {}))
+
+    def teach(self, seen: Seen, **form: Any) -> Seen:
+        """Correct what was seen."""
+        self.asked += 1
+        told = {"hand": seen.names, "decision": seen.decision, "event": f"e{self.asked}", **form}
+        return self.post("/teach", **told)
+
+
+class Seen:
+    """A page, or the parts of it that change, read."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response, self.status, self.text = response, response.status_code, response.text
+        self.names = [html.unescape(each) for each in re.findall(r'class="item card" data-key="([^"]*)"', self.text)]
+        self.told_of = html.unescape("".join(re.findall(r'data-lesson="([^"]*)"', self.text)))
+        self.said = html.unescape("".join(re.findall(r'data-said="([^"]*)"', self.text)))
+        self.placed = html.unescape("".join(re.findall(r'name="placed" value="([^"]*)"', self.text)))
+        marks = re.findall(r'data-key="([^"]*)" data-placed>.*?<p class="mark"[^>]*>(.*?)</p>', self.text, re.DOTALL)
+        self.marks = {html.unescape(name): re.sub("<.*?>", "", told) for name, told in marks}
+        self.decision = "".join(re.findall(r'name="decision" value="([^"]*)"', self.text))
+        self.words = [html.unescape(each) for each in re.findall(r'class="bar-words">([^<]*)<', self.text)]
+        lessons = re.findall(r'<li data-key="([^"]*)"( class="undone")?>', self.text)
+        self.lessons = {html.unescape(event): not undone for event, undone in lessons}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Iterator[str]:
+    with served(folder, Options(words={"weight": ("heavier", "lighter")})) as found:
+        yield found
+
+
+def made(folder: Path, items: Any = CARS, name: str = "cars", **settings: Any) -> None:
+    encoding = infer(CARS, kinds=KINDS) if items is CARS else infer(items)
+    Loop.create(
+        folder / f"{name}.heedful", encoding=encoding, items=items, settings=Settings(**CALM | settings)
+    ).close()
+
+
+@pytest.fixture
+def page(folder: Path, url: str) -> Iterator[Page]:
+    made(folder)
+    found = Page(url, "cars")
+    with found.http:
+        yield found
+
+
+def decisions(folder: Path, name: str = "cars") -> dict[str, Any]:
+    """The lists that a loop noted, by id: who saw what, and how it came about."""
+    from heedful.exchange import export_lines
+
+    with Loop.open(folder / f"{name}.heedful") as loop:
+        lines = list(export_lines(loop))
+    return {line["id"]: line for line in lines if line["kind"] == "decision"}
+
+
+# ---------------------------------------------------------------------------- what is shown
+
+
+def test_a_hand_of_real_items_in_the_order_of_a_real_decision(page: Page, folder: Path) -> None:
+    seen = page.get()
+    assert seen.status == 200
+    assert sorted(seen.names) == sorted(NAMES)
+    assert decisions(folder)[seen.decision]["shown"] == seen.names
+    assert "Pick what you would rather have, or drag the cards" in seen.text
+    assert (seen.marks, seen.placed) == ({}, "")
+    assert "Nothing yet. One correction, and it has a first idea." in seen.text
+    for told in ("<dt>hp</dt><dd>150</dd>", "<dt>weight</dt><dd>3,500</dd>", "<dt>Model Year</dt><dd>1972</dd>"):
+        assert told in seen.text
+    assert "hybrid &lt;&amp;&#34;&#39;&gt;" in seen.text
+    assert "small &amp; &lt;b&gt;fun&lt;/b&gt;" in seen.text
+
+
+def test_not_all_of_a_large_catalogue(folder: Path, url: str) -> None:
+    made(folder, rows(300, 3), "many")
+    seen = [set(Page(url, "many").get().names) for _ in range(4)]
+    assert {len(each) for each in seen} == {HAND}
+    assert len(set.union(*seen)) > HAND
+
+
+def test_the_control_says_what_it_is_once_something_was_learned(folder: Path, url: str) -> None:
+    """Before, no list is in a learned order."""
+    made(folder, control=0.25, name="some")
+    page = Page(url, "some")
+    assert not any("For comparison" in page.get().text for _ in range(30))
+    page.teach(page.get(), item="mini")
+    found = {bool(re.search(r"one list in 4 is", seen.text)): seen.decision for seen in (page.get() for _ in range(60))}
+    arms = decisions(folder, "some")
+    assert {told: arms[id]["arm"] for told, id in found.items()} == {True: "control", False: "learned"}
+
+
+def test_looking_without_seeing_notes_nothing(page: Page, folder: Path) -> None:
+    page.http.head(page.base)
+    for site in ("cross-site", "same-site"):
+        seen = Seen(page.http.get(page.base, headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate"}))
+        assert (len(seen.names), seen.decision) == (4, "")
+    again = page.get(hand=json.dumps(NAMES[::-1]))
+    assert (again.names, again.decision) == (NAMES[::-1], "")
+    assert decisions(folder) == {}
+
+
+def test_a_loop_without_items_says_what_it_is(folder: Path, url: str) -> None:
+    Loop.create(folder / "texts.heedful", encoding=TEXTS).close()
+    page = Page(url, "texts")
+    seen = page.get()
+    assert (seen.status, seen.names) == (200, [])
+    assert "comes with each request" in seen.text
+    assert f'href="{page.base}/learned"' in seen.text
+    assert "None of these" not in seen.text
+
+
+def test_of_a_single_item_the_best_is_shown_and_others_beside_it(folder: Path, url: str) -> None:
+    made(folder, name="one", k=1)
+    page = Page(url, "one")
+    seen = page.get()
+    assert "rather one of the others?" in seen.text
+    assert 'class="grip"' not in seen.text
+    assert decisions(folder, "one")[seen.decision]["shown"] == seen.names[:1]
+    wanted = seen.names[2]
+    then = page.teach(seen, item=wanted)
+    assert then.names[0] == wanted
+    assert decisions(folder, "one").keys() == {seen.decision}
+    page.teach(then, item=then.names[1])
+    assert decisions(folder, "one")["e2-seen"]["shown"] == then.names[:1]
+
+
+# ---------------------------------------------------------------------------- what a correction does
+
+
+def test_a_pick_is_learned_and_shown_at_once(page: Page) -> None:
+    seen = page.get(hand=json.dumps(["mustang", "beetle", "hybrid <&\"'>", "mini"]))
+    assert seen.names[3] == "mini"  # nothing is known yet
+    then = page.teach(seen, item="mini")
+    assert then.status == 200
+    assert then.names[0] == "mini"
+    assert set(then.words) >= {"lighter", "rather origin: UK"}
+    assert re.fullmatch(r"Moved towards: .+, .+\. What it learned so far puts mini there, too\.", then.said)
+    assert (then.told_of, then.marks) == ("e1", {"mini": "Your pick · what it learned so far agrees"})
+    assert then.lessons == {"e1": True}
+    assert "Put mini before" in then.text
+    assert then.decision == ""  # the list is another one now
+
+
+def test_the_answer_is_to_what_was_seen(page: Page, folder: Path) -> None:
+    first = page.get()
+    second = page.teach(first, item=first.names[3])
+    page.teach(second, item=second.names[2])
+    noted = decisions(folder)
+    assert noted.keys() == {first.decision, "e2-seen"}
+    assert (noted["e2-seen"]["arm"], noted["e2-seen"]["shown"]) == ("imported", second.names)
+
+
+def test_sent_again_it_counts_once(page: Page, folder: Path) -> None:
+    seen = page.teach(page.get(), item="mini")
+    form = {"hand": seen.names, "decision": "", "event": "again", "item": "beetle"}
+    once = page.post("/teach", **form)
+    twice = page.post("/teach", **form)
+    assert (once.status, twice.status, once.names) == (200, 200, twice.names)
+    assert twice.lessons == {"again": True, "e1": True}
+    other = page.post("/teach", **form | {"item": "mustang"})
+    assert (other.status, "with other content" in other.text) == (409, True)
+    with Loop.open(folder / "cars.heedful") as loop:
+        counts = loop.ledger.log.counts()
+        assert (counts["feedback"], counts["decision"]) == (2, 2)
+
+
+def test_a_new_order_is_one_correction(page: Page, folder: Path) -> None:
+    order = ["mini", "beetle", "hybrid <&\"'>", "mustang"]
+    then = page.teach(page.get(hand=json.dumps(order[::-1])), kind="order", order=order)
+    assert (then.status, then.names, then.marks) == (200, order, {})
+    with Loop.open(folder / "cars.heedful") as loop:
+        [told] = loop.lessons()
+        assert told.form == "better"
+
+
+def test_where_a_card_was_put_it_stays_and_what_was_learned_of_it_is_told(page: Page) -> None:
+    """One who was taught what is light is told to put the heaviest first: the card lies there, the model says where it
+    would put it."""
+    seen = page.get(hand=json.dumps(NAMES))
+    for _ in range(4):
+        seen = page.teach(seen, item="mini", dealt=NAMES)
+    ranked = page.get(hand=json.dumps(NAMES)).names
+    last = ranked[-1]
+    picked = page.teach(seen, item=last, dealt=NAMES)
+    now = page.get(hand=json.dumps(NAMES)).names
+    assert now.index(last) > 0
+    assert picked.names == [last, *[name for name in now if name != last]]
+    place = now.index(last) + 1
+    assert picked.marks == {last: f"Your pick · by what it learned so far: place {place}"}
+    assert picked.said.endswith(
+        f" By what it learned so far {last} would stand {place}{('nd', 'rd', 'th')[place - 2]}."
+    )
+    order = [ranked[0], last, *ranked[1:-1]]
+    put = page.teach(picked, kind="order", order=order, moved=[ranked[1], last], dealt=NAMES)
+    assert (put.names, list(put.marks)) == (order, [name for name in order if name in (last, ranked[1])])
+    assert {told.partition(" · ")[0] for told in put.marks.values()} == {"Your order"}
+    assert last in put.said
+
+
+def test_a_lesson_from_elsewhere_moves_the_others_around_what_was_put(page: Page, url: str) -> None:
+    seen = page.get(hand=json.dumps(NAMES))
+    order = [NAMES[1], NAMES[3], NAMES[2], NAMES[0]]
+    put = page.teach(seen, kind="order", order=order, moved=[order[2]], dealt=NAMES)
+    lie = {"hand": json.dumps(NAMES), "placed": put.placed}
+    assert page.get("/hand", part=True, **lie).names == order  # nothing was learned since
+    other = Page(url, "cars")
+    other.asked = 10
+    for _ in range(6):
+        other.teach(other.get(), item="mini")
+    ranked = page.get("/hand", part=True, hand=json.dumps(NAMES)).names
+    now = page.get("/hand", part=True, **lie)
+    others = [name for name in ranked if name != order[2]]
+    assert now.names == [*others[:2], order[2], others[2]]
+    assert now.names != order
+    assert list(now.marks) == [order[2]]
+    other.post("/undo", event="e1", hand=NAMES)
+    gone = page.get("/hand", part=True, **lie)
+    assert (gone.marks, gone.placed) == ({}, "")
+    assert gone.names == page.get("/hand", part=True, hand=json.dumps(NAMES)).names
+
+
+@pytest.mark.parametrize("text", ["x", "[]", '{"order": ["a"]}', "TWICE", "MANY", "[" * 5000])
+def test_what_was_put_is_what_the_page_was_given(page: Page, text: str) -> None:
+    good = {"order": NAMES, "cards": [], "kind": "pick", "event": "e1", "version": 1}
+    wrong = {"TWICE": good | {"order": ["a", "a"]}, "MANY": good | {"cards": [f"i{j}" for j in range(MOST + 1)]}}
+    seen = page.get(hand=json.dumps(NAMES), placed=json.dumps(wrong[text]) if text in wrong else text)
+    assert (seen.status, "placed: wanted what the page was given" in seen.text) == (422, True)
+    assert page.get(hand=json.dumps(NAMES), placed=json.dumps(good)).names == NAMES
+
+
+def test_cards_around_what_was_put() -> None:
+    def put(*cards: str) -> Placed:
+        return Placed(("a", "b", "c", "d"), cards, "order", "e", 7)
+
+    assert put("b").around("dcba", 7) == ("a", "b", "c", "d")
+    assert put("b").around("dcba", 8) == ("d", "b", "c", "a")
+    assert put("d", "a").around("dcba", 8) == ("a", "c", "b", "d")
+    assert put().around("dcba", 8) == ("d", "c", "b", "a")
+    assert put("d").around("dba", 7) == ("a", "b", "d")  # c went off offer
+    assert put("c", "d").around("dba", 8) == ("b", "a", "d")
+    assert put("b", "x").around("edcba", 8) == ("e", "b", "d", "c", "a")
+    places = [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)]
+    assert places == ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th"]
+
+
+def test_lessons_tell_the_titles_that_are_on_the_cards(folder: Path, url: str) -> None:
+    items = [{"id": f"B{n}", "title": f"toner {n}", "price": n} for n in range(3)]
+    made(folder, items, "shop")
+    page = Page(url, "shop")
+    seen = page.get(hand=json.dumps(["B0", "B1", "B2"]))
+    then = page.teach(seen, item="B2")
+    side = re.sub("<.*?>", "", then.text.partition('class="lessons"')[2])
+    assert ("Put toner 2 before toner 0 and toner 1" in side, "B2" in side) == (True, False)
+    assert "toner 2" in then.said
+    assert (
+        page.post("/undo", event="e1", hand=seen.names).said == "Taken back: “Put toner 2 before toner 0 and toner 1”."
+    )
+
+
+def test_of_a_corrected_text_its_first_words_are_told(folder: Path, url: str) -> None:
+    with Loop.create(folder / "letters.heedful", encoding=TEXTS) as loop:
+        loop.decide([{"id": "a", "text": "Parcel is here."}, {"id": "b", "text": "It is here."}], id="d")
+        loop.feedback("d", edit="Your parcel has arrived, and it waits for you at the desk.")
+    told = Page(url, "letters").get().text
+    assert "Corrected what was shown to “Your parcel has arrived, and it waits for …”" in told
+
+
+def test_none_of_these_is_noted_and_others_are_dealt(page: Page) -> None:
+    seen = page.get()
+    then = page.teach(seen, kind="none")
+    assert (then.status, then.said) == (200, "None of these: noted, but there is no lesson in it. Here are others.")
+    assert then.decision not in ("", seen.decision)
+    assert then.words == []
+
+
+def test_undo_is_as_if_it_had_never_been(page: Page) -> None:
+    seen = page.get()
+    first = page.teach(seen, item="mini", dealt=seen.names)
+    second = page.teach(first, item="mustang", dealt=seen.names)
+    back = page.post("/undo", event="e2", hand=seen.names)
+    assert back.lessons == {"e2": False, "e1": True}
+    assert (back.words, back.names) == (first.words, page.get("/hand", part=True, hand=json.dumps(seen.names)).names)
+    assert back.said.startswith("Taken back: “Put mustang before ")
+    assert (back.told_of, back.marks, back.placed) == ("", {}, "")
+    assert page.post("/undo", event="e2", hand=second.names).status == 200
+    empty = page.post("/undo", event="e1", hand=seen.names)
+    assert (empty.words, empty.names) == ([], seen.names)
+    assert len(page.post("/undo", event="e1").names) == 4
+    unknown = page.post("/undo", event="nothing", hand=second.names)
+    assert (unknown.status, "feedback nothing is not in the log" in unknown.text) == (409, True)
+
+
+def test_what_went_off_offer_goes_off_the_page(page: Page, url: str) -> None:
+    seen = page.get()
+    caller = Caller(url)
+    assert caller("DELETE", "/v1/loops/cars/items/beetle").value == {"withdrawn": True}
+    then = page.teach(Seen(page.get(hand=json.dumps(seen.names)).response), item="mini")
+    assert sorted(then.names) == sorted(set(NAMES) - {"beetle"})
+    gone = page.post("/teach", hand=seen.names, decision="", event="x", item="beetle")
+    assert gone.status in (409, 422)
+    assert "beetle" in gone.text
+    nothing = page.get(hand='["beetle"]')  # none of it is left: others are dealt
+    assert len(nothing.names) == 3
+    caller.close()
+
+
+def test_each_person_has_her_own_where_the_loop_learns_that(folder: Path, url: str) -> None:
+    made(folder, name="each", shrink=1.0)
+    page = Page(url, "each")
+    ann = page.get(person="ann", hand=json.dumps(NAMES))
+    assert "What it thinks ann likes" in ann.text
+    bob = page.get(person="bob", hand=json.dumps(NAMES))
+    for _ in range(3):
+        ann = page.teach(ann, item="mini", person="ann")
+        bob = page.teach(bob, item="mustang", person="bob")
+    shown = page.get(person="ann").decision
+    assert decisions(folder, "each")[shown]["person"] == "ann"
+    assert (ann.lessons.keys(), bob.lessons.keys()) == ({"e1", "e3", "e5"}, {"e2", "e4", "e6"})
+    assert page.get().lessons.keys() == {f"e{i + 1}" for i in range(6)}
+    bars = [re.findall(r'data-value="([^"]*)"', page.get(person=who).text) for who in ("ann", "bob", "")]
+    assert bars[0] != bars[1] != bars[2] != bars[0]
+
+
+# ---------------------------------------------------------------------------- without a script, and live
+
+
+def test_it_works_without_a_script(page: Page) -> None:
+    seen = page.get()
+    event = "".join(re.findall(r'name="event" value="([^"]*)"', seen.text.split('id="cards"')[0]))
+    form = {"hand": seen.names, "decision": seen.decision, "event": event, "person": "", "item": "mini"}
+    then = page.post("/teach", part=False, **form)
+    assert then.status == 303
+    again = Seen(page.http.get(then.response.headers["location"]))
+    assert (again.names[0], again.lessons) == ("mini", {event: True})
+    assert list(again.marks) == ["mini"]
+    none = page.post("/teach", part=False, **form | {"event": "n", "kind": "none"} | {"item": ""})
+    assert none.response.headers["location"] == page.base
+    undone = page.post("/undo", part=False, event=event, hand=seen.names, person="ann")
+    assert undone.response.headers["location"].endswith("&person=ann")
+    assert page.get().lessons[event] is False
+
+
+def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:
+    seen = page.get()
+    at = "".join(re.findall(r'data-seq="(\d+)"', seen.text))
+    caller = Caller(url)
+    with events(caller, f"{page.base}/live?kinds=feedback,undo,item&after={at}") as stream:
+        page.teach(seen, item="mini")
+        page.post("/undo", event="e1", hand=seen.names)
+        told = [next(stream), next(stream)]
+    assert [(each.kind, each.data["id"]) for each in told] == [("feedback", "e1"), ("undo", "undo-e1")]
+    assert told[0].id > int(at)
+    caller.close()
+
+
+# ---------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"event": ""}, "event: wanted a text"),
+        ({"event": "a" * 201}, "event: wanted a text"),
+        ({"hand": "no"}, "hand: wanted a list of names as JSON"),
+        ({"hand": '{"a": 1}'}, "hand: wanted a list"),
+        ({"hand": '["mini", "mini"]'}, "hand: wanted each once"),
+        ({"hand": json.dumps([f"i{j}" for j in range(MOST + 1)])}, f"hand: wanted at most {MOST}"),
+        ({"hand": "[]"}, "hand: wanted a list"),
+        ({"item": ""}, "item: wanted a text"),
+        ({"item": "tank"}, "tank"),
+        ({"kind": "order"}, "order: wanted a list of names as JSON"),
+        ({"kind": "order", "order": '["mini", "tank"]'}, "tank"),
+        ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: wanted a list of names as JSON"),
+        ({"kind": "shuffle"}, "kind: wanted pick, order or none, got &#39;shuffle&#39;"),
+        ({"decision": "nothing"}, "decision nothing is not in the log"),
+        ({"person": "a\x00b"}, "person: wanted a text"),
+    ],
+)
+def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str], told: str) -> None:
+    seen = page.get()
+    good = {"hand": seen.names, "decision": seen.decision, "event": "e1", "item": "mini"}
+    for part in (True, False):
+        answer = page.post("/teach", part=part, **good | form)
+        assert answer.status in (409, 422), answer.text
+        assert told in answer.text
+        assert ("<html" in answer.text) is not part
+        assert 'class="problem" role="alert"' in answer.text or not part
+    with Loop.open(folder / "cars.heedful") as loop:
+        assert "feedback" not in loop.ledger.log.counts()
+
+
+def test_what_is_no_form_is_refused(page: Page) -> None:
+    kind = "application/x-www-form-urlencoded"
+    for content, sent, status in (
+        (b"{}", "application/json", 415),
+        (b"item=%ff", kind, 400),
+        (b"&".join(b"f%d=1" % i for i in range(201)), kind, 400),
+        (b"event=a&event=b", kind, 422),
+        (b"event=" + b"a" * (8 * 2**20 + 1), kind, 413),
+    ):
+        answer = page.http.post(f"{page.base}/teach", content=content, headers={"content-type": sent})
+        assert answer.status_code == status, (content[:20], answer.text)
+
+
+def test_a_strange_query_is_refused_by_name(page: Page) -> None:
+    twice = page.http.get(f"{page.base}?person=a&person=b")
+    assert (twice.status_code, "person: wanted it once" in twice.text) == (422, True)
+    assert "hand: wanted a list of names as JSON" in page.get(hand="x").text
+    assert "after: wanted the number of an event" in page.get("/live", after="x").text
+
+
+# ---------------------------------------------------------------------------- words
+
+
+def phrases(encoding: Any, **founding: Any) -> Phrases:
+    made = Founding.of("fair-pairs", encoding, founding.get("context"), founding.get("crosses", ()), Settings())
+    return Phrases(made, founding.get("words", {}))
+
+
+def test_weights_in_words() -> None:
+    items = [
+        {
+            "id": "a",
+            "weight": 1.0,
+            "MPG": 3,
+            "Price_in_EUR": None,
+            "color": "red",
+            "about": "fast red car",
+            "v": [1.0, 2.0],
+        },
+        {"id": "b", "weight": 2.0, "MPG": 9, "Price_in_EUR": 5, "color": "blue", "about": "slow", "v": [0.5, 0.0]},
+        {"id": "c", "weight": 4.0, "MPG": 8, "Price_in_EUR": 9, "color": "red", "about": "car", "v": [0.0, 1.0]},
+    ]
+    kinds = {"weight": "number", "MPG": "number", "Price_in_EUR": "number", "color": "category", "v": "vector"}
+    encoding = infer(items, kinds=kinds | {"about": "text"}, identifier="id")
+    told = phrases(encoding, words={"weight": ("heavier", "lighter"), "color=red": ("red ones", "no red ones")})
+    for feature, more, less in (
+        ("weight", "heavier", "lighter"),
+        ("MPG", "more MPG", "less MPG"),
+        ("Price_in_EUR", "more price in EUR", "less price in EUR"),
+        ("Price_in_EUR missing", "unknown price in EUR", "known price in EUR"),
+        ("color=red", "red ones", "no red ones"),
+        ("color=blue", "rather color: blue", "not color: blue"),
+        ("about~car", "“car” in about", "no “car” in about"),
+        ("v[1]", "more v[1]", "less v[1]"),
+        ("the caller's score", "your own score", "against your own score"),
+    ):
+        assert feature in [*encoding.names, "the caller's score"]
+        assert (told.of(feature, 0.5), told.of(feature, -0.5)) == (more, less)
+
+
+def test_crosses_and_how_texts_are_written_in_words() -> None:
+    item = infer([{"id": "a", "hp": 1.0}, {"id": "b", "hp": 2.0}], identifier="id", kinds={"hp": "number"})
+    context = infer([{"trip": "city"}, {"trip": "long"}], identifier="", kinds={"trip": "category"})
+    told = phrases(item, context=context, crosses=[("trip", "hp")])
+    assert "trip=city × hp" in Crossed(context, item, (("trip", "hp"),)).names
+    assert (told.of("trip=city × hp", 1), told.of("trip=city × hp", -1)) == (
+        "more hp for trip: city",
+        "less hp for trip: city",
+    )
+    written = phrases(TEXTS)
+    assert (written.of("text: length", 1), written.of("text: length", -1)) == ("longer", "shorter")
+    assert (written.of("text: polite words", 1), written.of("text: emoji", -1)) == ("more polite words", "fewer emoji")
+
+
+def test_bars_are_the_strongest_first_and_leave_out_what_was_not_learned() -> None:
+    told = phrases(infer(rows(4, 3), identifier="id"))
+    bars = told.bars({"f0": 0.5, "f1": -2.0, "f2": 0.0, "the caller's score": 1.0})
+    assert [(bar.feature, bar.words, bar.share, bar.pluses) for bar in bars] == [
+        ("f1", "less f1", 1.0, "+++"),
+        ("f0", "more f0", 0.25, "+"),
+    ]
+    assert [bar.share for bar in told.bars({"f0": STRONG / 5, "f1": -STRONG / 2})] == [0.5, 0.2]  # a first lesson
+    assert [bar.feature for bar in told.bars({"f0": 0.0, "the caller's score": 1.25})] == ["the caller's score"]
+    assert told.bars({"f0": 0.0, "the caller's score": 1.0}) == []
+
+
+def test_what_moved_most_is_told() -> None:
+    told = phrases(infer(rows(4, 3), identifier="id"))
+    before = {"f0": 1.0, "f1": 0.0, "f2": 0.0}
+    assert told.moved(before, before | {"f0": 0.0, "f1": 0.5}) == ["less f0", "more f1"]
+    assert told.moved(before, before | {"f0": 0.0, "f1": 0.1}) == ["less f0"]
+    assert told.moved(before, before) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "told"),
+    [
+        ("weight", 3504, "3,504"),
+        ("Year", 1970, "1970"),
+        ("price", 1234567.891, "1,234,568"),
+        ("share", 0.123456, "0.1235"),
+        ("share", 12.0, "12"),
+        ("sold", True, "yes"),
+        ("name", None, "–"),
+        ("text", "a" * 141, "a" * 140 + "…"),
+        ("vector", [1.0, 2.0], None),
+    ],
+)
+def test_attributes_as_they_are_read(column: str, given: Any, told: str | None) -> None:
+    assert value(column, given) == told
