@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -105,26 +105,17 @@ def accepted(answer: Answer) -> dict[str, Any]:
 
 def from_numbers(body: bytes, query: bytes, columns: int) -> dict[str, Any]:
     """A request whose candidates are raw numbers, and whose other fields are the query."""
-    given = dict(_parameters(query))
+    given: dict[str, Any] = {}
+    for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name in given:
+            raise ValueError(f"{name}: wanted it once, got it twice")
+        given[name] = _parameter(name, text)
     scored = given.pop("prior", False)
     rows = bodies.matrix(body, columns + scored)
     given["candidates"] = rows[:, :columns] if scored else rows
     if scored:
         given["prior"] = rows[:, columns].tolist()
     return given
-
-
-@lru_cache(maxsize=256)
-def _parameters(query: bytes) -> tuple[tuple[str, Any], ...]:
-    """The fields that a query names: many requests have the same. ValueError, by name, where one is none."""
-    from starlette.datastructures import QueryParams
-
-    given: dict[str, Any] = {}
-    for name, text in QueryParams(query).multi_items():
-        if name in given:
-            raise ValueError(f"{name}: wanted it once, got it twice")
-        given[name] = _parameter(name, text)
-    return tuple(given.items())
 
 
 def _parameter(name: str, text: str) -> Any:

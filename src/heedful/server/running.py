@@ -157,7 +157,12 @@ class Protocol(HttpToolsProtocol):
         if self._ignored or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
-        cycle.body = body if not cycle.body else b"".join((cycle.body, body))
+        if not cycle.body:
+            cycle.body = body
+        else:  # in place from here on: there may be thousands of small parts
+            if isinstance(cycle.body, bytes):
+                cycle.body = bytearray(cycle.body)
+            cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         cycle.message_event.set()
