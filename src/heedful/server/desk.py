@@ -32,6 +32,9 @@ WRITE_AHEAD = 4_000_000
 
 log = logging.getLogger("heedful.server")
 
+GROUP = 256
+"""Requests that are not kept waiting for others to come."""
+
 LARGE = 2000
 """From how many candidates or events on a request is worked on in a thread."""
 
@@ -54,6 +57,7 @@ class Desk:
         self._pool = pool
         self._aio = asyncio.get_running_loop()
         self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
+        self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
         self._threads = asyncio.Semaphore(THREADS)
@@ -148,8 +152,12 @@ class Desk:
         return await answers
 
     def _flush(self) -> None:
-        """Commit what is waiting."""
-        self._scheduled = False
+        """Commit what is waiting, unless more has come since it was last looked at: then that goes along."""
+        if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
+            self._looked_at, self._scheduled = len(self._waiting), True
+            self._aio.call_soon(self._flush)
+            return
+        self._scheduled, self._looked_at = False, 0
         if not self._waiting or self._in_thread:
             return
         group, self._waiting = self._waiting, []
