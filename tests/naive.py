@@ -647,3 +647,119 @@ def strict_alpha_set(space, w, x, y_star, y, alpha):
         wrong = [i for i, j in enumerate(y_bar) if j not in y_star]
         y_bar[wrong[-1]] = missing[0]
     return y_bar
+
+
+# ---------------------------------------------------------------------------- ranks, [P01]
+
+
+class PRank:
+    """[P01] Figure 2, in any numbers: whole ones stay exact."""
+
+    def __init__(self, n, k):
+        self.k = k
+        self.w = [0] * n  # Initialize: w^1 = 0
+        self.b = dict.fromkeys(range(1, k), 0)  # b_1^1, ..., b_{k-1}^1 = 0
+        self.b[k] = math.inf  # b_k^1 = infinity
+        self.tau = {}  # of the latest round
+
+    def score(self, x):
+        return sum(wi * xi for wi, xi in zip(self.w, x))
+
+    def predict(self, x):
+        return min(r for r in range(1, self.k + 1) if self.score(x) - self.b[r] < 0)
+
+    def update(self, x, y):
+        self.tau = dict.fromkeys(range(1, self.k), 0)
+        if self.predict(x) != y:
+            y_ = {}
+            for r in range(1, self.k):  # 1.
+                y_[r] = -1 if y <= r else 1
+            for r in range(1, self.k):  # 2.
+                self.tau[r] = y_[r] if (self.score(x) - self.b[r]) * y_[r] <= 0 else 0
+            self.w = [wi + sum(self.tau.values()) * xi for wi, xi in zip(self.w, x)]  # 3.
+            for r in range(1, self.k):
+                self.b[r] = self.b[r] - self.tau[r]
+
+
+class KernelPRank(PRank):
+    """The same where w is never written down: w . x = sum over the rounds s of (sum tau^s) K(x^s, x)."""
+
+    def __init__(self, K, k):
+        super().__init__(0, k)
+        self.K, self.seen = K, []
+
+    def score(self, x):
+        return sum(a * self.K(z, x) for a, z in self.seen)
+
+    def update(self, x, y):
+        super().update(x, y)
+        if any(self.tau.values()):
+            self.seen.append((sum(self.tau.values()), list(x)))
+
+
+class AveragedPRank:
+    """Ours: PRank learns; what predicts is the mean of all (w, b) that it had after its rounds."""
+
+    def __init__(self, n, k):
+        self.prank, self.k = PRank(n, k), k
+        self.all_w, self.all_b = [], []
+
+    def predict(self, x):
+        if not self.all_w:
+            return self.prank.predict(x)
+        w = [Fraction(sum(column), len(self.all_w)) for column in zip(*self.all_w)]
+        b = [Fraction(sum(column), len(self.all_b)) for column in zip(*self.all_b)]
+        score = sum(wi * xi for wi, xi in zip(w, x))
+        return min(r for r in range(1, self.k + 1) if r == self.k or score - b[r - 1] < 0)
+
+    def update(self, x, y):
+        self.prank.update(x, y)
+        self.all_w.append(list(self.prank.w))
+        self.all_b.append([self.prank.b[r] for r in range(1, self.k)])
+
+
+class MulticlassPerceptron:
+    """[P01] "Models": one direction a rank; the right one moves to x, the one shown away from it."""
+
+    def __init__(self, n, k):
+        self.w = {r: [0] * n for r in range(1, k + 1)}
+
+    def predict(self, x):
+        scores = {r: sum(a * b for a, b in zip(w, x)) for r, w in self.w.items()}
+        return min(r for r in scores if scores[r] == max(scores.values()))
+
+    def update(self, x, y):
+        shown = self.predict(x)
+        if shown != y:
+            self.w[y] = [a + b for a, b in zip(self.w[y], x)]
+            self.w[shown] = [a - b for a, b in zip(self.w[shown], x)]
+
+
+class WidrowHoff:
+    """[P01] "Models": online regression on the rank, the gradient of (y - w . x)^2 / 2."""
+
+    def __init__(self, n, k, eta):
+        self.w, self.k, self.eta = [0] * n, k, eta
+
+    def predict(self, x):
+        s = sum(a * b for a, b in zip(self.w, x))
+        return min(max(math.floor(s + Fraction(1, 2)), 1), self.k)
+
+    def update(self, x, y):
+        s = sum(a * b for a, b in zip(self.w, x))
+        self.w = [a + self.eta * (y - s) * b for a, b in zip(self.w, x)]
+
+
+class ConstantRank:
+    """The rank, of the least there are, with the least loss on all that came before; the middle one before that."""
+
+    def __init__(self, k):
+        self.k, self.seen = k, []
+
+    def predict(self, x):
+        if not self.seen:
+            return (self.k + 1) // 2
+        return min(range(1, self.k + 1), key=lambda r: sum(abs(r - y) for y in self.seen))
+
+    def update(self, x, y):
+        self.seen.append(y)

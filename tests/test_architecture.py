@@ -27,6 +27,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.lowering": ("heedful.kernel",),
     "heedful.spaces": ("heedful.kernel", "heedful.doors"),
     "heedful.spaces_structured": ("heedful.kernel", "heedful.doors"),
+    "heedful.spaces_graded": ("heedful.kernel", "heedful.doors"),
     "heedful.learners": ("heedful.kernel", "heedful.doors", "heedful.blas", "heedful.spaces"),
     "heedful.learners.fair_pairs": (
         "heedful.kernel",
@@ -60,6 +61,16 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.snapshot": ("heedful.fold",),
     "heedful.checks": ("heedful.kernel", "heedful.fold", "heedful.snapshot"),
+    "heedful.estimators.folding": ("heedful.kernel", "heedful.fold", "heedful.compile", "heedful.worlds.instances"),
+    "heedful.estimators.labels": ("heedful.kernel", "heedful.doors"),
+    "heedful.estimators.graded": ("heedful.kernel", "heedful.doors", "heedful.fold", "heedful.estimators"),
+    "heedful.estimators.ordinal": (
+        "heedful.kernel",
+        "heedful.doors",
+        "heedful.estimators",
+        "heedful.learners.ordinal",
+    ),
+    "heedful.estimators": (),
     "heedful.naming": (
         "heedful.learners",
         "heedful.worlds.users",
@@ -67,7 +78,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.spaces",
         "heedful.fold",
     ),
-    "heedful.diagnostics": ("heedful.kernel", "heedful.learners", "heedful.spaces"),
+    "heedful.diagnostics": ("heedful.diagnostics", "heedful.kernel", "heedful.learners", "heedful.spaces"),
     "heedful.movies": (
         "heedful.data",
         "heedful.doors",
@@ -84,8 +95,17 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.worlds",
         "heedful.data",
     ),
+    "heedful.grades": (
+        "heedful.data",
+        "heedful.experiment",
+        "heedful.learners.ordinal",
+        "heedful.spaces_graded",
+        "heedful.worlds.instances",
+    ),
     "heedful.figures.figure": ("heedful.experiment",),
-    "heedful.figures.claims": ("heedful.experiment", "heedful.figures.figure"),
+    "heedful.figures.statistics": ("heedful.experiment", "heedful.figures.figure"),
+    "heedful.figures.claims": ("heedful.experiment", "heedful.figures.figure", "heedful.figures.statistics"),
+    "heedful.figures.sweeps": ("heedful.figures.figure", "heedful.figures.statistics"),
     "heedful.figures.drawing": ("heedful.experiment", "heedful.figures.figure"),
     "heedful.figures.page": ("heedful.figures.figure",),
     "heedful.figures.theory": (
@@ -109,7 +129,11 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop.log": (),
     "heedful.loop.group": (),
     "heedful.loop.wire": ("heedful.doors",),
+    "heedful.loop.graders": ("heedful.naming", "heedful.spaces"),
+    "heedful.loop.grading": ("heedful.fold", "heedful.kernel", "heedful.loop.model", "heedful.loop.wire"),
+    "heedful.loop.interaction": ("heedful.loop.graders", "heedful.loop.grading", "heedful.loop.model"),
     "heedful.loop.settings": (
+        "heedful.loop.graders",
         "heedful.loop.wire",
         "heedful.doors",
         "heedful.features",
@@ -129,6 +153,8 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.loop.keeping": (
         "heedful.fold",
+        "heedful.loop.grading",
+        "heedful.loop.interaction",
         "heedful.loop.log",
         "heedful.loop.model",
         "heedful.loop.settings",
@@ -140,6 +166,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
         "heedful.fold",
         "heedful.kernel",
+        "heedful.loop.interaction",
         "heedful.loop.log",
         "heedful.loop.model",
         "heedful.loop.request",
@@ -148,6 +175,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.loop.lessons": (
         "heedful.kernel",
+        "heedful.loop.interaction",
         "heedful.loop.ledger",
         "heedful.loop.log",
         "heedful.loop.model",
@@ -164,18 +192,31 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.spaces",
         "heedful.worlds",
     ),
-    "heedful.loop.report": (
+    "heedful.loop.accuracy": (
+        "heedful.kernel",
+        "heedful.learners.ordinal",
         "heedful.loop.comparison",
+        "heedful.loop.ledger",
+        "heedful.loop.log",
+        "heedful.loop.wire",
+    ),
+    "heedful.loop.report": (
+        "heedful.loop.accuracy",
+        "heedful.loop.comparison",
+        "heedful.loop.grading",
         "heedful.loop.hindsight",
         "heedful.loop.ledger",
         "heedful.loop.lessons",
         "heedful.loop.log",
+        "heedful.loop.model",
         "heedful.loop.simulation",
         "heedful.loop.wire",
     ),
     "heedful.loop.hindsight": (
         "heedful.kernel",
         "heedful.learners.fair_pairs",
+        "heedful.loop.graders",
+        "heedful.naming",
         "heedful.loop.ledger",
         "heedful.loop.lessons",
         "heedful.loop.log",
@@ -183,8 +224,17 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.settings",
         "heedful.loop.wire",
     ),
+    "heedful.loop.regrading": (
+        "heedful.kernel",
+        "heedful.loop.graders",
+        "heedful.loop.grading",
+        "heedful.loop.hindsight",
+        "heedful.loop.ledger",
+        "heedful.naming",
+    ),
     "heedful.loop.deciding": (
         "heedful.doors",
+        "heedful.loop.grading",
         "heedful.loop.ledger",
         "heedful.loop.log",
         "heedful.loop.model",
@@ -195,6 +245,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop": (
         "heedful.loop.answering",
         "heedful.loop.deciding",
+        "heedful.loop.grading",
+        "heedful.loop.interaction",
         "heedful.loop.loop",
         "heedful.loop.keeping",
         "heedful.loop.wire",
@@ -206,11 +258,12 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.lessons",
         "heedful.loop.log",
         "heedful.loop.model",
+        "heedful.loop.regrading",
         "heedful.loop.report",
         "heedful.loop.request",
         "heedful.loop.settings",
     ),
-    "heedful.exchange.lineform": ("heedful.loop.wire", "heedful.doors", "heedful.loop.log"),
+    "heedful.exchange.lineform": ("heedful.loop.wire", "heedful.doors", "heedful.loop.log", "heedful.spaces_graded"),
     "heedful.exchange.importing": (
         "heedful.loop.wire",
         "heedful.doors",
@@ -286,7 +339,7 @@ HEAVY = {
     "matplotlib": set(),
     "vega_datasets": set(),
     "pyarrow": set(),
-    "sklearn": set(),
+    "sklearn": {"heedful.estimators.labels", "heedful.estimators.graded"},  # which the package imports when asked
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
 HEAVY |= {"fastapi": {"heedful.server"}, "starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}

@@ -9,6 +9,8 @@ import pytest
 
 from heedful.checks import promises
 from heedful.spaces import Ranking
+from heedful.spaces_graded import Ranks
+from heedful.worlds.instances import synthetic_ordinal
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 
@@ -143,6 +145,63 @@ def test_each_promise_is_broken_by_whom_breaks_it(methods: dict[str, Any], promi
 def test_open_doors_are_found() -> None:
     learner = spoiled(**INTERPRETED)._replace(space=Credulous(5))
     assert broken(learner) == {"bad input is refused by name"}
+
+
+class Graded(NamedTuple):
+    """A learner of grades in ten lines: the smallest correction that the last one asked for."""
+
+    n_features: int
+    space: Any
+
+    def init(self, rng: Any) -> Any:
+        return State(np.zeros(self.n_features), 0)
+
+    def propose(self, state: Any, x: Any, rng: Any) -> Any:
+        return min(max(round(3.0 + float(np.sum(state.w * x))), 1), 5)
+
+    def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+        return State(state.w + 0.1 * (feedback - y) * x, state.t + 1)
+
+    interpreted = INTERPRETED["interpreted"]
+
+
+def one_more_each_time(self: Any, state: Any, x: Any, rng: Any) -> int:
+    CALLS[0] += 1
+    return 1 + CALLS[0] % 5
+
+
+def ungraded(self: Any, name: str, x: Any, y: Any) -> int:
+    return (
+        int(y)
+        if isinstance(y, int | float | np.integer) and y == y and abs(y) < 100
+        else Ranks(5).check_object(name, x, y)
+    )
+
+
+@pytest.mark.parametrize(
+    ("on", "methods", "promise"),
+    [
+        (Graded, {}, None),
+        (Graded, {"propose": one_more_each_time}, "the same seed"),
+        (
+            Graded,
+            {"update": lambda self, state, x, y, feedback: State(x, state.t + 1)},
+            "update changes only the state",
+        ),
+        (Ranks, {"check_object": ungraded}, "bad input is refused by name"),
+        (Ranks, {"check_context": lambda self, x, n: np.asarray(x, float).ravel()[:n]}, "bad input is refused by name"),
+    ],
+)
+def test_learners_of_grades(on: Any, methods: dict[str, Any], promise: str | None) -> None:
+    """A sound one keeps every promise; what is spoiled, in it or in its space, is found."""
+    changed = type(on.__name__, (on,), methods)
+    learner = changed(N, Ranks(5)) if on is Graded else Graded(N, changed(5))
+    findings = list(promises(learner, synthetic_ordinal(40, N)[0]))
+    where = [f for f in findings if not f.kept and f.promise.startswith(promise or "")]
+    assert bool(where) == bool(promise), findings
+    assert [f.evidence for f in findings if "permuting" in f.promise] == [
+        "a context is one instance: there are no candidates to permute"
+    ]
 
 
 def test_other_arrivals_are_found() -> None:

@@ -1,4 +1,4 @@
-"""Every learner of the folder keeps every promise, in a world of each space that it can work in."""
+"""Every learner of the folder keeps every promise, in each world of its interaction that it can work in."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 
 from heedful.checks import promises, same
 from heedful.fold import copied, play
-from heedful.naming import find_learners
+from heedful.naming import about, find_learners
 from heedful.spaces import Assignment, Primed, Ranking
+from heedful.spaces_graded import Ranks
 from heedful.spaces_structured import Subset
 from heedful.worlds.assignments import synthetic_assignments
 from heedful.worlds.clicks import PositionBiased
+from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.paths import synthetic_paths
 from heedful.worlds.queries import query_stream, synthetic_queries
@@ -32,6 +34,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "RankingSVM": [{"squared": True}, {"capacity": 20}],
     "PerturbedPerceptron": [{"swap": 0.2}],
     "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
+    "WidrowHoff": [{"eta": 0.2}],
 }
 
 # They interleave or perturb rankings; that they say so is tested beside them.
@@ -56,8 +59,16 @@ def pool(integers: bool) -> Any:
     return item_pool(X, w_star, Better(), ratings)
 
 
+def grades() -> Any:
+    """Instances of small integers, some twice, whose ranks have nothing to do with them: scores tie with thresholds."""
+    rng = np.random.default_rng(7)
+    X = rng.integers(-1, 2, (30, N)).astype(np.float64)
+    X[1::3] = X[::3]
+    return instance_stream(X, rng.integers(1, 4, 30), n_ranks=3)
+
+
 PATHS = synthetic_paths(40, 3, 4, N, StrictAlpha(0.5))[0]
-WORLDS: dict[str, tuple[Any, Any]] = {
+COACTIVE: dict[str, tuple[Any, Any]] = {
     "queries": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))[0], Ranking(5)),
     "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
     "float32": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5), dtype="float32")[0], Ranking(5)),
@@ -69,21 +80,32 @@ WORLDS: dict[str, tuple[Any, Any]] = {
     "paths": (PATHS, PATHS.space),
     "subsets": (synthetic_subsets(40, 7, 3, N, StrictAlpha(0.5))[0], Subset(3)),
 }
+ORDINAL: dict[str, tuple[Any, Any]] = {
+    "instances": (synthetic_ordinal(60, N)[0], Ranks(5)),
+    "two grades": (synthetic_ordinal(60, N, 2, noise=0.0)[0], Ranks(2)),
+    "float32 instances": (synthetic_ordinal(60, N, 9, dtype="float32")[0], Ranks(9)),
+    "tied instances": (grades(), Ranks(3)),
+}
+WORLDS = {"coactive": COACTIVE, "ordinal": ORDINAL}
+"""By interaction: the world's name, the world, its space."""
+
+
+def made(cls: Any, space: Any, **extra: Any) -> Any:
+    """The learner for a space, with what it needs beyond."""
+    offered = {"n_features": N, "space": space, "n_ranks": getattr(space, "k", 0), **REQUIRED, **extra}
+    return cls(**{name: value for name, value in offered.items() if name in cls._fields})
 
 
 def cases() -> Iterator[Any]:
     for cls in find_learners().values():
-        required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
         for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
-            for name, (world, space) in WORLDS.items():
+            for name, (world, space) in WORLDS.get(about(cls).interaction, {}).items():
                 if not isinstance(space, Ranking | Primed) and cls.__name__ in RANKERS:
                     continue
-                learner = cls(**{"n_features": N, "space": space, **required, **extra})
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
                 # The variants of a learner share its compiled loop, so they stay in one worker.
-                yield pytest.param(
-                    learner, world, id=f"{cls.__name__}-{words}", marks=pytest.mark.xdist_group(cls.__name__)
-                )
+                mark = pytest.mark.xdist_group(cls.__name__)
+                yield pytest.param(made(cls, space, **extra), world, id=f"{cls.__name__}-{words}", marks=mark)
 
 
 @pytest.mark.parametrize(("learner", "world"), list(cases()))
@@ -104,12 +126,20 @@ def test_every_learner_of_the_folder_is_walked() -> None:
     assert len({id(c) for c in find_learners().values()}) == written > 0
 
 
-def test_the_same_arrivals_for_every_learner() -> None:
+def test_every_learner_has_a_world() -> None:
+    """No interaction without worlds, and none of the walk is left out."""
+    walked = {type(case.values[0]) for case in cases()}
+    assert walked == set(find_learners().values())
+
+
+@pytest.mark.parametrize(("interaction", "name"), [("coactive", "ties"), ("ordinal", "tied instances")])
+def test_the_same_arrivals_for_every_learner(interaction: str, name: str) -> None:
     """On a stream, where nothing leaves, all learners meet the very same contexts on one seed."""
-    world, space = WORLDS["ties"]
+    world, space = WORLDS[interaction][name]
     met = []
     for cls in find_learners().values():
-        required = {name: value for name, value in REQUIRED.items() if name in cls._fields}
-        met.append(tuple(copied(r.x) for r, _ in play(cls(n_features=N, space=space, **required), world, 70, 11)))
+        if about(cls).interaction == interaction:
+            met.append(tuple(copied(r.x) for r, _ in play(made(cls, space), world, 70, 11)))
+    assert len(met) > 3
     assert len(met[0]) == 70
     assert all(same(m, met[0]) for m in met)

@@ -13,6 +13,9 @@ from heedful.compile import compiled
 from heedful.kernel import (
     DISCOUNTS,
     add_rows,
+    add_scaled,
+    dot,
+    fetch_row,
     kernel,
     logistic,
     pairwise_tree,
@@ -87,6 +90,51 @@ def test_equal_rows_have_equal_scores(fast: Any, dtype: Any) -> None:
         X[::2] = X[0]
         for body in (scores, fast(scores)):
             assert len(set(body(X, w)[::2].tolist())) == 1, n
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_dot_of_both_bodies(fast: Any, dtype: Any) -> None:
+    """x . w is the score of a row, in both bodies, on both sides of the 128 that numpy adds in one piece."""
+    rng = np.random.default_rng(5)
+    for n in LENGTHS:
+        x, w = numbers(rng, n, dtype), numbers(rng, n)
+        wanted = scores(x.reshape(1, -1), w)[0]
+        for body in (dot, fast(dot)):
+            assert math.copysign(1.0, body(x, w)) == math.copysign(1.0, wanted)
+            assert body(x, w) == wanted, n
+    for body in (dot, fast(dot)):
+        for n in (5, 200):
+            with pytest.raises(ValueError, match=r"^n_features: wanted"):
+                body(np.ones(n), np.ones(n + 1))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_add_scaled_of_both_bodies(fast: Any, dtype: Any) -> None:
+    rng = np.random.default_rng(6)
+    for n in (1, 3, 8, 50, 129):
+        for scale in (1.0, -2.0, 0.1):
+            x, out = numbers(rng, n, dtype), numbers(rng, n)
+            wanted = [a + scale * float(b) for a, b in zip(out.tolist(), x)]
+            for body in (add_scaled, fast(add_scaled)):
+                got = out.copy()
+                body(got, x, scale)
+                assert got.tolist() == wanted
+    with pytest.raises(ValueError, match=r"^n_features: wanted"):
+        fast(add_scaled)(np.ones(3), np.ones(4), 1.0)
+
+
+@kernel
+def fetched(X: Any, j: int) -> float:
+    fetch_row(X, j)
+    return float(X[j, 0])
+
+
+def test_fetching_a_row_changes_nothing(fast: Any) -> None:
+    for dtype in FLOATS:
+        X = np.arange(60.0).reshape(6, 10).astype(dtype)
+        before = X.copy()
+        assert [fast(fetched)(X, j) for j in range(6)] == [fetched(X, j) for j in range(6)]
+        assert np.array_equal(X, before)
 
 
 def test_squared_norm(fast: Any) -> None:

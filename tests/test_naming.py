@@ -11,6 +11,7 @@ import pytest
 from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.dueling import DuelingBandit
 from heedful.learners.fair_pairs import FairPairs
+from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.pairwise_logistic import PairwiseLogistic
 from heedful.learners.second_order import SecondOrderPerceptron
 from heedful.naming import (
@@ -25,6 +26,7 @@ from heedful.naming import (
     short_names,
 )
 from heedful.spaces import Ranking
+from heedful.spaces_graded import Ranks
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
 
@@ -87,6 +89,11 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
         "pairwise-logistic": PairwiseLogistic,
         "perceptron": PreferencePerceptron,
         "second-order": SecondOrderPerceptron,
+        "averaged-prank": AveragedPRank,
+        "constant-rank": ConstantRank,
+        "multiclass": MulticlassPerceptron,
+        "prank": PRank,
+        "widrow-hoff": WidrowHoff,
     }
     assert wanted.items() <= found.items()
     assert list(found) == sorted(found)
@@ -126,6 +133,7 @@ def test_every_docstring_says_what_the_learner_is_and_where_it_is_from() -> None
         assert told.source, name
         assert told.interaction in {"coactive", "ordinal", "rating", "pairwise"}, name
     assert about(SecondOrderPerceptron) == ("Second-order preference perceptron", "[J15] Algorithm 6", "coactive")
+    assert about(PRank) == ("PRank", "[P01] Figure 2", "ordinal")
 
 
 def test_about_a_class_that_says_nothing() -> None:
@@ -171,7 +179,7 @@ def test_defaults_fill_only_what_has_none_and_was_not_given() -> None:
     [
         (
             "percptron",
-            "learner: wanted batch, convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
+            "learner: wanted .*batch, .*convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
         ),
         ("secondorder", "did you mean second-order"),
         ("zzz", r"got 'zzz'$"),
@@ -194,6 +202,15 @@ def test_defaults_fill_only_what_has_none_and_was_not_given() -> None:
 def test_what_is_refused(spec: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         made(spec)
+
+
+def test_how_many_grades_there_are_comes_from_the_space_or_the_name() -> None:
+    assert make_learner("prank", n_features=4, space=Ranks(5)) == PRank(4, 5)
+    assert make_learner("widrow-hoff:eta=0.5", n_features=4, space=Ranks(3)) == WidrowHoff(4, 3, 0.5)
+    assert make_learner("averaged-prank:n_ranks=7", n_features=4, space=None) == AveragedPRank(4, 7)
+    assert make_learner("multiclass", n_features=4, space=None, n_ranks=6) == MulticlassPerceptron(4, 6)
+    with pytest.raises(ValueError, match=r"^prank: n_ranks: wanted a value, got none; write prank:n_ranks=VALUE$"):
+        make_learner("prank", n_features=4, space=SPACE)
 
 
 def test_aliases_name_learners_and_parameters_there_are() -> None:

@@ -223,8 +223,7 @@ def _doors(learner: Any, world: Any) -> str:
     """bad input is refused by name, and changes nothing"""
     x = copied(world.context(world.init(generators(9)[0]), 0, generators(9)[0]))
     session = Session(learner, 9)
-    spoiled = x.copy()
-    spoiled.flat[-1] = np.nan
+    space = getattr(learner, "space", learner)
     tried = 0
 
     def refused(name: str, wanted: type[Exception], f: Callable[[Any], Any], value: Any) -> None:
@@ -246,19 +245,33 @@ def _doors(learner: Any, world: Any) -> str:
         tried += 1
 
     refused("learn", LookupError, session.learn, np.arange(2))
-    for bad in (spoiled, x[..., :-1], x[0], np.empty((0, *x.shape[1:])), "text", None, [[1.0, "a"]]):
+    for bad in getattr(space, "spoiled_contexts", _spoiled_candidates)(x):
         refused("x", ValueError, session.propose, bad)
     y = session.propose(x)
-    for bad in (np.append(y, y[0]), y + len(x), y - len(x), y[:0], y.astype(float) + 0.5, "text", None, [[0, 1]]):
+    for bad in getattr(space, "spoiled_objects", _spoiled_choices)(x, y):
         refused("feedback", ValueError, session.learn, bad)
     session.learn(y)
     refused("learn", LookupError, session.learn, y)
     return f"{tried} kinds of bad input"
 
 
+def _spoiled_candidates(x: Any) -> list[Any]:
+    """Contexts made of candidates x that no door may let in; a space of other contexts has `spoiled_contexts`."""
+    spoiled = x.copy()
+    spoiled.flat[-1] = np.nan
+    return [spoiled, x[..., :-1], x[0], np.empty((0, *x.shape[1:])), "text", None, [[1.0, "a"]]]
+
+
+def _spoiled_choices(x: Any, y: Any) -> list[Any]:
+    """Feedback made of chosen candidates y that no door may let in; a space of others has `spoiled_objects`."""
+    return [np.append(y, y[0]), y + len(x), y - len(x), y[:0], y.astype(float) + 0.5, "text", None, [[0, 1]]]
+
+
 def _permutes(learner: Any, world: Any) -> str:
     """permuting the candidates permutes the proposal, where nothing ties"""
     learner = coerced(learner)
+    if any(played.x.ndim == 1 for played, _ in play(learner, world, 1, 10)):
+        return "a context is one instance: there are no candidates to permute"
     if not hasattr(learner, "weights"):
         return "has no weights, so nobody can say what ties"
     if getattr(getattr(learner, "space", None), "fixed_rows", False):
@@ -296,7 +309,7 @@ PROMISES: tuple[Callable[[Any, Any], str], ...] = (
 
 
 def promises(learner: Any, world: Any) -> Iterator[Finding]:
-    """Each promise in turn, for a coactive learner in a world that belongs to it."""
+    """Each promise in turn, for a learner in a world that belongs to it."""
     for check in PROMISES:
         name = (check.__doc__ or "").strip()
         try:

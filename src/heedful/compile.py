@@ -161,9 +161,8 @@ from heedful.fold import run
 
 @njit(cache=True, **{options!r})
 def loop(learner, world, state, truth, regrets, start, asked, answered, drawn):
-    return run(
-        borrowed(learner), borrowed(world), borrowed(state), borrowed(truth), regrets, start, asked, answered, drawn
-    )
+    draws = borrowed(asked), borrowed(answered), borrowed(drawn)
+    return run(borrowed(learner), borrowed(world), borrowed(state), borrowed(truth), regrets, start, *draws)
 '''
 
 

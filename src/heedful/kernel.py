@@ -34,6 +34,12 @@ def kernel(f: F) -> F:
     return f
 
 
+def apart(f: F) -> F:
+    """Mark a kernel as long: compiled code calls it, where it takes others in at each place they are named."""
+    f.__apart__ = True  # type: ignore[attr-defined]
+    return f
+
+
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
     """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
 
@@ -48,7 +54,7 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
 def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
     """sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count a positive multiple of 8.
 
-    Compiled, it is an intrinsic of `heedful.lowering`: vector instructions in this order.
+    Compiled, it is an intrinsic of `heedful.lowering`: vector instructions in this order, of a single row (n,), too.
     """
     lanes = np.add.reduce((X[j, lo : lo + count] * w[lo : lo + count]).reshape(-1, 8), axis=0).tolist()
     a, b, c, d, e, f, g, h = lanes
@@ -224,6 +230,43 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
         # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
         added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else 0.0 + np.add.accumulate(products)[-1]
         out += scale * added
+
+
+def _dot_loop(x: Floats, w: Floats) -> float:
+    n = x.size
+    if n > 128:
+        return scores(x.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
+    if w.size != n:
+        raise ValueError("n_features: wanted as many as the context has features")
+    even = n - n % 8  # numpy adds up to 128 numbers in eight lanes, then the rest
+    s = eight_lanes(x, 0, w, 0, even) if even else -0.0
+    for i in range(even, n):
+        s += x[i] * w[i]
+    return 0.0 + s
+
+
+@primitive(_dot_loop)
+def dot(x: Floats, w: Floats) -> float:
+    """x . w for two vectors (n,), summed as in `scores`."""
+    return float(scores(x.reshape(1, -1), w)[0])
+
+
+def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
+    if out.size != x.size:
+        raise ValueError("n_features: wanted as many as the context has features")
+    for i in range(x.size):
+        out[i] += scale * x[i]
+
+
+@primitive(_add_scaled_loop)
+def add_scaled(out: Array, x: Floats, scale: float) -> None:
+    """out += scale x, both (n,)."""
+    out += np.float64(scale) * x
+
+
+@kernel
+def fetch_row(X: Floats, j: int) -> None:
+    """Ask memory for the row X[j], which a later round reads: nothing, but compiled (`heedful.lowering`)."""
 
 
 @kernel

@@ -21,11 +21,42 @@ _AHEAD = 4096  # bytes between what is summed and what is fetched from memory
 _seen: set[Any] = set()  # kernels and method names that numba knows by now
 
 
+def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
+    """Ask memory for the cache line at `pointer` and `offset` bytes, into the second (2) or the first (3) cache."""
+    from llvmlite import ir
+
+    i8, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [i8, i32, i32, i32])
+    call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(call, [builder.gep(builder.bitcast(pointer, i8), [offset]), i32(0), i32(nearness), i32(1)])
+
+
+@intrinsic
+def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
+    """kernel.fetch_row as prefetch instructions, one a cache line of the row."""
+    if X.layout != "C":
+        raise TypingError(f"fetch_row: wanted a C-contiguous array, got {X}")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        x = context.make_array(sig.args[0])(context, builder, args[0])
+        n, zero = builder.extract_value(x.shape, 1), context.get_constant(types.intp, 0)
+        row = builder.gep(x.data, [builder.mul(args[1], n)])
+        size = builder.mul(n, context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8))
+        with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (at, _):
+            _prefetch(builder, row, at, 3)
+        last = builder.sub(size, context.get_constant(types.intp, 1))
+        _prefetch(builder, row, last, 3)  # a row may begin anywhere in a line, and end in one line more
+        return context.get_dummy_value()
+
+    return types.none(X, types.intp), codegen
+
+
 @intrinsic
 def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
     """kernel.eight_lanes as vector instructions: loads, a multiply and an add for eight lanes at a time.
 
-    LLVM may not reorder a sum, so it leaves the plain loop scalar, at a sixth of the speed.
+    LLVM may not reorder a sum, so it leaves the plain loop scalar, at a sixth of the speed. X may be one row (n,),
+    alone: then j is not looked at, and nothing is fetched ahead.
     """
     from llvmlite import ir
 
@@ -33,29 +64,22 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
         if array.layout != "C" or array.dtype not in (types.float32, types.float64):
             raise TypingError(f"scores: wanted C-contiguous arrays of float32 or float64, got {array}")
 
-    def prefetch(builder: Any) -> Any:
-        arguments = [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3]
-        kind = ir.FunctionType(ir.VoidType(), arguments)
-        return cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         x_type, _, w_type, _, _ = sig.args
         i32, double = ir.IntType(32), ir.DoubleType()
         lanes = ir.VectorType(double, 8)
         x = context.make_array(x_type)(context, builder, args[0])
         w = context.make_array(w_type)(context, builder, args[2])
-        row = builder.gep(x.data, [builder.mul(args[1], builder.extract_value(x.shape, 1))])
+        row = x.data
+        if x_type.ndim == 2:
+            row = builder.gep(row, [builder.mul(args[1], builder.extract_value(x.shape, 1))])
 
         def load(data: Any, array: Any, at: Any) -> Any:
             element = ir.FloatType() if array.dtype == types.float32 else double
             vector = builder.load(builder.bitcast(builder.gep(data, [at]), ir.VectorType(element, 8).as_pointer()))
             vector.align = array.dtype.bitwidth // 8
-            if data is row:  # rows follow each other; memory is slower than the sum
-                ahead = builder.gep(
-                    builder.bitcast(builder.gep(data, [at]), ir.IntType(8).as_pointer()),
-                    [context.get_constant(types.intp, _AHEAD)],
-                )
-                builder.call(prefetch(builder), [ahead, i32(0), i32(2), i32(1)])
+            if x_type.ndim == 2 and data is row:  # rows follow each other; memory is slower than the sum
+                _prefetch(builder, builder.gep(data, [at]), context.get_constant(types.intp, _AHEAD), 2)
             return vector if element is double else builder.fpext(vector, lanes)
 
         def product(at: Any) -> Any:
@@ -81,7 +105,7 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 @intrinsic
 def borrowed(typingctx: Any, value: Any) -> Any:
-    """`value` with every array in it, at any depth, uncounted: its owner outlives the loop.
+    """`value` with every array in it, at any depth, or a generator, uncounted: its owner outlives the loop.
 
     Counting references costs atomic operations at every call and slice, a quarter of a round. Whatever of it the
     loop returns must be copied while the owner is alive: `fold.trace` does.
@@ -93,6 +117,10 @@ def borrowed(typingctx: Any, value: Any) -> Any:
             for field in ("meminfo", "parent"):
                 setattr(array, field, cgutils.get_null_value(getattr(array, field).type))
             return array._getvalue()
+        if isinstance(kind, types.NumPyRandomGeneratorType):
+            generator = cgutils.create_struct_proxy(kind)(context, builder, v)
+            generator.meminfo = cgutils.get_null_value(generator.meminfo.type)
+            return generator._getvalue()
         if isinstance(kind, types.BaseTuple):
             for i, part in enumerate(kind.types):
                 old = builder.extract_value(v, i)
@@ -134,8 +162,11 @@ def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
         overload(f, strict=False)(
             lambda X, j, w, lo, count: lambda X, j, w, lo, count: _eight_lanes(X, j, w, lo, count)
         )
+    elif f is kernel.fetch_row:
+        overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
     else:
-        overload(f, jit_options=OPTIONS, strict=False)(lambda *args: loop)
+        options = OPTIONS | {"forceinline": not getattr(f, "__apart__", False)}
+        overload(f, jit_options=options, strict=False)(lambda *args: loop)
 
 
 def _teach_method(name: str) -> None:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, cast
 
 from heedful import learners
 from heedful.learners.template import Template, is_rule
+from heedful.spaces_graded import Ranks
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
 
@@ -203,15 +204,18 @@ def nearest(name: str, names: Iterable[str]) -> str:
 def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
     """The learner that `spec` names, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
 
-    Its fields n_features and space come from the data; `defaults` fill fields of these names that have no default
-    of their own. ValueError, naming the field, for one it does not have, a value of another type, a field that is
-    left without a value; and as `learner_class`.
+    Its fields n_features and space come from the data, and n_ranks, where the name does not say it, from a space of
+    grades; `defaults` fill fields of these names that have no default of their own. ValueError, naming the field, for
+    one it does not have, a value of another type, a field that is left without a value; and as `learner_class`.
     """
     name, cls, given, preset = _resolved(spec)
     if is_rule(cls):
         return Template(n_features, space, _built(name, cls, _parsed(name, given), {}))
     filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
-    return _built(name, cls, preset | _parsed(name, given), filled | {"n_features": n_features, "space": space})
+    filled |= {"n_features": n_features, "space": space}
+    if isinstance(space, Ranks):
+        filled["n_ranks"] = space.k
+    return _built(name, cls, preset | _parsed(name, given), filled)
 
 
 def make_user(spec: str) -> Any:

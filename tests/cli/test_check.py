@@ -13,6 +13,8 @@ from heedful import checks
 from heedful.checks import Finding
 from heedful.learners.coactive import ExponentiatedPerceptron, PreferencePerceptron
 from heedful.spaces import Ranking
+from heedful.spaces_graded import Ranks
+from heedful.worlds.instances import InstanceStream
 from heedful.worlds.queries import QueryStream, feature_bounds
 from heedful.worlds.users import Noisy
 
@@ -41,6 +43,46 @@ def test_kept_promises(found: dict[str, Any]) -> None:
     assert found["world"].user == Noisy(5)
     assert found["world"].X.shape == (320, 6)
     assert len(found["world"].offsets) == 41
+
+
+@pytest.mark.parametrize(("spec", "k"), [("prank", 5), ("widrow-hoff:eta=0.1,n_ranks=3", 3)])
+def test_a_learner_of_grades_meets_instances(found: dict[str, Any], spec: str, k: int) -> None:
+    assert heedful(f"check {spec}").code == 0
+    assert found["learner"].space == Ranks(k)
+    assert isinstance(found["world"], InstanceStream)
+    assert found["world"].X.shape == (40, 6)
+    assert set(found["world"].ranks.tolist()) == set(range(1, k + 1))
+
+
+OWN = """
+from typing import Any, NamedTuple
+from heedful.learners.ordinal import ConstantRank, ConstantState
+from heedful.spaces_graded import Ranks
+class Latest(NamedTuple):
+    'The latest grade again: an example. Interaction: ordinal.'
+    n_features: int
+    n_ranks: int
+    @property
+    def space(self): return Ranks(self.n_ranks)
+    def init(self, rng): return ConstantRank(self.n_features, self.n_ranks).init(rng)
+    def propose(self, state, x, rng): return max(state.t, 1)
+    def update(self, state, x, y, feedback): return ConstantState(state.counts, feedback)
+"""
+
+
+def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
+    """Interaction: ordinal, as the docstring says, and every promise is tried for what it is."""
+    file = tmp_path / "latest_of_mine.py"
+    file.write_text(OWN)
+    got = heedful("check {}:Latest --json", file)
+    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
+    assert (got.code, len(got.json)) == (0, 11)
+    file = tmp_path / "nobody_of_mine.py"
+    file.write_text(OWN.replace("Interaction: ordinal", "Interaction: psychic"))
+    got = heedful("check {}:Latest", file)
+    assert (got.code, got.out) == (2, "")
+    assert "wanted one of coactive" in got.err
+    assert "psychic" in got.err
 
 
 def test_a_broken_promise_says_where_and_ends_with_1(found: dict[str, Any]) -> None:

@@ -12,6 +12,9 @@ from command import heedful
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.naming import find_learners, make_learner
 from heedful.spaces import Ranking
+from heedful.spaces_graded import Ranks
+
+SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5)}
 
 
 def test_all_are_listed(own_file: Path) -> None:
@@ -32,6 +35,8 @@ def test_all_are_listed(own_file: Path) -> None:
         assert row["interaction"] in line
         assert row["paper"].split()[0] in line
     assert "PreferencePerceptron, batch=10" in table
+    assert {row["interaction"] for row in listed.values()} >= {"coactive", "ordinal"}
+    assert listed["prank"]["paper"] == "[P01] Figure 2"
 
 
 @pytest.mark.parametrize("name", sorted([*find_learners(), "batch"]))
@@ -50,8 +55,10 @@ def test_each_is_explained(name: str) -> None:
         assert ("given_by" in parameter) == (parameter["name"] not in given)
     assert f"Example: {told['example']}" in got.out
     spec = told["example"].partition("--learner ")[2]  # the example's learner can be made as it stands
-    made = make_learner(spec, n_features=2, space=Ranking(1), bound=1.0, radius=100.0)
-    assert made == make_learner(name, n_features=2, space=Ranking(1), bound=1.0, radius=100.0)
+    given = {"n_features": 2, "space": SPACES.get(told["interaction"]), "bound": 1.0, "radius": 100.0}
+    assert make_learner(spec, **given) == make_learner(name, **given)
+    command = told["example"].split()[:3]
+    assert heedful(" ".join([*command[1:], "--help"])).code == 0
 
 
 def test_what_comes_from_the_data_is_said() -> None:

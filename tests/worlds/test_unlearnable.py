@@ -8,7 +8,7 @@ import pytest
 from heedful.diagnostics import Facts, bounds, known_utilities, lower_bound, strict_alpha
 from heedful.fold import copied, play, trace
 from heedful.learners.coactive import PreferencePerceptron
-from heedful.naming import find_learners
+from heedful.naming import about, find_learners
 from heedful.spaces import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
@@ -16,7 +16,10 @@ T = 16
 REQUIRED = {"bound": 1.0, "radius": 1.0}
 
 
-@pytest.mark.parametrize("name", sorted(set(find_learners()) - {"dueling-bandit"}))
+COACTIVE = {name for name, cls in find_learners().items() if about(cls).interaction == "coactive"}
+
+
+@pytest.mark.parametrize("name", sorted(COACTIVE - {"dueling-bandit"}))
 def test_nobody_learns_it(name: str) -> None:
     """Every learner that shows one item: the average regret is 2 / sqrt T, by the world and by w* itself."""
     cls = find_learners()[name]

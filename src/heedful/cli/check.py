@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from heedful.cli.terminal import console, print_json, reading_input
+
+
+def _coactive(spec: str) -> tuple[Any, Any]:
+    """(the learner, rankings of 8 candidates with 6 features)."""
+    from heedful.experiment import Scene, Setting
+    from heedful.spaces import Ranking
+    from heedful.worlds.queries import feature_bounds, synthetic_queries
+    from heedful.worlds.users import Noisy
+
+    world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
+    R, S = feature_bounds(world.X, world.offsets, Ranking(5))
+    return Setting(6, Ranking(5), R, S, float("nan"), 40, (Scene(0, 0, 0, world, w_star),)).learner(spec), world
+
+
+def _ordinal(spec: str) -> tuple[Any, Any]:
+    """(the learner, instances of 6 features with grades from 1 to 5, or as many as the learner says)."""
+    import numpy as np
+
+    from heedful.naming import make_learner
+    from heedful.spaces_graded import Ranks
+    from heedful.worlds.instances import synthetic_ordinal
+
+    learner = make_learner(spec, n_features=6, space=Ranks(5))
+    try:
+        learner.init(np.random.default_rng(0))
+    except ValueError as error:
+        raise ValueError(f"{spec}: {error}") from error
+    return learner, synthetic_ordinal(40, 6, getattr(getattr(learner, "space", None), "k", 5))[0]
+
+
+WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {"coactive": _coactive, "ordinal": _ordinal}
+"""What a learner is tried in, by its interaction."""
 
 
 def check(
@@ -15,22 +48,22 @@ def check(
 ) -> None:
     """Try on your learner what every learner promises.
 
-    Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on, on rankings of 8
-    candidates with 6 features. Ends with 1 where a promise is broken, and says where it breaks.
+    Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on. It meets rankings of 8
+    candidates with 6 features; where its docstring says `Interaction: ordinal.`, instances of 6 features with grades
+    from 1 to 5. Ends with 1 where a promise is broken, and says where it breaks.
+
+    Example: `heedful check mine.py:Mine:rate=0.1`
     """
     from rich.markup import escape
     from rich.table import Table
 
     with reading_input():
-        from heedful.experiment import Scene, Setting
-        from heedful.spaces import Ranking
-        from heedful.worlds.queries import feature_bounds, synthetic_queries
-        from heedful.worlds.users import Noisy
+        from heedful.naming import about, learner_class
 
-        world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
-        R, S = feature_bounds(world.X, world.offsets, Ranking(5))
-        setting = Setting(6, Ranking(5), R, S, float("nan"), 40, (Scene(0, 0, 0, world, w_star),))
-        mine = setting.learner(learner)
+        kind = about(learner_class(learner)).interaction or "coactive"
+        if kind not in WORLDS:
+            raise ValueError(f"learner: wanted one of {' or '.join(WORLDS)} feedback, got {learner}, which is {kind}")
+        mine, world = WORLDS[kind](learner)
     from heedful import checks
 
     screen, findings = console(), []

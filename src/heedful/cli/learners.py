@@ -13,6 +13,7 @@ from heedful.cli.terminal import console, new_table, print_json, reading_input
 _FROM_DATA = {
     "n_features": "how many features the data have",
     "space": "what is shown: a ranking, or one item",
+    "n_ranks": "how many grades there are, 1 the lowest",
     "bound": "from the data: the largest |phi_i| of any ranking or item (S)",
     "radius": "100, as in the experiments of [J15] 6.4.1",
 }
@@ -50,7 +51,9 @@ def _list(json: bool) -> None:
         table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(told.source), told.interaction)
     screen = console()
     screen.print(table)
-    screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015.", markup=False)
+    screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
+    screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001.", markup=False)
+    screen.print("Coactive learners take corrections and clicks, ordinal ones grades.")
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
 
@@ -70,7 +73,7 @@ def _summary(name: str, cls: type) -> dict[str, Any]:
 def _explain(name: str, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.naming import ALIASES, learner_class
+    from heedful.naming import ALIASES, about, learner_class
 
     with reading_input():
         cls: Any = learner_class(name)
@@ -84,7 +87,7 @@ def _explain(name: str, json: bool) -> None:
     for parameter in parameters:
         if "default" not in parameter:
             parameter |= {"default": None, "given_by": _FROM_DATA.get(parameter["name"], "you: it has no default")}
-    docstring, example = inspect.getdoc(cls) or "", _example(name, parameters)
+    docstring, example = inspect.getdoc(cls) or "", _example(name, about(cls).interaction, parameters)
     if json:
         plain = [p | {"default": repr(p["default"])} if isinstance(p["default"], tuple) else p for p in parameters]
         told = {"docstring": docstring, "parameters": plain, "example": example}
@@ -108,7 +111,11 @@ def _reflowed(text: str) -> str:
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
 
 
-def _example(name: str, parameters: list[dict[str, Any]]) -> str:
+_SIMULATE = {"ordinal": "heedful simulate ordinal ratings.csv --target rating"}
+
+
+def _example(name: str, interaction: str, parameters: list[dict[str, Any]]) -> str:
     given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name
-    return f"heedful simulate catalogue items.csv --user better --learner {spec}"
+    simulate = _SIMULATE.get(interaction, "heedful simulate catalogue items.csv --user better")
+    return f"{simulate} --learner {spec}"

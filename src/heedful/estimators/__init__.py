@@ -1,0 +1,32 @@
+"""Learners as scikit-learn estimators: `from heedful.estimators import PRankClassifier`. Extra `sklearn`.
+
+scikit-learn is imported with the first estimator that is named.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "AveragedPRankClassifier",
+    "MulticlassPerceptronClassifier",
+    "PRankClassifier",
+    "WidrowHoffClassifier",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, by class name. ModuleNotFoundError, with what to install, where scikit-learn is not there."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import_module("sklearn")
+    except ModuleNotFoundError as error:
+        if error.name != "sklearn":
+            raise
+        told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+        raise ModuleNotFoundError(told, name="sklearn") from None
+    return getattr(import_module("heedful.estimators.ordinal"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

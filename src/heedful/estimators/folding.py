@@ -1,0 +1,79 @@
+"""A table of instances folded into a learner's state: `fold.run` over the rows, interpreted or compiled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.fold import copied, generators, run
+from heedful.kernel import Floats, Ints, scores
+from heedful.worlds.instances import InstanceStream
+
+Array = npt.NDArray[np.float64]
+
+PATIENCE = 20_000
+"""Lessons of one kind of learner that a process folds interpreted: in the time that compiled code takes to load."""
+FEW = 50
+"""Rows fewer than these are folded interpreted always: calling compiled code takes as long."""
+BLOCK = 2**18  # numbers that are copied at a time: what is gathered, or gets a column of ones, stays in the cache
+
+_waited: Counter[str] = Counter()  # lessons folded interpreted in this process, by the name of the learner
+
+
+def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
+    """The rows of X (n x N) in this order, piece by piece: where they stand, and a C-contiguous, writable array.
+
+    With `one`, each row ends in a 1. Writable, since compiled code has another type, compiled again, for what is not.
+    """
+    size = max(1, BLOCK // max(1, X.shape[1]))
+    for lo in range(0, len(X), size):
+        rows: Any = slice(lo, lo + size) if order is None else order[lo : lo + size]
+        piece = X[rows]
+        if one:
+            piece = np.hstack([piece, np.ones((len(piece), 1), X.dtype)])
+        yield rows, np.require(piece, requirements=["C", "W"])
+
+
+def compiles(learner: Any, rows: int, lessons: int) -> bool:
+    """Whether a fold of `lessons` in pieces of some `rows` is compiled: where this process would otherwise have folded
+    more than PATIENCE lessons of this kind interpreted. Nothing but time depends on it."""
+    if rows < FEW:
+        return False
+    name = type(learner).__name__
+    if _waited[name] + lessons > PATIENCE:
+        _waited[name] = PATIENCE  # from now on always
+        return True
+    _waited[name] += lessons
+    return False
+
+
+def folded(learner: Any, state: Any, X: Floats, ranks: Ints, order: Ints | None, one: bool, fast: bool) -> Any:
+    """The state after a lesson from each row of X (n x N) with its rank (n,), in this order, else as they stand.
+
+    Compiled where `fast`; interpreted, the same bit for bit. Owns `state`, as update does.
+    """
+    draws = generators(0)  # from which none of these learners draws
+    for rows, piece in blocks(X, one, order):
+        world = InstanceStream(piece, np.require(ranks[rows], requirements=["C", "W"]), fixed=True)
+        truth, regrets = world.init(draws[0]), np.empty(len(piece))
+        loop: Any = run
+        if fast:
+            from heedful.compile import loop_for
+
+            loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
+        out = loop(learner, world, state, truth, regrets, 0, *draws)
+        state = copied(out[0])  # the compiled loop borrowed its arrays
+    return state
+
+
+def projected(X: Floats, W: Array, one: bool) -> Array:
+    """X W' (n x k) for directions W (k x N), every row summed as a learner sums it."""
+    out = np.empty((len(X), len(W)))
+    for rows, piece in blocks(X, one):
+        for r, w in enumerate(W):
+            out[rows, r] = scores(piece, w)
+    return out

@@ -1,0 +1,55 @@
+"""Labels as ranks: which there are, in which order, and which rank each row has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import type_of_target
+
+from heedful.doors import describe
+from heedful.kernel import Ints
+
+Labels = npt.NDArray[Any]
+
+
+def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
+    """The distinct labels of y (n,), sorted, and which of them each is (n,). ValueError where they are not classes."""
+    try:
+        y = np.asarray(y)
+        kind = type_of_target(y)
+        labels, at = np.unique(y, return_inverse=True)
+    except (TypeError, ValueError) as error:  # labels that cannot be compared, NaN, rows of several lengths
+        raise ValueError(f"{name}: wanted labels of classes, got {describe(y)}: {error}") from None
+    if kind not in ("binary", "multiclass"):
+        told = ", grades like 3.5 as whole numbers or texts" if kind == "continuous" else ""
+        raise ValueError(f"{name}: wanted labels of classes{told}. Unknown label type: {kind}")
+    return labels, at.astype(np.int64, copy=False)
+
+
+def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
+    """All labels, lowest first: those of `known`, else of `order`, else of `classes`, else those that came."""
+    if classes is not None:
+        classes, _ = distinct(classes, "classes")
+    if known is None and order is None:
+        known = labels if classes is None else classes
+        if known.size < 2:
+            name, got = ("y" if classes is None else "classes"), "one class" if known.size else "no class"
+            raise ValueError(f"{name}: wanted labels of two classes or more, got {got}, {describe(known.tolist())}")
+    elif known is None:
+        known = np.array(order)
+        if known.ndim != 1 or not 2 <= known.size == len(set(known.tolist())):
+            raise ValueError(f"order: wanted two distinct labels or more, lowest first, got {describe(order)}")
+    if classes is not None and set(classes.tolist()) != set(known.tolist()):
+        raise ValueError(f"classes: wanted the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
+    return known  # type: ignore[no-any-return]
+
+
+def ranks_of(labels: Labels, classes: Labels) -> Ints:
+    """The rank from 1 of every label. ValueError where one is none of the classes."""
+    ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
+    for label in labels.tolist():
+        if label not in ranks:
+            raise ValueError(f"y: wanted one of the classes {describe(classes.tolist())}, got {label!r}")
+    return np.array([ranks[label] for label in labels.tolist()], np.int64)

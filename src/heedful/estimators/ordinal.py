@@ -1,0 +1,178 @@
+"""The ordinal learners as scikit-learn classifiers of labels in an order.
+
+Thin: an estimator holds the state of its learner (`heedful.learners.ordinal`) and folds rows into it. One epoch without
+shuffling is what a `Session` of the learner does with the same rows, bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe
+from heedful.estimators.folding import projected
+from heedful.estimators.graded import Graded, GradedWithIntercept
+from heedful.kernel import Floats, Ints
+from heedful.learners.ordinal import AveragedPRank, MulticlassPerceptron, PRank, WidrowHoff
+
+Array = npt.NDArray[np.float64]
+
+
+def _inside(margins: Array) -> Array:
+    """From how far each score is above each threshold (n x k-1), how far it is inside each interval (n x k).
+
+    An interval holds its lower end and not its upper, as the learners have it, so distances to the upper end count one
+    rounding less: then exactly the interval that holds the score has a distance of 0 or more.
+    """
+    if margins.shape[1] == 1:
+        return np.nextafter(margins[:, 0], np.inf)
+    out = np.empty((len(margins), margins.shape[1] + 1))
+    below = np.nextafter(-margins, -np.inf)
+    out[:, 0], out[:, -1] = below[:, 0], margins[:, -1]
+    np.minimum(margins[:, :-1], below[:, 1:], out=out[:, 1:-1])
+    return out
+
+
+class PRankClassifier(Graded):
+    """PRank, [P01] Figure 2: one direction, and thresholds that cut it into ranks.
+
+    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in an order drawn anew each time;
+    `random_state`; `order`, the labels lowest first where that is not their sort, ["bad", "ok", "good"]; a label of it
+    need not occur. After fitting: `classes_` (k,) lowest first, `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`,
+    `t_`. Not invariant to the scale of X: the thresholds move by 1 (StandardScaler). No `sample_weight`.
+    """
+
+    def _rule(self, n_features: int, n_ranks: int) -> Any:
+        return PRank(n_features, n_ranks)
+
+    @property
+    def coef_(self) -> Array:
+        """The direction w (N,)."""
+        return self._state.w.copy()  # type: ignore[no-any-return]
+
+    @property
+    def thresholds_(self) -> Array:
+        """b (k-1,): where w . x passes from one rank to the next."""
+        return self._state.b.copy()  # type: ignore[no-any-return]
+
+    def _decisions(self, X: Floats) -> Array:
+        return _inside(projected(X, self._state.w[None], False) - self._state.b)
+
+
+class AveragedPRankClassifier(Graded):
+    """Averaged PRank: learns as PRank does, predicts with the average of all its rules.
+
+    Parameters and attributes as `PRankClassifier`; `coef_` and `thresholds_` are the averages.
+    """
+
+    def _rule(self, n_features: int, n_ranks: int) -> Any:
+        return AveragedPRank(n_features, n_ranks)
+
+    @property
+    def coef_(self) -> Array:
+        """The average direction (N,)."""
+        return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)  # type: ignore[no-any-return]
+
+    @property
+    def thresholds_(self) -> Array:
+        """The average b (k-1,): where w . x passes from one rank to the next."""
+        return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)  # type: ignore[no-any-return]
+
+    def _decisions(self, X: Floats) -> Array:
+        s = self._state
+        both = projected(X, np.stack([s.w, s.drift]), False)
+        # As AveragedPRank.propose: multiplied by t, exact where all is integer; only the distances are divided.
+        return _inside(((s.t * both[:, 0] - both[:, 1])[:, None] - s.summed) / s.t)
+
+
+class MulticlassPerceptronClassifier(GradedWithIntercept):
+    """Multiclass perceptron, Crammer & Singer: a direction for every label. It does not know that labels are ordered.
+
+    Parameters as `PRankClassifier`, and `fit_intercept`: whether each row gets a feature 1. After fitting: `classes_`,
+    `coef_` (k, N) and `intercept_` (k,), with two labels (1, N) and (1,), the higher's less the lower's;
+    `n_features_in_`, `t_`.
+    """
+
+    _ordered = False
+
+    def _rule(self, n_features: int, n_ranks: int) -> Any:
+        return MulticlassPerceptron(n_features, n_ranks)
+
+    @property
+    def _directions(self) -> Array:
+        """(k, N + 1), with two labels (1, N + 1); the last column the intercept."""
+        W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
+        return W if len(W) > 2 else W[1:] - W[:1]
+
+    @property
+    def coef_(self) -> Array:
+        """The directions (k, N); with two labels their difference (1, N)."""
+        return self._directions[:, :-1].copy()
+
+    @property
+    def intercept_(self) -> Array:
+        """What is added to each label's score (k,); with two labels the difference (1,)."""
+        return self._directions[:, -1].copy()
+
+    def _decisions(self, X: Floats) -> Array:
+        each = projected(X, self._state.W, self._one)  # ties go to the lowest, as argmax has it
+        return each if each.shape[1] > 2 else each[:, 1] - each[:, 0]
+
+
+class WidrowHoffClassifier(GradedWithIntercept):
+    """Widrow-Hoff: online regression on the ranks 1 to k, rounded.
+
+    Parameters as `PRankClassifier`, `fit_intercept`: whether each row gets a feature 1, and `eta`, the step. It is
+    stable where eta |x|^2 < 2: "auto" is .01, or less, so that eta |x|^2 <= 1 in all rows of `fit` or of the first
+    `partial_fit`. After fitting: `classes_`, `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`,
+    `n_features_in_`, `t_`.
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: Any = "auto",
+        fit_intercept: bool = True,
+        epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+        order: Any = None,
+    ) -> None:
+        super().__init__(
+            fit_intercept=fit_intercept, epochs=epochs, shuffle=shuffle, random_state=random_state, order=order
+        )
+        self.eta = eta
+
+    def _rule(self, n_features: int, n_ranks: int) -> Any:
+        return WidrowHoff(n_features, n_ranks, self.eta_)
+
+    def _take(self, X: Floats, ranks: Ints, epochs: int, shuffle: bool, afresh: bool) -> None:
+        if not isinstance(self.eta, str):
+            self.eta_ = self.eta
+        elif self.eta != "auto":
+            raise ValueError(f"eta: wanted 'auto' or a number above 0, got {describe(self.eta)}")
+        elif afresh:
+            longest = float(np.einsum("ij,ij->i", X, X, dtype=np.float64).max()) + 1.0  # with the feature 1
+            self.eta_ = max(min(0.01, 1.0 / longest), 1e-50)
+        super()._take(X, ranks, epochs, shuffle, afresh)
+
+    @property
+    def coef_(self) -> Array:
+        """The direction w (N,)."""
+        return self._state.w[: self.n_features_in_].copy()  # type: ignore[no-any-return]
+
+    @property
+    def intercept_(self) -> float:
+        """What is added to w . x."""
+        return float(self._state.w[-1]) if self._one else 0.0
+
+    @property
+    def thresholds_(self) -> Array:
+        """Where w . x + intercept passes from one rank to the next: 1.5, 2.5, ... (k-1,)."""
+        return np.arange(1.5, self.classes_.size)
+
+    def _decisions(self, X: Floats) -> Array:
+        rounded_up = projected(X, self._state.w[None], self._one) + 0.5  # as WidrowHoff.propose rounds
+        return _inside(rounded_up - np.arange(2, self.classes_.size + 1))

@@ -1,0 +1,140 @@
+"""Instances with their true ranks, in random order: a stream to predict grades on, [P01] section 5."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, finite_array, numbers, wanted_count
+from heedful.kernel import Floats, Ints, fetch_row, scores
+from heedful.spaces_graded import Ranks
+from heedful.worlds.queries import StreamState
+
+Array = npt.NDArray[np.float64]
+
+THRESHOLDS = (-1.0, -0.1, 0.25, 1.0)
+"""b_1 to b_4 of the synthetic stream of [P01] between its five ranks."""
+
+_AHEAD = 8  # rounds between what is learned and what is fetched from memory
+
+
+class InstanceStream(NamedTuple):
+    """Instances X (T x N) with their ranks (T,), each once in the order that the seed of a run draws, then again.
+
+    Regret is the rank loss |shown - true|. Made by `instance_stream`.
+    """
+
+    X: Floats
+    ranks: Ints
+    fixed: bool = False
+
+    def init(self, rng: np.random.Generator) -> StreamState:
+        return StreamState(np.arange(self.ranks.size) if self.fixed else rng.permutation(self.ranks.size), 0)
+
+    def over(self, state: StreamState, t: int) -> bool:
+        return False
+
+    def context(self, state: StreamState, t: int, rng: np.random.Generator) -> Floats:
+        ahead = state.t + _AHEAD
+        if ahead < state.order.size:  # rows at random: memory takes as long to find one as to learn from it
+            fetch_row(self.X, state.order[ahead])
+        return self.X[state.order[state.t]]  # type: ignore[no-any-return]
+
+    def respond(self, state: StreamState, x: Floats, shown: int, rng: np.random.Generator) -> int:
+        return int(self.ranks[state.order[state.t]])
+
+    def regret(self, state: StreamState, x: Floats, shown: int) -> float:
+        return float(abs(shown - self.ranks[state.order[state.t]]))
+
+    def advance(self, state: StreamState, x: Floats, shown: int, feedback: int) -> StreamState:
+        t = state.t + 1  # within this pass: the division of a modulo would take as long as the sum
+        return StreamState(state.order, t if t < state.order.size else 0)
+
+
+def instance_stream(
+    X: npt.ArrayLike, ranks: npt.ArrayLike, *, n_ranks: int, shuffle: int | None = None, fixed: bool = False
+) -> InstanceStream:
+    """The world of these instances X (T x N, float32 or float64) and their ranks (T,), whole numbers 1 to n_ranks.
+
+    Every run meets them in an order of its own, drawn from its seed; where `fixed`, all runs in the order given
+    (memory is then read as it lies). `shuffle`, a seed, shuffles that once, beforehand. ValueError, naming what is
+    wrong, where the data do not fit together.
+    """
+    Ranks(n_ranks).check()
+    rows = numbers("X", X, "2-dimensional numbers")
+    features = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    if features.shape[0] < 1 or features.shape[1] < 1:
+        raise ValueError(f"X: wanted at least one instance with at least one feature, got shape {features.shape}")
+    wanted = f"a whole number from 1 to {n_ranks} for each of the {features.shape[0]} instances"
+    grades = numbers("ranks", ranks, wanted)
+    if grades.shape != features.shape[:1] or grades.dtype.kind == "b":
+        raise ValueError(f"ranks: wanted {wanted}, got {describe(grades)}")
+    wrong = np.flatnonzero(~((grades >= 1) & (grades <= n_ranks) & (grades % 1 == 0)))
+    if wrong.size:
+        raise ValueError(f"ranks: wanted {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
+    if not isinstance(fixed, bool):
+        raise ValueError(f"fixed: wanted true or false, got {describe(fixed)}")
+    # A copy: what the caller does to the data later must not reach a run.
+    order: Ints = np.arange(grades.size)
+    if shuffle is not None:
+        wanted_count("shuffle", shuffle, least=0)
+        order = np.random.default_rng(shuffle).permutation(grades.size)
+    return InstanceStream(features[order], grades[order].astype(np.int64), fixed)
+
+
+def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
+    """The polynomial features of X (T x n): T x (n + 1)(n + 2) / 2, of degree 2.
+
+    (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
+    linear learner on them is that learner with the kernel, at a fixed cost a round. ValueError for other degrees.
+    """
+    if degree != 2 or isinstance(degree, bool):
+        raise ValueError(f"degree: wanted 2, got {describe(degree)}")
+    rows = numbers("X", X, "2-dimensional numbers")
+    x = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0).astype(np.float64)
+    i, j = np.triu_indices(x.shape[1], 1)
+    root = math.sqrt(2.0)
+    return np.hstack([np.ones((x.shape[0], 1)), root * x, x**2, root * x[:, i] * x[:, j]])
+
+
+def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
+    """The synthetic stream of [P01]: n instances with 6 features and ranks from 1 to 5.
+
+    x uniform on the unit square; the rank is the greatest r with 10 (x_1 - .5)(x_2 - .5) + N(0, .125^2) > b_r, where
+    b = (-infinity, -1, -.1, .25, 1); the features are the `polynomial` ones of x, of degree 2.
+    """
+    wanted_count("n", n)
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 2))
+    value = 10.0 * (x[:, 0] - 0.5) * (x[:, 1] - 0.5) + 0.125 * rng.standard_normal(n)
+    ranks = 1 + np.searchsorted(THRESHOLDS, value, side="left")  # how many lie strictly below
+    return instance_stream(polynomial(x), ranks, n_ranks=5)
+
+
+def synthetic_ordinal(
+    n: int, n_features: int = 50, n_ranks: int = 5, *, noise: float = 0.3, seed: int = 0, dtype: str = "float64"
+) -> tuple[InstanceStream, Array, Array]:
+    """A linear stream of n instances, with its direction w* (N,) of norm 1 and thresholds b* (n_ranks - 1,).
+
+    x ~ N(0, 1)^N, and the rank is 1 + how many thresholds w* . x + `noise` N(0, 1) reaches; the thresholds part that
+    value's distribution into n_ranks equal shares.
+    """
+    wanted_count("n", n)
+    wanted_count("n_features", n_features)
+    Ranks(n_ranks).check()
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1e50:
+        raise ValueError(f"noise: wanted a number, 0 or more, got {describe(noise)}")
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
+    from scipy.special import ndtri
+
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, n_features)).astype(dtype, copy=False)
+    w_star = rng.standard_normal(n_features)
+    w_star /= np.linalg.norm(w_star)
+    value = scores(X, w_star) + noise * rng.standard_normal(n)
+    b_star: Array = math.sqrt(1.0 + noise**2) * ndtri(np.arange(1, n_ranks) / n_ranks)
+    return instance_stream(X, 1 + np.searchsorted(b_star, value, side="right"), n_ranks=n_ranks), w_star, b_star
