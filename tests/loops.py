@@ -10,17 +10,20 @@ import numpy as np
 
 from heedful import Loop, Settings
 from heedful.features import infer
-from heedful.naming import find_learners
+from heedful.naming import about, find_learners
 from heedful.snapshot import arrays_of
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
 
 
-def specs() -> list[str]:
-    """Every learner of the package that a loop takes, as text says it, found by looking."""
-    names = [name for name, learner in find_learners().items() if not hasattr(learner, "simulated")]
-    return [f"{name}:{REQUIRED[name]}" if name in REQUIRED else name for name in names]
+def specs(interaction: str = "coactive") -> list[str]:
+    """Every learner of the package that a loop of this interaction takes, as text says it, found by looking."""
+    found = find_learners()
+    names = [name for name in found if not hasattr(found[name], "simulated")]
+    needs = REQUIRED | {name: "n_ranks=5" for name in names if about(found[name]).interaction == "ordinal"}
+    taken = [name for name in names if about(found[name]).interaction == interaction]
+    return [f"{name}:{needs[name]}" if name in needs else name for name in taken]
 
 
 def rows(n: int, k: int, seed: int = 0) -> list[dict[str, Any]]:

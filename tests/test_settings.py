@@ -11,8 +11,8 @@ import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
 from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
-from heedful.naming import find_learners
 from heedful.spaces import Primed, Ranking
+from loops import specs
 
 ITEMS = [{"id": f"i{j}", "f0": float(j), "colour": "redblue"[3 * (j % 2) :][:4], "note": f"n {j}"} for j in range(8)]
 ENCODING = infer(ITEMS, identifier="id", kinds={"f0": "number", "colour": "category", "note": "text"}, buckets=4)
@@ -207,9 +207,8 @@ def test_numbers_of_numpy_are_settings() -> None:
 # ---------------------------------------------------------------------------- the learner of a founding
 
 
-@pytest.mark.parametrize("name", [name for name, each in find_learners().items() if not hasattr(each, "simulated")])
-def test_every_learner_of_loops_can_be_founded_on(name: str) -> None:
-    spec = {"exponentiated": "exponentiated:bound=5", "convex": "convex:radius=2"}.get(name, name)
+@pytest.mark.parametrize("spec", specs())
+def test_every_learner_of_loops_can_be_founded_on(spec: str) -> None:
     learner = built_learner(founding(learner=spec, settings=Settings(k=4)))
     assert learner.n_features == ENCODING.size + 1
     assert learner.space == Primed(Ranking(4))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import TEXTS, Loop, Settings
-from heedful.loop.wire import CHOICES, FORMS, LONGEST_ID, parse_feedback, wanted_time
+from heedful.loop.wire import CHOICES, FORMS, LONGEST_ID, Answer, Decision, parse_feedback, plain, wanted_time
 from loops import bits, small_loop
 
 LONG = "x" * (LONGEST_ID + 1)
@@ -509,3 +509,15 @@ def test_after_all_that_the_log_is_whole(loop: Loop) -> None:
     """Runs last in this file: whatever was let in is the fold of the log."""
     assert loop.verify() == []
     assert json.loads(json.dumps(loop.ledger.log.counts()))["loop"] == 1
+
+
+def test_what_only_some_loops_have_to_say_is_left_out_where_it_is_none() -> None:
+    """By default None: `grades`, `reason`. What may be None everywhere, `probability`, is said."""
+    d = Decision("d", ("a", "b"), None, 3, "imported", 4)
+    said = {"id": "d", "shown": ["a", "b"], "probability": None, "version": 3, "arm": "imported", "seq": 4}
+    assert plain(d) == said
+    assert d.plain() == said | {"shown": ("a", "b")}
+    assert plain(d._replace(grades=(2, 1))) == said | {"grades": [2, 1]}
+    assert d._replace(grades=()).plain()["grades"] == ()
+    assert plain((d, [None, 1])) == [said, [None, 1]]
+    assert plain(Answer("rejected", "e", None, 0))["seq"] is None

@@ -239,7 +239,7 @@ CROSS = "--context requests.csv --cross"
         ("init cars cars.csv --people -1", "shrink: wanted a number from 0 to"),
         ("init cars cars.csv --action buy=much", "--action: wanted NAME=WEIGHT, got 'buy=much'"),
         ("init cars cars.csv --action buy=0", "actions["),
-        ("init cars cars.csv --learner nobody", "learner: wanted batch, "),
+        ("init cars cars.csv --learner nobody", "learner: wanted "),
         ("init nowhere/cars cars.csv", "nowhere: wanted a folder that is there to put the loop in"),
     ],
 )

@@ -11,7 +11,7 @@ from command import Ended, heedful
 from heedful import Loop
 from heedful.loop.report import Report
 from heedful.loop.simulation import Simulation
-from heedful.server.service import described
+from heedful.loop.wire import plain
 from loops import small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -64,7 +64,7 @@ def test_as_json() -> None:
     report = made(50)
     got = heedful("report cars --json")
     assert (got.code, got.err) == (0, "")
-    assert got.json == described(report)
+    assert got.json == plain(report)
     assert heedful("report cars --json --last 10").json["decisions"] == 10
     assert "The newest 10 decisions, since" in told(heedful("report cars --last 10"))
 

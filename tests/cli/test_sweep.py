@@ -12,6 +12,8 @@ import pytest
 from command import heedful
 
 from heedful.cli.grid import read_grid
+from heedful.fold import trace
+from heedful.grades import ordinal_setting
 
 GRID = """
 data = {letor = ["*.txt"]}
@@ -157,6 +159,48 @@ def test_a_catalogue_of_people(items_file: Path, tmp_path: Path) -> None:
         assert short == (row["rounds"] < rounds)
 
 
+def test_grades_beside_a_constant(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    X = np.round(rng.standard_normal((40, 2)), 3)
+    grades = np.clip(np.round(X[:, 0] + 2.0), 1, 3).astype(int)
+    (tmp_path / "films.csv").write_text("a,b,g\n" + "".join(f"{x},{y},{g}\n" for (x, y), g in zip(X, grades)))
+    grid = tmp_path / "grid.toml"
+    data = '{ordinal = "films.csv", target = "g", scale = "unit", map = "intercept"}'
+    grid.write_text(f"data = {data}\nseeds = 2\nrounds = 60\nlearners = ['prank']\n")
+    got = heedful(SWEEP, grid, tmp_path / "runs")
+    assert got.code == 0, got.err
+    setting = ordinal_setting(X, grades, 3, scale="unit", features="intercept", seeds=(0, 1))
+    rows = {row["learner"]: row for row in got.json["summary"]}
+    assert list(rows) == ["constant-rank", "prank"]
+    for name, row in rows.items():
+        learner = setting.learner(name)
+        losses = [trace(learner, scene.world, 60, scene.draw, interpreted=True).mean() for scene in setting.scenes]
+        assert row["regret"] == pytest.approx(np.mean(losses))
+        assert (row["user"], row["seeds"], row["rounds"]) == ("grades", 2, 60)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("'prank'", "'perceptron'", "learner: wanted one that predicts grades (ordinal), got perceptron"),
+        ("seeds = 2", 'users = ["best"]', "grid.toml: users: wanted none with ordinal data, got ['best']"),
+        ("seeds = 2", "k = 3", "grid.toml: k: wanted none with ordinal data"),
+        ('target = "g"', 'target = "h"', "target: wanted a column of films.csv (a, g), got 'h'"),
+        ('target = "g"', 'target = "g", scale = "log"', "scale: wanted standard, unit, none, got 'log'"),
+        ('target = "g"', 'target = "g", people = 3', "grid.toml: people: wanted none with ordinal data"),
+        ('target = "g"', 'target = "g", scales = "none"', "did you mean scale?"),
+    ],
+)
+def test_a_grid_of_grades_that_makes_no_sense(tmp_path: Path, old: str, new: str, told: str) -> None:
+    (tmp_path / "films.csv").write_text("a,g\n1,1\n2,2\n")
+    text = 'data = {ordinal = "films.csv", target = "g"}\nseeds = 2\nlearners = [\'prank\']\n'
+    assert old in text
+    (tmp_path / "grid.toml").write_text(text.replace(old, new))
+    got = heedful(SWEEP, tmp_path / "grid.toml", tmp_path / "runs")
+    assert (got.code, got.out) == (2, "")
+    assert told in got.err
+
+
 def test_a_cell_that_fails_does_not_stop_the_others(grid: Path, own_file: Path, tmp_path: Path) -> None:
     grid.write_text(
         'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nseeds = 2\nlearners = ["own.py:Breaks", "batch"]'
@@ -211,12 +255,12 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         (
             "{letor",
             "{leter",
-            "grid.toml: data: leter: wanted letor, catalogue, people, got 'leter'; did you mean letor?",
+            "grid.toml: data: leter: wanted letor, catalogue, people, ordinal, got 'leter'; did you mean letor?",
         ),
         (
             '{letor = ["*.txt"]}',
             "{people = 3}",
-            'grid.toml: data: wanted letor = [...] or catalogue = "...", got people',
+            'grid.toml: data: wanted letor = [...], catalogue = "..." or ordinal = "...", got people',
         ),
         ('"*.txt"]', '"*.txt"], people = 3', "grid.toml: people: wanted only with catalogue data"),
         ("[0.1, 10]", "[]", "grid.toml: learners: second-order: gamma: wanted values, got []"),

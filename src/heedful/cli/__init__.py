@@ -23,6 +23,7 @@ from heedful.cli import (
     report,
     serve,
     simulate,
+    simulate_ordinal,
     sweep,
 )
 from heedful.cli.terminal import Commands
@@ -86,6 +87,9 @@ app.command("doctor", epilog="Example: heedful doctor cars")(doctor.doctor)
 app.command("serve", epilog="Example: heedful serve loops/ --port 8710")(serve.serve)
 app.add_typer(keys.app, name="keys")
 app.add_typer(simulate.app, name="simulate")
+simulate.app.command(
+    "ordinal", epilog="Example: heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"
+)(simulate_ordinal.ordinal)
 app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
 app.command("figure", epilog="Example: heedful figure jair2015/fig7 --data downloads --quick")(figure.figure)
 app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)

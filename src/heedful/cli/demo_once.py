@@ -109,7 +109,7 @@ def helped(report: Report, control: float) -> str:
 
 
 def _as_json(taught: Taught) -> dict[str, Any]:
-    from heedful.server.service import described
+    from heedful.loop.wire import plain
 
     weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
     return {
@@ -117,7 +117,7 @@ def _as_json(taught: Taught) -> dict[str, Any]:
         "hand": HAND,
         "weights": weights,
         "pairs_alike": taught.pairs_alike,
-        "report": described(taught.report),
+        "report": plain(taught.report),
     }
 
 

@@ -40,14 +40,14 @@ def figure(
         list[Path], typer.Option(metavar="FILE", help="LETOR files for web search, instead of MQ2008.")
     ] = [],  # noqa: B006
     all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller: 5 permutations, 60 people.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller: 5 permutations, 60 people, 20 streams.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
     ),
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
-    """Draw a figure of the Coactive Learning papers from your data, and say whether the paper's claims hold there.
+    """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
 
     What is not in the data folder is left out, and said. In full the sizes are those of the papers: twenty
     permutations of the queries, everybody of the test half for movies. Every line of a plot meets the same arrivals,
@@ -179,7 +179,7 @@ def _list(json: bool) -> None:
     ]
     if json:
         return print_json(rows)
-    table = new_table("Figures of the Coactive Learning papers")
+    table = new_table("Figures of the papers")
     for column in ("figure", "what", "needs", "claims"):
         table.add_column(column, justify="right" if column == "claims" else "left", overflow="fold")
     for row in rows:

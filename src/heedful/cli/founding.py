@@ -11,6 +11,8 @@ import typer
 
 from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted
 from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
+from heedful.doors import wanted_count
+from heedful.spaces_graded import MOST_RANKS
 
 if TYPE_CHECKING:
     from heedful.features import Encoding
@@ -32,8 +34,18 @@ def init(
         Path | None, typer.Argument(metavar="[FILE]", help="The items: CSV, JSON lines or Parquet, plain or gzip.")
     ] = None,
     learner: Annotated[
-        str, typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="`heedful learners` lists them.")
-    ] = "fair-pairs",
+        str | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME[:A=1,...]",
+            help="`heedful learners` lists them.",
+            show_default="fair-pairs; averaged-prank with --grades",
+        ),
+    ] = None,
+    grades: Annotated[
+        int | None, typer.Option(metavar="K", help="Predict the grade of each item, 1 to K, and learn from grades.")
+    ] = None,
     identifier: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
     ] = None,
@@ -91,6 +103,7 @@ def init(
         )
     if texts and (identifier is not None or kind):
         raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
+    learner = _learner(learner, grades)
     kinds, weights = pairs("--kind", "COLUMN=KIND", kind or ()), numbers("--action", "NAME=WEIGHT", action or ())
     loop, rows = _made(
         name,
@@ -110,6 +123,21 @@ def init(
             _show(loop, name, len(rows))
             _tell_what_could_count(around, loop, rows)
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
+
+
+def _learner(given: str | None, grades: int | None) -> str:
+    """The learner that --learner and --grades name together."""
+    if grades is None:
+        return "fair-pairs" if given is None else given
+    from heedful.loop.graders import graded_spec, is_grading
+    from heedful.naming import learner_class
+
+    with asking():
+        wanted_count("--grades", grades, least=2, most=MOST_RANKS)
+        spec = "averaged-prank" if given is None else given
+        if not is_grading(learner_class(spec)):
+            raise ValueError(f"--grades: wanted a --learner that predicts grades beside it, such as prank, got {spec}")
+        return graded_spec(spec, grades)
 
 
 def _made(
@@ -194,6 +222,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
         "features": len(founding.names),
         "caveats": loop.caveats,
+        **({} if loop.grades is None else {"grades": loop.grades}),
         "next": _next(loop, name),
     }
 
@@ -211,8 +240,13 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         markup=False,
         soft_wrap=True,
     )
+    if loop.grades is not None:
+        told = f"It predicts a grade from 1 to {loop.grades} for each, by {founding.learner}, and learns from grades."
+        screen.print(told, markup=False, soft_wrap=True)
     if founding.context is not None and not founding.crosses:
         told = "a context alone adds the same to every item, which never changes an order"
+        if loop.grades is not None:
+            told = "a context alone is no feature"
         screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)

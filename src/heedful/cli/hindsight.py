@@ -24,16 +24,16 @@ def explain(
 ) -> None:
     """Say why the first stood first: which features put it there, and which feedback moved it.
 
+    In a loop of grades: why the first was predicted its grade.
+
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
     with opened(name, own) as loop, asking():
         told = loop.explain(decision)
         if json:
-            parts = {
-                "features": [each._asdict() for each in told.features],
-                "lessons": [each._asdict() for each in told.lessons],
-            }
-            print_json(told._asdict() | parts)
+            from heedful.loop.wire import plain
+
+            print_json(plain(told))
         else:
             _explain(told)
 
@@ -43,16 +43,20 @@ def _explain(told: Explanation) -> None:
 
     screen = console()
     other = "an item of average features" if told.second is None else told.second
-    screen.print(f"{told.first} before {other}, by {_signed(told.margin)}", markup=False, soft_wrap=True)
+    if told.grade is not None:
+        screen.print(_graded(told), markup=False, soft_wrap=True)
+    else:
+        screen.print(f"{told.first} before {other}, by {_signed(told.margin)}", markup=False, soft_wrap=True)
     if told.arm != "learned":
         why = "your order, for comparison" if told.arm == "control" else "somebody else's order"
-        screen.print(f"This decision showed {why}: the model had no part in it.")
+        screen.print(f"This decision showed {why}: the model had no part in {'it' if told.grade is None else 'that'}.")
     features = new_table("What put it there")
-    for column in ("feature", "weight", "first", "second", "counts"):
+    columns = ("feature", "weight", "first", "second", "counts")
+    for column in columns if told.grade is None else ("feature", "weight", "value", "counts"):
         features.add_column(column, overflow="fold", justify="left" if column == "feature" else "right")
     for part in told.features[:ROWS]:
-        cells = (short(part.weight), short(part.first), short(part.second), _signed(part.counts))
-        features.add_row(escape(part.name), *cells)
+        values = (short(part.first),) if told.grade is not None else (short(part.first), short(part.second))
+        features.add_row(escape(part.name), short(part.weight), *values, _signed(part.counts))
     lessons = new_table("What moved it")
     for column in ("feedback", "form", "event", "by"):
         lessons.add_column(column, overflow="fold", justify="right" if column in ("event", "by") else "left")
@@ -64,7 +68,18 @@ def _explain(told: Explanation) -> None:
         if len(all_of_them) > ROWS:
             screen.print(f"and {len(all_of_them) - ROWS:,} more, which count less: --json has all\n")
     if not told.lessons:
-        screen.print("Nothing was learned before it that tells the two apart.")
+        apart = "tells the two apart" if told.grade is None else "moved it"
+        screen.print(f"Nothing was learned before it that {apart}.")
+
+
+def _graded(told: Explanation) -> str:
+    """A grade in words: the score, and between which it lies."""
+    if told.between is None:
+        return f"{told.first}: grade {told.grade}; {told.because}"
+    low, high = told.between
+    ends = [f"from {short(low)} on" if low is not None else "", f"below {short(high)}" if high is not None else ""]
+    where = " and ".join(end for end in ends if end)
+    return f"{told.first}: grade {told.grade}, as its score is {_signed(told.margin)}: {where} it is that"
 
 
 def replay(
@@ -80,8 +95,8 @@ def replay(
 ) -> None:
     """Say what other learners would have made of the same log; nothing is changed.
 
-    Agreement is the share of comparisons that a learner ranked as the person did, before it learned from them. The
-    loop's own learner comes first.
+    Agreement is the share of comparisons that a learner ranked as the person did, before it learned from them; in a
+    loop of grades, how far what it predicted lay from what was given, on average. The loop's own learner comes first.
 
     Exit codes: 0 replayed; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
     """
@@ -99,23 +114,32 @@ def replay(
 
 
 def _as_json(fold: Replayed) -> dict[str, Any]:
-    return fold._asdict() | {"weights": {name: number(weight) for name, weight in fold.weights.items()}}
+    from heedful.loop.wire import plain
+
+    told: dict[str, Any] = plain(fold)
+    return told | {"weights": {name: number(weight) for name, weight in fold.weights.items()}}
 
 
 def _replay(folds: list[Replayed]) -> None:
     from rich.markup import escape
 
+    graded = folds[0].graded is not None
+    measure = "mean error" if graded else "agreement"
     table = new_table("The same log, by other learners")
-    for column in ("learner", "lessons", "agreement", "greatest weights"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("lessons", "agreement") else "left")
+    for column in ("learner", "lessons", measure, "greatest weights"):
+        table.add_column(column, overflow="fold", justify="right" if column in ("lessons", measure) else "left")
     for fold in folds:
         greatest = sorted(fold.weights.items(), key=lambda each: -abs(each[1]))[:WEIGHTS]
         told = ", ".join(f"{name} {_signed(weight)}" for name, weight in greatest if weight)
-        agreement = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
-        table.add_row(escape(fold.learner), f"{fold.lessons:,}", agreement, escape(told))
+        value = fold.rank_loss if graded else fold.agreement
+        measured = "unknown" if value is None else f"{value:.3f}" if graded else f"{value:.1%}"
+        table.add_row(escape(fold.learner), f"{fold.lessons:,}", measured, escape(told))
     screen = console()
     screen.print(table)
-    if folds[0].agreement is None:
+    if graded:
+        told = "Mean error is that of |predicted - given|, each before it was learned from, over"
+        screen.print(f"{told} {folds[0].graded:,} grades; the first learner is the loop's own.", soft_wrap=True)
+    elif folds[0].agreement is None:
         told = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
         screen.print(f"Agreement is unknown: {told}.", soft_wrap=True)
     else:

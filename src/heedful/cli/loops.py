@@ -62,7 +62,7 @@ def decide(
                 among, person=person, context=around, prior=scores, show=show, id=id, deferred=deferred
             )
         if json:
-            print_json(decision._asdict() | {"shown": list(decision.shown)})
+            print_json(decision.plain() | {"shown": list(decision.shown)})
         else:
             _show(loop, name, decision)
 
@@ -76,11 +76,15 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
+    graded = decision.grades is not None
+    if graded:
+        table.add_column("grade", justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
-    for number, (item, row) in enumerate(zip(shown, rows), 1):
+    for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
-        table.add_row(str(number), escape(item), *map(escape, cells))
+        grade = [str((decision.grades or ())[i])] if graded else []
+        table.add_row(str(i + 1), *grade, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
     if len(decision.shown) > ROWS:
@@ -88,8 +92,12 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
-    clicked = quoted(["heedful", "feedback", name, decision.id, "--clicks", decision.shown[0]])
-    screen.print(f"\nNext, where somebody clicks: {clicked}", markup=False, soft_wrap=True)
+    if loop.grades is None:
+        said, form = "clicks", ["--clicks", decision.shown[0]]
+    else:
+        said, form = f"grades it, 1 to {loop.grades}", ["--grade", f"{decision.shown[0]}={loop.grades}"]
+    again = quoted(["heedful", "feedback", name, decision.id, *form])
+    screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
@@ -134,7 +142,9 @@ def feedback(
     action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
     item: Annotated[str | None, typer.Option(help="That --thumb, --action or --edit is about.")] = None,
     rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
-    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant; repeat it.")] = None,
+    grade: Annotated[
+        Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant, in a loop of grades 1 to K; repeat it.")
+    ] = None,
     choice: Annotated[
         str | None, typer.Option(metavar="first|second|equal|cannot_judge", help="Between the first two shown.")
     ] = None,
@@ -154,7 +164,7 @@ def feedback(
     """Tell what a person answered to a decision, in one form, and learn from it.
 
     Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
-    taken for changed attributes, anything else for the text.
+    taken for changed attributes, anything else for the text. A loop that predicts grades takes --grade and --none.
 
     Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
     3 rejected, with the reason.
@@ -227,7 +237,7 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     known = loop.ledger.known(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
-    if "rating" in given or "grade" in given:
+    if loop.grades is None and ("rating" in given or "grade" in given):
         return ": that takes two items with different numbers"
     return ": it says nothing, or what was shown already" if given else ""
 

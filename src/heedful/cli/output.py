@@ -21,12 +21,12 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
         raise ValueError(f"{option}: wanted a file in a folder that exists, got {str(path)!r}")
 
 
-def write_runs(path: Path, runs: Sequence[Run], *, people: bool) -> None:
-    """The regret of every round of every run, untruncated: columns learner, seed, (person,) round, regret.
+def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
+    """What every round of every run cost, untruncated: columns learner, seed, (person,) round and the measure.
 
     As text, or as arrays of these names in an .npz; rounds count from 1.
     """
-    names = ["learner", "seed", "person", "round", "regret"] if people else ["learner", "seed", "round", "regret"]
+    names = ["learner", "seed", "person", "round", measure] if people else ["learner", "seed", "round", measure]
     if path.suffix.lower() == ".npz":
         import numpy as np
 
@@ -35,7 +35,7 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool) -> None:
             "seed": np.concatenate([np.full(run.regrets.size, run.seed) for run in runs]),
             "person": np.concatenate([np.full(run.regrets.size, run.person) for run in runs]),
             "round": np.concatenate([np.arange(1, run.regrets.size + 1) for run in runs]),
-            "regret": np.concatenate([run.regrets for run in runs]),
+            measure: np.concatenate([run.regrets for run in runs]),
         }
         arrays: dict[str, Any] = {name: columns[name] for name in names}
         np.savez_compressed(path, **arrays)
@@ -49,7 +49,7 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool) -> None:
 
 
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
-    """Average regret against rounds with its standard error, bounds dashed; both axes logarithmic where that shows."""
+    """What a round costs on average, with standard errors, bounds dashed; both axes logarithmic where that shows."""
     import numpy as np
     from matplotlib.figure import Figure
 
@@ -85,7 +85,7 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     axes.set_ylim(bottom if logarithmic else 0.0, min(top, ceiling))
     axes.set_xlim(1, max(longest, 2))
     axes.set_xlabel("round t")
-    axes.set_ylabel("average regret of rounds 1 to t")
+    axes.set_ylabel(f"average {setting.measure} of rounds 1 to t")
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(which="major", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from heedful.cli.output import check_path
 from heedful.cli.terminal import console, new_table, note, print_json, reading_input, short, wanted_extra
 
 if TYPE_CHECKING:
+    from heedful.loop.accuracy import Accuracy
     from heedful.loop.report import Arm, Report
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -30,6 +32,8 @@ def report(
 ) -> None:
     """Say what a loop learned: learned lists against those left alone, and what feedback was worth.
 
+    Of a loop of grades: how far what was predicted lay from what was given, against always saying the median so far.
+
     How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
     nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.
 
@@ -43,21 +47,17 @@ def report(
         found = loop.report(last)
         title = str(loop.path)
     if json:
-        print_json(_plain(found))
+        from heedful.loop.wire import plain
+
+        print_json(plain(found))
     else:
         _show(found, title)
     if plot is not None:
-        if found.series:
+        if found.series if found.grades is None else found.grades.series:
             _plot(plot, found, title)
         else:
-            note(f"--plot: nothing was shown so far, so there is nothing to draw in {plot}")
-
-
-def _plain(value: Any) -> Any:
-    """Named tuples by name, all the way down."""
-    if hasattr(value, "_asdict"):
-        return {field: _plain(part) for field, part in value._asdict().items()}
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value
+            what = "shown" if found.grades is None else "graded"
+            note(f"--plot: nothing was {what} so far, so there is nothing to draw in {plot}")
 
 
 # ---------------------------------------------------------------------------- in words
@@ -67,6 +67,11 @@ def _show(found: Report, title: str) -> None:
     from rich.markup import escape
 
     screen = console()
+    if found.grades is not None:
+        _show_grades(found.grades, title)
+        screen.print(f"{_feedback(found)}\n", soft_wrap=True)
+        screen.print(_looked_at(found), soft_wrap=True)
+        return
     table = new_table(escape(f"{title}: how high what was preferred stood (1: first, 0.5: second)"))
     table.add_column("lists", no_wrap=True)
     for column in ("shown", "answered", "how high"):
@@ -85,7 +90,32 @@ def _show(found: Report, title: str) -> None:
     screen.print(_looked_at(found), soft_wrap=True)
 
 
-def _line(means: list[float | None]) -> str:
+def _show_grades(found: Accuracy, title: str) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    table = new_table(escape(f"{title}: how far predictions lay from the grades given (0: right)"))
+    for column in ("predicted by", "grades", "mean error", "exactly right"):
+        table.add_column(column, no_wrap=True, justify="left" if column == "predicted by" else "right")
+    table.add_column("over time", no_wrap=True)
+    most = max([1e-9, *(value for each in found.series for value in (each.loss, each.constant))])
+    for told, value, exact, parts in (
+        ("what was learned", found.loss, found.exact, [each.loss / most for each in found.series]),
+        ("always the median so far", found.constant, None, [each.constant / most for each in found.series]),
+    ):
+        cells = ["" if value is None else f"{value:.3f}", "" if exact is None else f"{exact:.0%}"]
+        table.add_row(told, f"{found.grades:,}", *cells, f"[cyan]{_line([*parts])}[/]")
+    screen.print(table)
+    apart = found.difference
+    if apart is None:
+        screen.print(f"Whether learning helps cannot be said: {found.unsaid}.\n", soft_wrap=True)
+        return
+    told = f"Learned less median: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
+    better = "learning helps" if apart.high < 0.0 else "learning does harm" if apart.low > 0.0 else "it may be chance"
+    screen.print(f"{told} ({apart.people:,} people): {better}.\n", soft_wrap=True)
+
+
+def _line(means: Sequence[float | None]) -> str:
     """Means from 0 to 1 as a line of bars, gaps where there is none."""
     step = max(-(-len(means) // COLUMNS), 1)
     line = ""
@@ -143,19 +173,31 @@ def _plot(path: Path, found: Report, title: str) -> None:
 
     figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
     axes = figure.subplots()
+    if found.grades is not None:
+        _plot_grades(axes, found.grades)
     for field, told, color in (("learned", "learned", "C0"), ("control", "left in their own order", "C1")):
         arm = getattr(found, field)
         points = [(window.seq, getattr(window, field).mean) for window in found.series]
         there = [(seq, mean) for seq, mean in points if mean is not None]
-        if there:
+        if there and found.grades is None:
             axes.plot(*zip(*there), color=color, label=f"{told} ({arm.mean:.3f})", linewidth=1.6, marker=".")
             axes.axhline(arm.mean, color=color, linestyle="--", linewidth=1.0)
-    axes.set_ylim(0.0, 1.05)
     axes.set_xlabel("event of the log")
-    axes.set_ylabel("how high what was preferred stood (1: first, 0.5: second)")
+    if found.grades is None:
+        axes.set_ylim(0.0, 1.05)
+        axes.set_ylabel("how high what was preferred stood (1: first, 0.5: second)")
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(which="major", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.lines:
         axes.legend(frameon=False, fontsize=9)
     figure.savefig(path)
+
+
+def _plot_grades(axes: Any, found: Accuracy) -> None:
+    """How far predictions lay from the grades, over time, beside the constant predictor's."""
+    for field, told, color in (("loss", "what was learned", "C0"), ("constant", "always the median so far", "C1")):
+        seqs, values = [each.seq for each in found.series], [getattr(each, field) for each in found.series]
+        axes.plot(seqs, values, color=color, label=f"{told} ({getattr(found, field):.3f})", linewidth=1.6, marker=".")
+    axes.set_ylim(bottom=0.0)
+    axes.set_ylabel("mean |predicted - given|")

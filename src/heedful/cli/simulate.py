@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
-from heedful.cli.output import check_path, plot, write_runs
-from heedful.cli.terminal import (
-    console,
-    cores,
-    new_table,
-    note,
-    notes,
-    number,
-    print_json,
-    reading_input,
-    short,
-    wanted_extra,
-    width,
-)
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from heedful.experiment import Curve, Run, Setting
+from heedful.cli.simulating import Wanted, check_wanted, run_and_tell
+from heedful.cli.terminal import note, reading_input
 
 app = typer.Typer(help="Run learners against a simulated person on your data.")
 
@@ -48,19 +31,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 def simulate(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-class Wanted(NamedTuple):
-    """What was asked for, whatever the data."""
-
-    learners: list[str]
-    user: str
-    rounds: int | None
-    jobs: int | None
-    interpreted: bool
-    plot: Path | None
-    out: Path | None
-    json: bool
 
 
 @app.command(
@@ -90,9 +60,9 @@ def letor(
     The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the person
     answers the ranking with a better one. Several passes are made where there are more rounds than queries.
     """
-    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        _check_files(wanted)
+        check_wanted(wanted)
         from heedful.data.letor import load_letor
         from heedful.experiment import letor_setting
         from heedful.naming import make_user
@@ -100,7 +70,7 @@ def letor(
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         dtype = "float32" if float32 else "float64"
         setting = letor_setting(load_letor(*files), person, k=k, seeds=chosen, dtype=dtype)
-    _simulate(wanted, setting, f"{setting.rounds:,} queries")
+    run_and_tell(wanted, setting, f"{user}, {setting.rounds:,} queries")
 
 
 @app.command(
@@ -125,9 +95,9 @@ def catalogue(
 
     What was shown and what came back leave the pool. Every person has a learner of their own.
     """
-    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        _check_files(wanted)
+        check_wanted(wanted)
         from heedful.data.catalogue import load_catalogue
         from heedful.experiment import catalogue_setting
         from heedful.naming import make_user
@@ -136,7 +106,7 @@ def catalogue(
         table, dtype = load_catalogue(items), "float32" if float32 else "float64"
         note(f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out")
         setting = catalogue_setting(table, person, people=people, seeds=chosen, dtype=dtype)
-    _simulate(wanted, setting, f"{len(table.names):,} items, {people:,} people")
+    run_and_tell(wanted, setting, f"{user}, {len(table.names):,} items, {people:,} people")
 
 
 @app.command(
@@ -170,9 +140,9 @@ def movielens(
     the least-squares fit of her ratings. What was shown and what came back leave the pool. Every person has a learner
     of their own.
     """
-    wanted = Wanted(learner, user, rounds, jobs, interpreted, plot, out, json)
+    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        _check_files(wanted)
+        check_wanted(wanted)
         from heedful.data.movielens import load_movielens
         from heedful.movies import cinema, movie_setting
         from heedful.naming import make_user
@@ -183,137 +153,4 @@ def movielens(
         note(f"{folder}: {m:,} movies with {N} features (regularisation {house.regularisation:g}), from half the users")
         dtype = "float32" if float32 else "float64"
         setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
-    _simulate(wanted, setting, f"{m:,} movies, {people or house.people.size:,} people")
-
-
-def _check_files(wanted: Wanted) -> None:
-    """Refuse what could not be written before anything is run."""
-    check_path("--out", wanted.out, (".csv", ".npz"))
-    check_path("--plot", wanted.plot, (".png", ".pdf", ".svg"))
-    if wanted.plot:
-        wanted_extra("matplotlib", "plot", "--plot")
-    for spec in wanted.learners:
-        if wanted.learners.count(spec) > 1:
-            raise ValueError(f"--learner: wanted each once, got {spec} {wanted.learners.count(spec)} times")
-
-
-def _simulate(wanted: Wanted, setting: Setting, data: str) -> None:
-    from heedful.experiment import curve
-
-    with reading_input():
-        learners = {spec: setting.learner(spec) for spec in wanted.learners}
-    runs = _watch(wanted, setting, learners)
-    curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
-    for spec, one in curves.items():
-        if one.mean.size < one.longest:
-            note(
-                f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
-            )
-    if wanted.out:
-        write_runs(wanted.out, runs, people=any(run.person for run in runs))
-    if wanted.plot:
-        plot(wanted.plot, curves, learners, setting, f"{wanted.user}, {data}")
-    if wanted.json:
-        print_json([_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()])
-    else:
-        table, remarks = _table(wanted, setting, learners, curves, data)
-        console().print(table, remarks, sep="\n")
-
-
-def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[Run]:
-    """Run everything behind a progress bar; the runs by learner, seed and person."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from heedful.experiment import Advance, Compiling, Interpreting, Run, simulate
-
-    rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
-    screen, runs = notes(), []
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
-        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=wanted.interpreted):
-            match event:
-                case Compiling(name):
-                    progress.update(bar, description=f"compiling {name} (first time only)")
-                case Interpreting(name, why):
-                    screen.print(f"heedful: {name} runs interpreted: {why}", markup=False, soft_wrap=True)
-                case Advance(more):
-                    progress.update(bar, advance=more, description="rounds")
-                case Run():
-                    runs.append(event)
-    order = {spec: i for i, spec in enumerate(learners)}
-    return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
-
-
-def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
-    from heedful.experiment import bound, checkpoints
-
-    marks = checkpoints(curve.mean.size)
-    bounds = [number(value) for value in bound(learner, setting, marks)]
-    alone = curve.over == "nothing"
-    return {
-        "learner": spec,
-        "user": wanted.user,
-        "rounds": curve.mean.size,
-        "seeds": len({scene.seed for scene in setting.scenes}),
-        "checkpoints": marks.tolist(),
-        "regret": curve.mean[marks - 1].tolist(),
-        "stderr": [None if alone else float(value) for value in curve.stderr[marks - 1]],
-        "bound": None if None in bounds else bounds,
-        "rounds_per_second": curve.rounds_per_second,
-    }
-
-
-def _table(
-    wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], data: str
-) -> tuple[Table, str]:
-    """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
-    from heedful.experiment import bound, checkpoints
-
-    limits = {spec: number(float(bound(learners[spec], setting, one.mean.size))) for spec, one in curves.items()}
-    ends = {one.mean.size for one in curves.values()}
-    marks = set(checkpoints(max(ends)).tolist()) | ends
-    seeds = len({scene.seed for scene in setting.scenes})
-    title = f"Average regret of rounds 1 to t: {wanted.user}, {data}, {seeds} seed{'s' * (seeds > 1)}"
-    for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits)
-        if width(table) <= console().width:
-            break
-    with_bound = any(limit is not None for limit in limits.values())
-    return table, _remarks(setting, curves, with_bound)
-
-
-def _grid(title: str, curves: dict[str, Curve], marks: list[int], limits: dict[str, float | None]) -> Table:
-    table = new_table(title)
-    table.add_column("learner", overflow="fold")
-    for t in marks:
-        table.add_column(f"t = {t:,}" if t == marks[0] else f"{t:,}", justify="right", no_wrap=True)
-    with_bound = any(limit is not None for limit in limits.values())
-    for name in ["bound"] * with_bound + ["rounds/s"]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for spec, one in curves.items():
-        limit = limits[spec]
-        cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
-        table.add_row(spec, *cells, f"{one.rounds_per_second:,.0f}")
-    return table
-
-
-def _cell(curve: Curve, t: int) -> str:
-    if t > curve.mean.size:
-        return ""
-    stderr = "" if curve.over == "nothing" else f"\n[dim]±{curve.stderr[t - 1]:.2g}[/dim]"
-    return f"{short(curve.mean[t - 1])}{stderr}"
-
-
-def _remarks(setting: Setting, curves: dict[str, Curve], with_bound: bool) -> str:
-    one = next(iter(curves.values()))
-    people = len(setting.scenes) // len({scene.seed for scene in setting.scenes})
-    lines = [f"± is the standard error over {one.over}."] if one.over != "nothing" else []
-    if people > 1:
-        lines.append(f"Averaged over {people:,} people first." if one.over == "seeds" else f"{people:,} people.")
-    cut = [f"{spec} after {c.mean.size}" for spec, c in curves.items() if c.mean.size < c.longest]
-    if cut:
-        lines.append(f"Ended where the first person had nothing left: {', '.join(cut)} rounds.")
-    if with_bound:
-        lines.append("bound: what theory promises after the last round.")
-    return " ".join(lines)
+    run_and_tell(wanted, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")

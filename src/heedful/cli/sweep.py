@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
+from heedful.cli.grid import Cell, graded_setting, load_cell, read_grid, write_cell, write_whole
 from heedful.cli.terminal import (
     Failure,
     console,
@@ -54,8 +54,11 @@ def sweep(
         name = "second-order"
         gamma = [0.1, 1, 10]
 
-    A table of items: data = {catalogue = "items.csv", people = 20}. It can be stopped at any time: the next run
-    computes what is missing. RUNS/summary.csv has a row for every learner with every user of the latest grid.
+    A table of items: data = {catalogue = "items.csv", people = 20}. Grades, without users, where regret is the rank
+    loss: data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside.
+
+    It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
+    with every user of the latest grid.
     """
     with reading_input():
         cells = read_grid(grid)
@@ -152,6 +155,8 @@ def _setting(cell: Cell) -> Setting:
     if data["kind"] == "letor":
         setting = _letor(cell.files, user, data["k"], cell.seeds)
         return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
+    if data["kind"] == "ordinal":
+        return graded_setting(cell.files[0], data, seed)
     from heedful.data.catalogue import load_catalogue
     from heedful.experiment import catalogue_setting
     from heedful.naming import make_user

@@ -49,7 +49,8 @@ class Deciding(Operations):
 
         `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
         the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
-        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away.
+        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away. In a
+        loop of grades `grades` are what is predicted of each that is shown; None of a fallback.
         """
         question = Question(self.name, candidates, features, prior, show, id, deferred, person=person, context=context)
         reason = "the server did not answer lately"

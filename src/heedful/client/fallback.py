@@ -70,6 +70,8 @@ class Decision:
     seq: int | None
     reason: str | None = None
     """why it fell back"""
+    grades: tuple[int, ...] | None = None
+    """of a loop that predicts grades, that of each that is shown; None of a fallback"""
     deferred: bool = False
     telling: Call | None = field(default=None, repr=False, compare=False)
     """of a fallback, the request that tells the server what was shown; None where nothing was"""
@@ -89,6 +91,7 @@ class Decided(msgspec.Struct, frozen=True):
     version: int
     arm: str
     seq: int
+    grades: tuple[int, ...] | None = None
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
@@ -99,7 +102,9 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     said = calls.read(reply, Decided)
     if said.id != id:
         raise ConnectionError(f"wanted decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred)
+    return Decision(
+        id, said.shown, said.probability, said.version, said.arm, said.seq, grades=said.grades, deferred=deferred
+    )
 
 
 def caller_order(names: Sequence[str], prior: Any) -> list[str]:
@@ -133,7 +138,7 @@ def fallen_back(path: str, asked: str, record: dict[str, Any], reason: str, defe
     if shown:
         told = calls.body({**record, "id": id, "time": time.time_ns() // 1000}, calls.MSGPACK)
         telling = Call("POST", path, told, calls.MSGPACK)
-    return Decision(id, shown, None, None, ARM, None, reason, deferred, telling)
+    return Decision(id, shown, None, None, ARM, None, reason, deferred=deferred, telling=telling)
 
 
 class Breaker:

@@ -16,6 +16,7 @@ from heedful.client.deciding import Deciding, Time
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.loop.accuracy import Accuracy, Stretch
 from heedful.loop.comparison import Difference
 from heedful.loop.hindsight import Explanation, Moved, Part, Replayed
 from heedful.loop.loop import Forgotten
@@ -202,13 +203,21 @@ def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool =
     return Forgotten(events, tuple(exports), version, erased)
 
 
-def _explanation(features: Sequence[Any], lessons: Sequence[Any], **others: Any) -> Explanation:
+def _explanation(features: Sequence[Any], lessons: Sequence[Any], between: Any = None, **others: Any) -> Explanation:
     parts = tuple(Part(**part) for part in features)
-    return Explanation(features=parts, lessons=tuple(Moved(**moved) for moved in lessons), **others)
+    ends = None if between is None else (between[0], between[1])
+    return Explanation(features=parts, lessons=tuple(Moved(**moved) for moved in lessons), between=ends, **others)
 
 
 def _report(
-    learned: Any, control: Any, difference: Any, series: Sequence[Any], feedback: Any, simulation: Any, **others: Any
+    learned: Any,
+    control: Any,
+    difference: Any,
+    series: Sequence[Any],
+    feedback: Any,
+    simulation: Any,
+    grades: Any = None,
+    **others: Any,
 ) -> Report:
     windows = [Window(each["seq"], each["time"], Arm(**each["learned"]), Arm(**each["control"])) for each in series]
     return Report(
@@ -218,8 +227,14 @@ def _report(
         series=tuple(windows),
         feedback=Counts(**feedback),
         simulation=None if simulation is None else _measured(**simulation),
+        grades=None if grades is None else _accuracy(**grades),
         **others,
     )
+
+
+def _accuracy(difference: Any, series: Sequence[Any], **others: Any) -> Accuracy:
+    apart = None if difference is None else Difference(**difference)
+    return Accuracy(difference=apart, series=tuple(Stretch(**each) for each in series), **others)
 
 
 def _measured(curve: Sequence[Any], **others: Any) -> Measured:

@@ -41,6 +41,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     caveats: list[str] = []
     notes: list[str] = []
     unknown: dict[str, int] = {}
+    grades: int | None = None
+    """how many there are, in a loop that predicts grades"""
 
 
 class Operations:

@@ -121,6 +121,7 @@ class Exporter:
             "seed": record.seed or None,
             "proposal": record.proposal or None,
             "deferred": record.deferred or None,
+            "grades": record.grades or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
@@ -161,6 +162,8 @@ class Exporter:
             return {"none": True}
         if form == "choice":
             return {"choice": record.text}
+        if form == "grade" and self._ledger.grades is not None:
+            return {form: {names[j]: int(value) for j, value in zip(record.chosen, record.values)}}
         if form in ("rating", "grade"):
             return {form: {names[j]: value for j, value in zip(record.chosen, record.values)}}
         item = {"item": names[record.chosen[0]]} if record.chosen else {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.doors import describe
-from heedful.exchange.lineform import standardised, time_of, within
+from heedful.exchange.lineform import grades, standardised, time_of, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
@@ -216,11 +216,20 @@ class Importer:
             context=request.context,
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
+            grades=self._grades(record.get("grades"), len(shown)),
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
         version, payload = self._loop.version, wire.encode(kept)
         return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
+
+    def _grades(self, given: Any, n: int) -> tuple[int, ...]:
+        k = self._loop.grades
+        if given is None:
+            return ()
+        if k is None:
+            raise ValueError("grades: wanted none, as this loop does not predict grades, got some")
+        return grades(given, n, k)
 
     # ------------------------------------------------------------------------ what came of decisions
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from heedful.doors import describe, wanted_count
+from heedful.doors import describe, is_number, wanted_count
 from heedful.loop import wire
 from heedful.loop.log import now
+from heedful.spaces_graded import MOST_RANKS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ARMS = ("learned", "control", "imported")
@@ -16,7 +17,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred"),
+        *("arm", "learner", "seed", "proposal", "deferred", "grades"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -81,6 +82,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: wanted true or false, got {describe(record[name])}")
     if record.get("standardised"):
         standardised(record, len(candidates))
+    if record.get("grades") is not None:
+        grades(record["grades"], len(shown))
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
@@ -94,6 +97,17 @@ def standardised(record: Mapping[str, Any], m: int) -> list[float]:
     if not isinstance(prior, list) or len(prior) != m:
         raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
     return [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+
+
+def grades(given: Any, n: int, k: int | None = None) -> tuple[int, ...]:
+    """What was predicted of each of the n that were shown: whole numbers from 1, to k where that is known."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"grades: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    for j, grade in enumerate(given):
+        if not is_number(grade, int) or not 1 <= grade <= (MOST_RANKS if k is None else k):
+            wanted = "a whole number from 1" if k is None else f"a whole number from 1 to {k}"
+            raise ValueError(f"grades[{j}]: wanted {wanted}, got {describe(grade)}")
+    return tuple(given)
 
 
 def wanted_time(name: str, value: Any) -> int:

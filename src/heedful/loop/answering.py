@@ -44,6 +44,8 @@ class Answering:
             )
         if (refusal := self.ledger.model.refusal(given.form)) is not None:
             return self.ledger.rejected(event_id, refusal)
+        if self.ledger.grades is not None:
+            wire.wanted_grades(given, self.ledger.grades)
         try:
             requests, names = self.ledger.requests, known.names
             record, extra = requests.resolved(

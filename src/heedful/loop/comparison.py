@@ -1,4 +1,4 @@
-"""Two arms compared: the difference of their means with a 95 % interval that is robust to who answered.
+"""Two arms compared, or pairs: a difference of means with a 95 % interval that is robust to who answered.
 
 One person's lists resemble each other, so a person, not a list, is what was drawn at random. With y_i the score of
 list i, n_a the lists of arm a, m_ga those of them that cluster (person) g answered, e_i = y_i - mean of its arm:
@@ -27,7 +27,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Difference(NamedTuple):
-    """By how much the learned lists do better than those left alone, with its 95 % interval."""
+    """By how much one is above the other (learned lists above those left alone), with its 95 % interval."""
 
     by: float
     low: float
@@ -68,6 +68,30 @@ def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None
     by = means[0] - means[1]
     half = quantile(trace**2 / squared) * math.sqrt(variance)
     return Difference(by, max(by - half, -1.0), min(by + half, 1.0), int(np.unique(people).size))
+
+
+def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
+    """The mean of paired differences (n,), each from -`most` to `most`, with `people` (n,) numbered from 0.
+
+    The same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n). None
+    where nothing can be said of how far it is chance: one person's alone, or no spread.
+    """
+    n = differences.size
+    m = np.bincount(people).astype(np.float64)
+    left = 1.0 - m / n  # r^2
+    if n == 0 or float(left.min()) <= 0.0:
+        return None
+    by = float(differences.mean())
+    s = np.bincount(people, differences - by) / (n * np.sqrt(left))
+    variance = float(s @ s)
+    if variance <= 1e-24:
+        return None
+    # M = diag(d) - v v'
+    d, v = m / (n**2 * left), m / (n**1.5 * np.sqrt(left))
+    trace = float(d.sum() - v @ v)
+    squared = float(d @ d - 2.0 * d @ v**2 + (v @ v) ** 2)
+    half = quantile(trace**2 / squared) * math.sqrt(variance)
+    return Difference(by, max(by - half, -most), min(by + half, most), int((m > 0).sum()))
 
 
 def quantile(freedom: float) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from heedful.doors import describe
 from heedful.loop import wire
+from heedful.loop.grading import GradingModel
 from heedful.loop.ledger import Draft, Known, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Person, order_shown
@@ -95,6 +96,7 @@ class Deciding:
             y = model.propose(state.shared, own, request.x, rng)
             shown = order if control else order_shown(y)[:size]
             probability = self._probability(y, request, shown, order, state, own)
+            grades = self._grades(request, shown, state, own)
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
@@ -116,6 +118,7 @@ class Deciding:
             attributes=request.attributes,
             of=of,
             deferred=deferred,
+            grades=grades,
         )
         when, arrays, version = now(), request.arrays(), state.version
         known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
@@ -136,6 +139,13 @@ class Deciding:
         else:
             return None
         return control * float(shown is order or shown.tolist() == order.tolist()) + (1.0 - control) * chance
+
+    def _grades(self, request: Request, shown: Any, state: Published, own: Person | None) -> tuple[int, ...]:
+        """What is predicted of each that is shown, in a grading loop; whichever arm shows it."""
+        model = self.ledger.model
+        if not isinstance(model, GradingModel):
+            return ()
+        return tuple(model.grades(state.shared, own, request.x[shown]).tolist())
 
     def recorded(
         self,
@@ -209,7 +219,8 @@ def told(id: str, known: Known, seq: int | None = None) -> Decision:
     """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
     shown = tuple([names[j] for j in record.shown])
-    return Decision(id, shown, record.probability, known.version, record.arm, known.seq if seq is None else seq)
+    at = known.seq if seq is None else seq
+    return Decision(id, shown, record.probability, known.version, record.arm, at, record.grades or None)
 
 
 def _keyed(seed: int, id: str) -> np.random.Generator:

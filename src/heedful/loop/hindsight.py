@@ -13,12 +13,14 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, scores
 from heedful.learners.fair_pairs import fair_pairs
+from heedful.loop.graders import is_grading
 from heedful.loop.ledger import Known, Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Thumb
 from heedful.loop.settings import founded_on
 from heedful.loop.wire import FeedbackRecord
+from heedful.naming import learner_class
 
 Array = npt.NDArray[np.float64]
 
@@ -58,6 +60,10 @@ class Explanation(NamedTuple):
     """by how much they count, the most first; those that count nothing are left out"""
     lessons: tuple[Moved, ...]
     """by how much they moved it, the most first; with the caller's own score they sum to the margin"""
+    grade: int | None = None
+    """of a grading loop, what was predicted of the first, which is then explained by itself: `margin` is its score"""
+    between: tuple[float | None, float | None] | None = None
+    """of a grading loop, the scores from which on and up to which this grade is predicted; None at an end"""
 
 
 class Replayed(NamedTuple):
@@ -71,6 +77,10 @@ class Replayed(NamedTuple):
     """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
     comparisons: float
     """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours"""
+    rank_loss: float | None = None
+    """of a grading loop, the mean of |predicted - given|, each before it learned from it; None without any"""
+    graded: int | None = None
+    """of a grading loop, how many grades that is over"""
 
 
 def explain(ledger: Ledger, id: str) -> Explanation:
@@ -90,7 +100,7 @@ def explain(ledger: Ledger, id: str) -> Explanation:
         return float(scores(gap[None, :], _weights(model, known.person))[0])
 
     before = lead()
-    for event, decision, feedback in _learned(ledger, version):
+    for event, decision, feedback in learned(ledger, version):
         ledger.teach(model, event, decision, feedback)
         after = lead()
         if after != before:
@@ -114,7 +124,7 @@ def explain(ledger: Ledger, id: str) -> Explanation:
     )
 
 
-def _learned(ledger: Ledger, version: int) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+def learned(ledger: Ledger, version: int) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
     """What the model was made of at a version: without the lessons that the learner failed on."""
     for event, decision, feedback in ledger.lessons(up_to=version):
         if event.seq not in ledger.failed:
@@ -141,7 +151,7 @@ def _second(ledger: Ledger, known: Known, x: Floats, version: int) -> int | None
     if not others:
         return None
     model = Model(ledger.learner, ledger.settings.shrink)
-    for lesson in _learned(ledger, version):
+    for lesson in learned(ledger, version):
         ledger.teach(model, *lesson)
     utilities = scores(x, _weights(model, known.person))
     return max(others, key=lambda j: utilities[j])
@@ -153,6 +163,8 @@ def _weights(model: Model, person: str | None) -> Array:
 
 def replay(ledger: Ledger, spec: str) -> Replayed:
     """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
+    if is_grading(learner_class(spec)):
+        raise ValueError(f"learner: wanted one that is taught what is better, got {spec}: this log holds no grades")
     model = Model(founded_on(ledger.founding, spec), ledger.settings.shrink)
     lessons, right, compared = 0, 0.0, 0.0
     for event, decision, feedback in ledger.lessons():

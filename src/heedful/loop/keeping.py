@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from heedful.fold import copied
+from heedful.loop.grading import GradingModel
+from heedful.loop.interaction import AnyModel
 from heedful.loop.log import Log
-from heedful.loop.model import Model, Person
+from heedful.loop.model import Person
 from heedful.loop.settings import Founding
 from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
 
@@ -78,7 +80,7 @@ def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
     }
 
 
-def save(path: Path, model: Model, position: int, log: Log, stamped: dict[str, Any]) -> None:
+def save(path: Path, model: AnyModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
     """Keep a model as it is after the event at `position`; OSError where that cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
@@ -112,7 +114,7 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 
 def restore(
-    folder: Path, model: Model, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
+    folder: Path, model: AnyModel, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
 ) -> int:
     """Put the newest snapshot up to `head` that still holds into a fresh `model`; its position, 0 without one.
 
@@ -140,14 +142,15 @@ def restore(
     return 0
 
 
-def _fill(model: Model, arrays: dict[str, Any], names: list[str]) -> None:
+def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:
     """Put the arrays of a snapshot into a model; nothing is changed where they do not fit."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
     shared = state_like(model.shared, arrays, "shared")
+    like = model.nobody() if isinstance(model, GradingModel) else model.shared
     people = {
         name: Person(
-            state_like(model.shared, {leaf: array[i] for leaf, array in own.items()}, "people"),
+            state_like(like, {leaf: array[i] for leaf, array in own.items()}, "people"),
             int(lessons[i]),
             int(since[i]),
         )
@@ -156,7 +159,7 @@ def _fill(model: Model, arrays: dict[str, Any], names: list[str]) -> None:
     model.shared, model.people = shared, people
 
 
-def same(a: Model, b: Model) -> bool:
+def same(a: AnyModel, b: AnyModel) -> bool:
     """Whether two models are the same, bit for bit."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:

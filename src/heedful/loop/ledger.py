@@ -20,8 +20,9 @@ from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
+from heedful.loop.interaction import AnyModel, grades_of, learner_version, model_of
 from heedful.loop.log import Busy, Event, Log
-from heedful.loop.model import Model, Person, learner_version
+from heedful.loop.model import Person
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
@@ -121,6 +122,8 @@ class Ledger:
         self.founding = Founding.from_json(founded.payload)
         self.settings = self.founding.settings
         self.learner = built_learner(self.founding, named)
+        self.grades = grades_of(self.learner)
+        """how many grades there are, in a grading loop; None in a coactive one"""
         self.learner_version = learner_version(self.learner)
         if self.learner_version != self.founding.learner_version:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
@@ -136,7 +139,7 @@ class Ledger:
         self._decisions = OrderedDict[str, Kept]()
         self._held = 0
         self._remembering = threading.Lock()
-        self._model = Model(self.learner, self.settings.shrink)
+        self._model = model_of(self.learner, self.settings.shrink)
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
         self._marks: list[Mark] = []
@@ -392,13 +395,13 @@ class Ledger:
 
     # ------------------------------------------------------------------------ the fold
 
-    def teach(self, model: Model, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
         context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
-    def _teach(self, model: Model, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def _teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
         if event.seq in self.failed:
             return False
@@ -422,12 +425,12 @@ class Ledger:
         known = as_known(event)
         return self.requests.context(known.record, known.arrays, known.person).x[candidate : candidate + 1]
 
-    def folded(self, head: int, *, from_scratch: bool = False) -> Model:
+    def folded(self, head: int, *, from_scratch: bool = False) -> AnyModel:
         """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
 
         What another process appends meanwhile is left for later."""
         while True:
-            model = Model(self.learner, self.settings.shrink)
+            model = model_of(self.learner, self.settings.shrink)
             position = 0 if from_scratch else self._start(model, head)
             failed = len(self.failed)
             for event, decision, feedback in self.lessons(position, head):
@@ -437,7 +440,7 @@ class Ledger:
             else:
                 return model
 
-    def _start(self, model: Model, head: int) -> int:
+    def _start(self, model: AnyModel, head: int) -> int:
         """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
         if self._marks:
             mark = self._marks[-1]
@@ -481,7 +484,7 @@ class Ledger:
         self._published = Published(self._version, copied(self._model.shared), self._model.people)
 
     @property
-    def model(self) -> Model:
+    def model(self) -> AnyModel:
         """The model that is written to; hold `turn` while reading its state."""
         return self._model
 

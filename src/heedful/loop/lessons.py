@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from heedful.kernel import Floats
 from heedful.loop import wire
+from heedful.loop.interaction import AnyModel
 from heedful.loop.ledger import Known, Ledger, as_known
 from heedful.loop.log import Event, Log
-from heedful.loop.model import Context, Lesson, Model, Thumb
+from heedful.loop.model import Context
 from heedful.loop.wire import FeedbackRecord
 
 PAGE = 50
@@ -92,9 +93,10 @@ def shown_at(ledger: Ledger, decision: Known) -> int:
 
 
 def lesson_of(
-    ledger: Ledger, model: Model, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
-) -> Lesson | Thumb | None:
-    """What feedback says to the learner of a model; None where that is nothing. `context` is the decision's."""
+    ledger: Ledger, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
+) -> Any:
+    """What feedback says to the learner of a model, a Lesson, Thumb or Grades; None where that is nothing. `context` is
+    the decision's."""
     extra: Floats = ledger.requests.extra(feedback, event.arrays, context, ledger.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 

@@ -24,11 +24,13 @@ from heedful.kernel import scores, top
 from heedful.loop import keeping, wire
 from heedful.loop.answering import Answering, Unknown
 from heedful.loop.deciding import Asked, Deciding
+from heedful.loop.grading import GradingModel
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
+from heedful.loop.interaction import learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger
 from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
-from heedful.loop.model import learner_version
+from heedful.loop.regrading import explain_grade, replay_grades
 from heedful.loop.report import Report, report
 from heedful.loop.request import encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
@@ -86,7 +88,8 @@ class Loop:
 
         `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
         `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
-        with parameters: "second-order:epsilon=0.1". All of this is frozen in the log. FileExistsError where the
+        with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
+        1 to 5 (a grading loop). All of this is frozen in the log. FileExistsError where the
         folder is there; ValueError, by name, where something makes no sense, and then nothing is made.
         """
         folder = Path(path)
@@ -146,6 +149,11 @@ class Loop:
     def founding(self) -> Founding:
         """What the loop was made with."""
         return self.ledger.founding
+
+    @property
+    def grades(self) -> int | None:
+        """How many grades there are, 1 the lowest, in a grading loop; None in one that is taught what is better."""
+        return self.ledger.grades
 
     @property
     def notes(self) -> list[str]:
@@ -233,8 +241,9 @@ class Loop:
         array of features (m x N; their names are then "0", "1", ...), in the caller's order, which is what is shown
         before anything was learned. `prior` is the caller's own score, by name or in the order of the candidates;
         `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
-        shown only once it is activated. ValueError, by name, on bad input; LookupError for an item that is not on
-        offer, or a decision that was forgotten.
+        shown only once it is activated. In a grading loop `grades` are what is predicted of each that is shown.
+        ValueError, by name, on bad input; LookupError for an item that is not on offer, or a decision that was
+        forgotten.
         """
         asked = self._reread(
             lambda: self.deciding.asked(
@@ -264,8 +273,33 @@ class Loop:
         person = None if person is None else wire.wanted_id("person", person)
         request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
         state, own = self.ledger.reading(person)
-        utilities = scores(request.x, self.ledger.model.effective(state.shared, own))
-        return tuple([request.called[j] for j in top(utilities, len(request.x)).tolist()])
+        model = self.ledger.model
+        if isinstance(model, GradingModel):
+            order = model.order(state.shared, own, request.x)
+        else:
+            order = top(scores(request.x, model.effective(state.shared, own)), len(request.x))
+        return tuple([request.called[j] for j in order.tolist()])
+
+    def graded(
+        self,
+        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
+        *,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> dict[str, int]:
+        """The grade that the model predicts of each candidate at this moment, by name, in the order it has of them.
+
+        For a grading loop; ValueError for another. Nothing is logged, as with `ranked`.
+        """
+        person = None if person is None else wire.wanted_id("person", person)
+        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        state, own = self.ledger.reading(person)
+        model = self.ledger.model
+        if not isinstance(model, GradingModel):
+            raise ValueError(f"graded: wanted a loop that predicts grades, got one of {self.founding.learner}")
+        grades = model.grades(state.shared, own, request.x).tolist()
+        return {request.called[j]: grades[j] for j in model.order(state.shared, own, request.x).tolist()}
 
     def _reread(self, read: Callable[[], T]) -> T:
         """What `read` gives; where something is not there, another process may have put it there."""
@@ -324,7 +358,8 @@ class Loop:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
         `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
-        `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`. `id` is the caller's event id: sent again
+        `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`; a grading loop takes `grade` and `none`,
+        whole numbers from 1 to `grades`. `id` is the caller's event id: sent again
         it counts once. Returns when it is on the disk and learned. ValueError, by name, where it is no feedback;
         what fits no longer what happened is answered with `rejected` and the reason. Nothing is changed by either.
         """
@@ -408,15 +443,17 @@ class Loop:
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
-        """Why the first of a decision stood first: which features put it there, which feedback moved it.
+        """Why the first of a decision stood first: which features put it there, which feedback moved it; in a grading
+        loop, what its score is made of, and between which thresholds it lies.
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
-        return explain(self.ledger, wire.wanted_id("decision", decision))
+        look = explain if self.grades is None else explain_grade
+        return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
-        return replay(self.ledger, learner)
+        return (replay if self.grades is None else replay_grades)(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
         """What the loop learned, measured: learned lists against those left alone, what feedback was worth.
@@ -446,7 +483,8 @@ class Loop:
         return self.weights_of(None)
 
     def weights_of(self, person: str | None) -> dict[str, float]:
-        """What each feature counts for a person, by name, her offset included; the caller's score last."""
+        """What each feature counts for a person, by name, her offset included; the caller's score last. Empty for a
+        learner of grades that has no one direction."""
         state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
         return dict(zip(self.founding.names, self.ledger.model.effective(state.shared, own).tolist()))
 

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.loop import wire
+from heedful.loop.accuracy import Accuracy, Predicted
 from heedful.loop.comparison import Difference, difference
+from heedful.loop.grading import Grades, GradingModel
 from heedful.loop.hindsight import direction, order_reader
 from heedful.loop.ledger import Ledger, as_known
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
+from heedful.loop.model import Person
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.wire import FeedbackRecord
 
@@ -55,7 +58,8 @@ class Counts(NamedTuple):
     empty: int
     """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
     contradictory: int
-    """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]"""
+    """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]; in a grading
+    loop it would say a grade two or more away"""
     late: int
     """came later after its decision than the setting `late_after`; it was learned all the same"""
     undone: int
@@ -85,6 +89,8 @@ class Report(NamedTuple):
     feedback: Counts
     simulation: Measured | None
     """regret, where the loop is taught by a simulated person; otherwise None"""
+    grades: Accuracy | None = None
+    """how well grades were predicted, in a grading loop; otherwise None"""
 
 
 class _Shown(NamedTuple):
@@ -121,6 +127,7 @@ def report(ledger: Ledger, last: int) -> Report:
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.measured(looked.whole),
+        None if looked.predicted is None else looked.predicted.measured(),
     )
 
 
@@ -131,7 +138,8 @@ class _Look:
         self._ledger = ledger
         self._state = ledger.published
         self._weights: dict[Any, Any] = {}
-        self._reader = order_reader(ledger.learner)
+        self._reader = None if ledger.grades is not None else order_reader(ledger.learner)
+        self.predicted = None if ledger.grades is None else Predicted(ledger.grades)
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -187,22 +195,38 @@ class _Look:
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * ledger.settings.late_after
             lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
-            said = lesson_of(ledger, self._reader, event, decision, feedback, context)
             counts["empty"] += lesson is None
+            if self._reader is None:
+                counts["contradictory"] += lesson is not None and self._far(lesson, decision.person)
+                read.append(Said(event, feedback, None))
+                continue
+            said = lesson_of(ledger, self._reader, event, decision, feedback, context)
             if lesson is not None and said is not None:
                 counts["contradictory"] += self._against(direction(self._reader, said), decision.person)
             read.append(Said(event, feedback, said if lesson is not None else None))
         if truth is not None:
             truth.take(decision, context.x, read, self._reader)
+        if self.predicted is not None:
+            self.predicted.take(decision, given)
 
     def _against(self, D: Any, person: str | None) -> bool:
         """Whether the model, as it is, has it the other way round."""
-        own = self._state.people.get(person) if person is not None else None
+        own = self._own(person)
         key = person if own is not None else None
         if key not in self._weights:
             self._weights[key] = self._ledger.model.effective(self._state.shared, own)
         products = self._weights[key] * D
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
+
+    def _far(self, lesson: Grades, person: str | None) -> bool:
+        """Whether the model, as it is, would give one of these a grade two or more away."""
+        model = self._ledger.model
+        assert isinstance(model, GradingModel)
+        predicted = model.grades(self._state.shared, self._own(person), lesson.x)
+        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
+
+    def _own(self, person: str | None) -> Person | None:
+        return self._state.people.get(person) if person is not None else None
 
 
 # ---------------------------------------------------------------------------- how good a list was

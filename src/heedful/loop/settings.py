@@ -11,7 +11,8 @@ import numpy as np
 from heedful.doors import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
 from heedful.loop import wire
-from heedful.naming import ALIASES, find_learners, make_learner
+from heedful.loop.graders import grader, is_grading, wanted_for_loops
+from heedful.naming import ALIASES, about, find_learners, learner_class, make_learner
 from heedful.spaces import Primed, Ranking
 
 SCHEMA = 1
@@ -23,13 +24,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """How a loop decides and what it keeps. ValueError, by name, for what makes no sense."""
 
     k: int = 10
-    """how many positions count when an order is corrected; 1 shows a single item"""
+    """how many positions count when an order is corrected; 1 shows a single item (in a grading loop nothing else)"""
     control: float = 0.05
     """the share of decisions that keep the caller's order, for comparison"""
     exploration: float | None = None
     """how often two neighbours are swapped, 0 to 0.5; None for the learner's own default"""
     shrink: float = 0.0
-    """above 0: learn an offset per person, which counts half after that many of her lessons"""
+    """above 0: learn an offset per person, which counts half after that many of her lessons (grading loops: grades)"""
     actions: dict[str, float] = msgspec.field(default_factory=lambda: dict(ACTIONS))
     """what each action says of its item: above 0 for it, below 0 against it, and how loudly"""
     late_after: float = 3600.0
@@ -159,6 +160,13 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def caveats(self, learner: Any) -> list[str]:
         """What can no longer be proved with these settings, in words."""
         told = []
+        if is_grading(type(learner)):
+            if self.settings.control == 0.0:
+                told.append(
+                    "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
+                    "good predictions of the rest are cannot be said"
+                )
+            return told
         if self.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
         if getattr(learner, "swap", 0.0) == 0.0:
@@ -191,13 +199,27 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
 
 def founded_on(founding: Founding, spec: str) -> Any:
     """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
+    interaction = about(learner_class(spec)).interaction
+    if interaction == "ordinal":
+        return grader(spec, len(founding.names), founding.settings.shrink)
+    if interaction not in ("", "coactive"):
+        raise ValueError(
+            f"learner: wanted a coactive one, or one of grades, got {spec}, whose interaction is {interaction}"
+        )
     learner = make_learner(spec, n_features=len(founding.names), space=Primed(Ranking(founding.settings.k)))
-    if (simulated := getattr(learner, "simulated", None)) is not None:
-        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")
+    wanted_for_loops(learner, spec)
     if not hasattr(learner, "weights") or not hasattr(learner, "space"):
         raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
     learner.init(np.random.default_rng(0))
     return learner
+
+
+def wanted_learner(spec: str) -> None:
+    """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
+    if is_grading(learner_class(spec)):
+        grader(spec, 1, 0.0)
+    else:
+        make_learner(spec, n_features=1, space=Ranking(2))
 
 
 def wanted_share(name: str, value: Any, most: float) -> None:

@@ -125,8 +125,8 @@ class Truth:
         """Something happened that the theorems do not speak of."""
         self._disturbed = self._disturbed or why
 
-    def take(self, decision: Known, x: Floats, given: Sequence[Said], reader: Model) -> None:
-        """A decision of candidates x (m x N), with its answers in order."""
+    def take(self, decision: Known, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
+        """A decision of candidates x (m x N), with its answers in order; `reader` of a coactive loop."""
         record = decision.record
         if record.arm != "learned":
             if any(said.lesson is not None for said in given):
@@ -139,7 +139,8 @@ class Truth:
         regret = utility(u, top(u, positions), positions) - utility(u, shown, positions)
         _, feedback, lesson = given[0]
         gain = 0.0 if lesson is None else -math.inf
-        if feedback.form in ("clicks", "better", "action") and isinstance(lesson, Lesson) and lesson.weight == 1.0:
+        plain = feedback.form in ("clicks", "better", "action") and isinstance(lesson, Lesson) and lesson.weight == 1.0
+        if plain and reader is not None and lesson is not None:
             gain = float(direction(reader, lesson) @ self.w_star)
         R, S = feature_bounds(x, np.array([0, len(x)]), Ranking(positions))
         seqs = [said.event.seq for said in given]

@@ -59,6 +59,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """how many candidates there were, where only those that were shown were kept"""
     deferred: bool = False
     """made ahead of time: not shown before it is activated"""
+    grades: tuple[int, ...] = ()
+    """in a grading loop, what was predicted of each that was shown; empty where nothing was"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -110,6 +112,15 @@ class Decision(NamedTuple):
     version: int
     arm: str
     seq: int
+    grades: tuple[int, ...] | None = None
+    """of a grading loop, the grade predicted of each that is shown; otherwise None"""
+
+    def plain(self) -> dict[str, Any]:
+        """The decision by name, as it is told in JSON: `grades` only where there are some."""
+        fields = self._asdict()
+        if self.grades is None:
+            del fields["grades"]
+        return fields
 
 
 # ---------------------------------------------------------------------------- feedback as it is given
@@ -201,6 +212,14 @@ def _graded(form: str) -> Any:
         return Feedback(form, distinct(form, list(value)), numbers)
 
     return parse
+
+
+def wanted_grades(given: Feedback, k: int) -> None:
+    """ValueError, by name, where the grades of feedback are not all whole numbers from 1 to k."""
+    for name, value in zip(given.names, given.values):
+        if not 1 <= value <= k or value != int(value):
+            got = int(value) if value == int(value) else value
+            raise ValueError(f"grade[{describe(name)}]: wanted a whole number from 1 to {k}, got {got}")
 
 
 def _choice(value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -334,6 +353,21 @@ def wanted_time(name: str, value: Any) -> int:
 def encode(value: Any) -> str:
     """A record as JSON."""
     return msgspec.json.encode(value).decode()
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON says it: named tuples by name, all the way down, without fields that are None by default: what
+    only some loops have to say."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
+        return {name: plain(part) for name, part in kept}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value
+
+
+def _says_none(value: Any, name: str) -> bool:
+    return name not in value._field_defaults
 
 
 decode_decision = msgspec.json.Decoder(DecisionRecord).decode

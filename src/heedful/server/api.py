@@ -18,7 +18,9 @@ from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
-from heedful.naming import ALIASES, find_learners, make_learner
+from heedful.loop.settings import wanted_learner
+from heedful.loop.wire import plain
+from heedful.naming import ALIASES, find_learners
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.desk import Desk
@@ -29,8 +31,7 @@ from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.meters import exposition
 from heedful.server.problems import Problem
-from heedful.server.service import Service, as_problem, described
-from heedful.spaces import Ranking
+from heedful.server.service import Service, as_problem
 
 
 class Asked(NamedTuple):
@@ -84,7 +85,7 @@ async def new_loop(asked: Asked) -> Any:
     name = loop_name("name", given.get("name"))
     if given.get("learner") is not None:
         with about_learner():
-            make_learner(packaged(given["learner"]), n_features=1, space=Ranking(2))
+            wanted_learner(packaged(given["learner"]))
     make = found({key: value for key, value in given.items() if key != "name"})
     desk = await asked.service.loops.create(asked.caller.tenant, name, make)
     with desk:
@@ -112,6 +113,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "caveats": loop.caveats,
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
+        **({} if loop.grades is None else {"grades": loop.grades}),
     }
 
 
@@ -148,7 +150,7 @@ async def record(asked: Asked) -> Any:
     wanted(given, "candidates", "shown", "id")
     decision = await asked.desk.run(partial(asked.loop.record, **given))
     asked.note("decision", "imported")
-    return decision._asdict()
+    return decision.plain()
 
 
 def wanted(given: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -180,23 +182,23 @@ async def forget(asked: Asked) -> Any:
         gone = error.forgotten
         asked.desk.unerased = time.monotonic()
     asked.note("forget", "applied")
-    return described(gone)
+    return plain(gone)
 
 
 async def explanation(asked: Asked) -> Any:
-    return described(await asked.desk.run(partial(asked.loop.explain, asked.path["id"])))
+    return plain(await asked.desk.run(partial(asked.loop.explain, asked.path["id"])))
 
 
 async def report(asked: Asked) -> Any:
     last = whole(asked.query, "last", 10_000, 1, 1_000_000)
-    return described(await asked.desk.read(partial(asked.loop.report, last)))
+    return plain(await asked.desk.read(partial(asked.loop.report, last)))
 
 
 async def replay(asked: Asked) -> Any:
     given = fields(asked.given, schema.REPLAY)
     learner = packaged(given.get("learner"))
     with about_learner():
-        return described(await asked.desk.run(partial(asked.loop.replay, learner)))
+        return plain(await asked.desk.run(partial(asked.loop.replay, learner)))
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class Fast:
             given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
         large = kind != FLOAT32 and len(body) > LARGE
         decision = await desk.decide(bodies.with_key(given, bodies.key(headers)), large)
-        return decision._asdict()
+        return decision.plain()
 
     async def _feedback(
         self, desk: Desk, kind: bytes, body: bytes, headers: Headers, caller: Any, name: str

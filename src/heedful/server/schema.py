@@ -69,11 +69,14 @@ class Decision(msgspec.Struct, kw_only=True):
     version: int
     arm: Literal["learned", "control", "imported"]
     seq: int
+    grades: Annotated[
+        list[int] | UnsetType, Meta(description="of a loop that predicts grades: of each that is shown")
+    ] = UNSET
 
 
 class Feedback(_Body):
     """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, rating, grade, choice or
-    none. docs/feedback.md says what each means."""
+    none. docs/feedback.md says what each means. A loop that predicts grades takes grade and none."""
 
     decision: Id
     id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET
@@ -152,6 +155,7 @@ class Loop(msgspec.Struct, kw_only=True):
     caveats: list[str]
     notes: list[str]
     unknown: dict[str, int]
+    grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
 
 
 class Loops(msgspec.Struct):
@@ -225,6 +229,10 @@ class Explanation(msgspec.Struct):
     margin: float
     features: list[Part]
     lessons: list[Moved]
+    grade: Annotated[int | UnsetType, Meta(description="of a loop that predicts grades: of the first")] = UNSET
+    between: Annotated[
+        list[float | None] | UnsetType, Meta(description="the scores that this grade lies between; null at an end")
+    ] = UNSET
 
 
 class Replayed(msgspec.Struct):
@@ -235,6 +243,8 @@ class Replayed(msgspec.Struct):
     weights: dict[str, float]
     agreement: float | None
     comparisons: float
+    rank_loss: Annotated[float | UnsetType, Meta(description="of grades: the mean of |predicted - given|")] = UNSET
+    graded: Annotated[int | UnsetType, Meta(description="how many grades that is over")] = UNSET
 
 
 class Arm(msgspec.Struct):
@@ -291,6 +301,28 @@ class Measured(msgspec.Struct):
     curve: list[At]
 
 
+class Stretch(msgspec.Struct):
+    """Some grades that were given one after the other."""
+
+    seq: int
+    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
+    grades: int
+    loss: float
+    constant: float
+
+
+class Accuracy(msgspec.Struct):
+    """How well grades were predicted, each before it was known."""
+
+    grades: Annotated[int, Meta(description="how many were given to what had been predicted and shown")]
+    loss: Annotated[float | None, Meta(description="the mean of |predicted - given|")]
+    exact: Annotated[float | None, Meta(description="the share that was predicted exactly")]
+    constant: Annotated[float | None, Meta(description="the loss of the median of the grades so far")]
+    difference: Annotated[Difference | None, Meta(description="loss less constant: below 0 is better")]
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+    series: list[Stretch]
+
+
 class Report(msgspec.Struct):
     """What a loop learned, measured from its log."""
 
@@ -307,6 +339,7 @@ class Report(msgspec.Struct):
     series: list[Window]
     feedback: Counts
     simulation: Measured | None
+    grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
 
 
 class Problem(msgspec.Struct):

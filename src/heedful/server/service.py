@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.loop.log import Closed, Damaged
 from heedful.server import database
@@ -108,12 +108,3 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         return bad_input(str(error))
     log.error("a request failed", exc_info=error)
     return Problem("damaged", "the request failed for a reason that is in the server's log; nothing of it was kept")
-
-
-def described(value: Any) -> Any:
-    """A result as plain objects: named tuples by name, all the way down."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: described(part) for name, part in zip(value._fields, value)}
-    if isinstance(value, list | tuple):
-        return [described(part) for part in value]
-    return value

@@ -1,0 +1,186 @@
+"""What every `heedful simulate` shares: runs behind a progress bar, and what is told and written of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heedful.cli.output import check_path, plot, write_runs
+from heedful.cli.terminal import (
+    console,
+    cores,
+    new_table,
+    note,
+    notes,
+    number,
+    print_json,
+    reading_input,
+    short,
+    wanted_extra,
+    width,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heedful.experiment import Curve, Run, Setting
+
+
+class Wanted(NamedTuple):
+    """What was asked for, whatever the data; `conditions` is what --json says of each row, and the title in short."""
+
+    learners: list[str]
+    conditions: dict[str, Any]
+    rounds: int | None
+    jobs: int | None
+    interpreted: bool
+    plot: Path | None
+    out: Path | None
+    json: bool
+    beside: tuple[str, ...] = ()  # learners that nobody asked for, run for comparison
+    remark: str = ""  # what is to be said under the table
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """Refuse what could not be written before anything is run."""
+    check_path("--out", wanted.out, (".csv", ".npz"))
+    check_path("--plot", wanted.plot, (".png", ".pdf", ".svg"))
+    if wanted.plot:
+        wanted_extra("matplotlib", "plot", "--plot")
+    for spec in wanted.learners:
+        if wanted.learners.count(spec) > 1:
+            raise ValueError(f"--learner: wanted each once, got {spec} {wanted.learners.count(spec)} times")
+
+
+def run_and_tell(wanted: Wanted, setting: Setting, title: str) -> None:
+    """Run the learners in a setting and say what became of them, in a table or as JSON, and in files."""
+    from heedful.experiment import curve
+
+    with reading_input():
+        learners = {spec: setting.learner(spec) for spec in (*wanted.learners, *wanted.beside)}
+    runs = _watch(wanted, setting, learners)
+    curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
+    for spec, one in curves.items():
+        if one.mean.size < one.longest:
+            note(
+                f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
+            )
+    if wanted.out:
+        write_runs(wanted.out, runs, people=any(run.person for run in runs), measure=_key(setting))
+    if wanted.plot:
+        plot(wanted.plot, curves, learners, setting, title)
+    if wanted.json:
+        print_json([_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()])
+    else:
+        table, remarks = _table(wanted, setting, learners, curves, title)
+        console().print(table, remarks, sep="\n")
+
+
+def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[Run]:
+    """Run everything behind a progress bar; the runs by learner, seed and person."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from heedful.experiment import Advance, Compiling, Interpreting, Run, simulate
+
+    rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
+    screen, runs = notes(), []
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
+        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=wanted.interpreted):
+            match event:
+                case Compiling(name):
+                    progress.update(bar, description=f"compiling {name} (first time only)")
+                case Interpreting(name, why):
+                    screen.print(f"heedful: {name} runs interpreted: {why}", markup=False, soft_wrap=True)
+                case Advance(more):
+                    progress.update(bar, advance=more, description="rounds")
+                case Run():
+                    runs.append(event)
+    order = {spec: i for i, spec in enumerate(learners)}
+    return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
+
+
+def _key(setting: Setting) -> str:
+    """The measure as a key: rank_loss."""
+    return setting.measure.replace(" ", "_")
+
+
+def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
+    from heedful.experiment import bound, checkpoints
+
+    marks = checkpoints(curve.mean.size)
+    bounds = [number(value) for value in bound(learner, setting, marks)]
+    alone = curve.over == "nothing"
+    beside = {"asked_for": spec in wanted.learners} if wanted.beside else {}
+    return {
+        "learner": spec,
+        **wanted.conditions,
+        "rounds": curve.mean.size,
+        "seeds": len({scene.seed for scene in setting.scenes}),
+        "checkpoints": marks.tolist(),
+        _key(setting): curve.mean[marks - 1].tolist(),
+        "stderr": [None if alone else float(value) for value in curve.stderr[marks - 1]],
+        "bound": None if None in bounds else bounds,
+        "rounds_per_second": curve.rounds_per_second,
+        **beside,
+    }
+
+
+def _table(
+    wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], title: str
+) -> tuple[Table, str]:
+    """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
+    from heedful.experiment import bound, checkpoints
+
+    limits = {spec: number(float(bound(learners[spec], setting, one.mean.size))) for spec, one in curves.items()}
+    ends = {one.mean.size for one in curves.values()}
+    marks = set(checkpoints(max(ends)).tolist()) | ends
+    seeds = len({scene.seed for scene in setting.scenes})
+    title = f"Average {setting.measure} of rounds 1 to t: {title}, {seeds} seed{'s' * (seeds > 1)}"
+    for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
+        table = _grid(title, curves, sorted(some), limits, wanted.beside)
+        if width(table) <= console().width:
+            break
+    with_bound = any(limit is not None for limit in limits.values())
+    remarks = _remarks(setting, curves, with_bound)
+    return table, "\n".join(filter(None, (remarks, wanted.remark)))
+
+
+def _grid(
+    title: str, curves: dict[str, Curve], marks: list[int], limits: dict[str, float | None], beside: tuple[str, ...]
+) -> Table:
+    table = new_table(title)
+    table.add_column("learner", overflow="fold")
+    for t in marks:
+        table.add_column(f"t = {t:,}" if t == marks[0] else f"{t:,}", justify="right", no_wrap=True)
+    with_bound = any(limit is not None for limit in limits.values())
+    for name in ["bound"] * with_bound + ["rounds/s"]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for spec, one in curves.items():
+        limit = limits[spec]
+        cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
+        name = f"{spec}\n[dim]for comparison[/dim]" if spec in beside else spec
+        table.add_row(name, *cells, f"{one.rounds_per_second:,.0f}")
+    return table
+
+
+def _cell(curve: Curve, t: int) -> str:
+    if t > curve.mean.size:
+        return ""
+    stderr = "" if curve.over == "nothing" else f"\n[dim]±{curve.stderr[t - 1]:.2g}[/dim]"
+    return f"{short(curve.mean[t - 1])}{stderr}"
+
+
+def _remarks(setting: Setting, curves: dict[str, Curve], with_bound: bool) -> str:
+    one = next(iter(curves.values()))
+    people = len(setting.scenes) // len({scene.seed for scene in setting.scenes})
+    lines = [f"± is the standard error over {one.over}."] if one.over != "nothing" else []
+    if people > 1:
+        lines.append(f"Averaged over {people:,} people first." if one.over == "seeds" else f"{people:,} people.")
+    cut = [f"{spec} after {c.mean.size}" for spec, c in curves.items() if c.mean.size < c.longest]
+    if cut:
+        lines.append(f"Ended where the first person had nothing left: {', '.join(cut)} rounds.")
+    if with_bound:
+        lines.append("bound: what theory promises after the last round.")
+    return " ".join(lines)

@@ -1,0 +1,55 @@
+"""Learners of grades by name, in a loop: `averaged-prank:n_ranks=5`, for grades from 1 to 5.
+
+Where else a learner is named, how many grades there are comes from the data; a loop begins without any.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from heedful.naming import about, learner_class, make_learner
+from heedful.spaces_graded import Ranks
+
+_RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
+
+
+def is_grading(cls: type) -> bool:
+    """Whether a learner of this class predicts grades: its interaction is ordinal."""
+    return about(cls).interaction == "ordinal"
+
+
+def graded_spec(spec: str, grades: int) -> str:
+    """`spec` with how many grades there are. ValueError where it says so itself."""
+    if _RANKS.search(spec):
+        raise ValueError(f"learner: wanted one that does not say n_ranks itself, got {spec}")
+    return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
+
+
+def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
+    """The learner of grades that `spec` names, over features of `n_names` names; where it does not say how many grades
+    there are, `grades`. ValueError where it does not fit a loop with this `shrink`."""
+    cls: Any = learner_class(spec)
+    says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
+    if grades is None and not says:
+        wanted = "wanted n_ranks, how many grades there are"
+        raise ValueError(f"learner: {wanted}, got {spec}; write {graded_spec(spec, 5)}, or with as many as there are")
+    # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
+    size = n_names + (not hasattr(cls, "thresholds"))
+    learner = make_learner(spec, n_features=size, space=None if grades is None else Ranks(grades))
+    wanted_for_loops(learner, spec)
+    if not isinstance(getattr(learner, "space", None), Ranks):
+        raise ValueError(f"learner: wanted one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
+    learner.init(np.random.default_rng(0))
+    if shrink > 0.0 and not (hasattr(learner, "weights") and hasattr(learner, "thresholds")):
+        wanted = f"wanted 0 for {spec}, which has no one direction with thresholds that a person's could be added to"
+        raise ValueError(f"shrink: {wanted}, got {shrink:g}")
+    return learner
+
+
+def wanted_for_loops(learner: Any, spec: str) -> None:
+    """ValueError for a learner that says it is for simulations alone."""
+    if (simulated := getattr(learner, "simulated", None)) is not None:
+        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")

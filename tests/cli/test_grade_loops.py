@@ -1,0 +1,156 @@
+"""The command line of loops that predict grades: `init --grades`, then everything that is asked of a loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Ended, heedful
+
+from heedful import Loop
+
+FILMS = "title,minutes,year\n" + "".join(f"film {j},{80 + 7 * j},{1950 + 11 * (j % 5)}\n" for j in range(8))
+INIT = "init films films.csv --kind year=number --kind minutes=number --control 0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "films.csv").write_text(FILMS)
+    return tmp_path
+
+
+@pytest.fixture
+def films() -> str:
+    assert heedful(f"{INIT} --grades 5").code == 0
+    return "films"
+
+
+def done(line: str, *filled: object) -> Ended:
+    got = heedful(line, *filled)
+    assert (got.code, got.err) == (0, ""), got
+    return got
+
+
+def taught(n: int) -> None:
+    with Loop.open("films.heedful") as loop:
+        for t in range(n):
+            d = loop.decide(id=f"d{t}", person=f"p{t % 4}", show=4)
+            grades = {name: 5 if int(name[-1]) > 3 else 1 + t % 2 for name in d.shown}
+            assert loop.feedback(d.id, id=f"e{t}", grade=grades).learned
+
+
+def test_a_loop_of_grades_is_made_and_says_so() -> None:
+    got = done(f"{INIT} --grades 5")
+    assert "It predicts a grade from 1 to 5 for each, by averaged-prank:n_ranks=5, and learns from grades." in got.out
+    with Loop.open("films.heedful") as loop:
+        assert (loop.grades, loop.founding.learner) == (5, "averaged-prank:n_ranks=5")
+
+
+@pytest.mark.parametrize(
+    ("options", "learner"),
+    [
+        ("--learner prank:n_ranks=3", "prank:n_ranks=3"),
+        ("--learner prank --grades 3", "prank:n_ranks=3"),
+        ("--learner widrow-hoff:eta=0.1 --grades 3", "widrow-hoff:eta=0.1,n_ranks=3"),
+    ],
+)
+def test_a_learner_may_be_named(options: str, learner: str) -> None:
+    got = done(f"{INIT} {options} --json").json
+    assert (got["grades"], got["learner"]) == (3, learner)
+    assert "grades" not in done("init other films.csv --json").json
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--learner prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("--grades 1", "--grades: wanted a whole number, 2 to 1000, got 1"),
+        ("--learner prank:n_ranks=4 --grades 5", "learner: wanted one that does not say n_ranks itself"),
+        (
+            "--learner perceptron --grades 5",
+            "--grades: wanted a --learner that predicts grades beside it, such as prank",
+        ),
+        ("--learner multiclass --grades 5 --people 3", "shrink: wanted 0 for multiclass:n_ranks=5"),
+    ],
+)
+def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(options: str, told: str, folder: Path) -> None:
+    got = heedful(f"{INIT} {options}")
+    assert (got.code, got.out) == (2, "")
+    assert told in got.err
+    assert not (folder / "films.heedful").exists()
+
+
+def test_decide_shows_grades_and_how_to_grade(films: str) -> None:
+    got = done("decide films --id d1 --show 3").out
+    assert "grade" in got
+    assert "Next, where somebody grades it, 1 to 5: heedful feedback films d1 --grade 'film 0=5'" in got
+    told = done("decide films --id d1 --show 3 --json").json
+    assert (told["shown"], told["grades"]) == (["film 0", "film 1", "film 2"], [5, 5, 5])
+
+
+def test_feedback_takes_grades_and_nothing_else(films: str) -> None:
+    done("decide films --id d1 --show 3")
+    assert "learned from it" in done("feedback films d1 --grade {} --grade {}", "film 0=2", "film 1=5").out
+    got = heedful("feedback films d1 --grade {}", "film 0=6")
+    assert (got.code, got.err) == (2, "heedful: grade['film 0']: wanted a whole number from 1 to 5, got 6\n")
+    got = heedful("feedback films d1 --clicks {}", "film 0")
+    assert got.code == 3
+    assert "clicks: wanted grade or none: this loop learns grades, whole numbers from 1 to 5" in got.out
+    assert heedful("feedback films d1 --rating {}", "film 0=4").code == 3
+    assert "nothing in it to learn: it says nothing" in done("feedback films d1 --none").out
+
+
+def test_explain_says_the_score_and_between_which_the_grade_lies(films: str) -> None:
+    taught(12)
+    told: Any = done("explain films d11 --json").json
+    assert told["second"] is None
+    assert sum(part["counts"] for part in told["features"]) == pytest.approx(told["margin"])
+    said = done("explain films d11").out
+    assert f"{told['first']}: grade {told['grade']}, as its score is" in said
+    assert "What moved it" in said
+    assert "value" in said
+    assert "second" not in said
+
+
+def test_replay_compares_mean_errors(films: str) -> None:
+    taught(12)
+    folds = done("replay films --learner prank --learner constant-rank --json").json
+    assert [fold["learner"] for fold in folds] == ["averaged-prank:n_ranks=5", "prank", "constant-rank"]
+    assert all(fold["graded"] == 48 and fold["rank_loss"] >= 0.0 for fold in folds)
+    said = done("replay films --learner prank").out
+    assert "mean error" in said
+    assert "over 48 grades" in said
+    got = heedful("replay films --learner perceptron")
+    assert (got.code, got.out) == (2, "")
+    assert "wanted one that predicts grades" in got.err
+
+
+def test_report_says_how_far_predictions_were_off(films: str, folder: Path) -> None:
+    assert "Whether learning helps cannot be said: no grade was given" in done("report films").out
+    taught(40)
+    found = done("report films --json").json["grades"]
+    assert found["grades"] == 160
+    assert found["loss"] < found["constant"]
+    said = done("report films --plot {}", folder / "grades.png").out
+    assert "how far predictions lay from the grades given" in said
+    assert f"{found['loss']:.3f}" in said
+    assert "always the median so far" in said
+    assert "Learned less median: -" in said
+    apart = found["difference"]
+    assert f"{apart['by']:+.3f}, from {apart['low']:+.3f} to {apart['high']:+.3f}" in said
+    assert ("learning helps" in said) == (apart["high"] < 0.0)
+    assert (folder / "grades.png").stat().st_size > 1000
+
+
+def test_lines_out_and_in_again(films: str, folder: Path) -> None:
+    taught(10)
+    done("export films out.jsonl")
+    done("validate out.jsonl")
+    assert heedful("init again films.csv --kind year=number --kind minutes=number --control 0 --grades 5").code == 0
+    assert heedful("import again out.jsonl").code == 0
+    with Loop.open("films.heedful") as one, Loop.open("again.heedful") as two:
+        assert one.weights == two.weights
+        assert one.graded() == two.graded()
+    assert heedful("doctor films").code == 0

@@ -1,0 +1,144 @@
+"""A grading loop over HTTP: the same answers as the loop's own, refused by name, described."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import Caller, Said, is_problem
+
+from heedful import Loop
+from heedful.loop.wire import plain as told
+from heedful.server import schema
+from heedful.server.running import served
+from loops import bits, rows, small_loop
+
+ITEMS = rows(12, 4)
+NAMES = [row["id"] for row in ITEMS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with served(folder) as found:
+        yield found
+
+
+@pytest.fixture(params=["json", "msgpack"])
+def ask(request: pytest.FixtureRequest, url: str) -> Iterator[Caller]:
+    with closing(Caller(url, form=request.param)) as caller:
+        yield caller
+
+
+def ok(answer: Said, status: int = 200) -> Any:
+    assert answer.status == status, answer
+    return answer.value
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(json.dumps(told(value)))
+
+
+def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_path: Path) -> None:
+    """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
+    how: dict[str, Any] = {"learner": "averaged-prank:n_ranks=5", "shrink": 2.0, "control": 0.2}
+    name = f"graded-{ask.form}"
+    small_loop(folder / f"{name}.heedful", **how).close()
+    path = f"/v1/loops/{name}"
+    about = ok(ask.get(path))
+    assert (about["grades"], about["learner"]) == (5, "averaged-prank:n_ranks=5")
+    with small_loop(tmp_path / "here", **how) as loop:
+        for i in range(30):
+            common: dict[str, Any] = {"person": f"p{i % 3}", "show": 4, "id": f"d{i}"}
+            here = loop.decide(NAMES, **common)
+            there = ok(ask.post(f"{path}/decisions", {"candidates": NAMES, **common}))
+            assert there == as_json(here)
+            assert len(there["grades"]) == 4
+            form = {"grade": {name: 1 + (int(name[1:]) + i % 3) % 5 for name in here.shown[:3]}}
+            form |= {"decision": f"d{i}", "id": f"e{i}"}
+            assert ok(ask.post(f"{path}/feedback", form)) == loop.feedback(form)._asdict()
+        assert ok(ask.get(f"{path}/decisions/d29/explanation")) == as_json(loop.explain("d29"))
+        replayed = ok(ask.post(f"{path}/replays", {"learner": "prank"}))
+        assert replayed == as_json(loop.replay("prank"))
+        assert replayed["graded"] == 90
+        assert ok(ask.get(f"{path}/weights?person=p1"))["weights"] == loop.weights_of("p1")
+        report, own = ok(ask.get(f"{path}/report")), as_json(loop.report())
+        assert report["grades"]["loss"] == own["grades"]["loss"]
+        for each in (report, own):
+            del each["since"]
+            for window in [*each["series"], *each["grades"]["series"]]:
+                del window["time"]
+        assert report == own
+        with Loop.open(folder / f"{name}.heedful") as other:
+            assert bits(other) == bits(loop)
+
+
+def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
+    """What only such loops say, too; and they say all that is described."""
+    small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
+    path = "/v1/loops/described"
+    with closing(Caller(url)) as ask:
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d"}))
+        ok(ask.post(f"{path}/feedback", {"decision": "d", "grade": {"i1": 2}}))
+        report = ok(ask.get(f"{path}/report"))
+        for value, struct in (
+            (ok(ask.get(path)), schema.Loop),
+            (decision, schema.Decision),
+            (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
+            (ok(ask.post(f"{path}/replays", {"learner": "prank"})), schema.Replayed),
+            (report, schema.Report),
+            (report["grades"], schema.Accuracy),
+            (report["grades"]["series"][0], schema.Stretch),
+        ):
+            assert value.keys() == set(struct.__struct_fields__), struct
+
+
+def test_what_is_no_grade_is_a_problem_by_name(ask: Caller, folder: Path) -> None:
+    name = f"refusing-{ask.form}"
+    small_loop(folder / f"{name}.heedful", "prank:n_ranks=5").close()
+    path = f"/v1/loops/{name}"
+    ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:2], "id": "d"}))
+    said = ask.post(f"{path}/feedback", {"decision": "d", "grade": {"i0": 6}})
+    is_problem(said, "bad-input", "grade['i0']")
+    assert said.value["detail"] == "grade['i0']: wanted a whole number from 1 to 5, got 6"
+    said = ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i0": 4}})
+    is_problem(said, "rejected")
+    assert "send them as grade" in said.value["detail"]
+    answers = ok(ask.post(f"{path}/feedback", [{"decision": "d", "clicks": []}, {"decision": "d", "grade": {"i0": 1}}]))
+    assert [answer["status"] for answer in answers] == ["rejected", "applied"]
+    said = ask.post(f"{path}/replays", {"learner": "perceptron"})
+    is_problem(said, "bad-input", "learner")
+
+
+def test_a_grading_loop_is_made_over_http(ask: Caller, folder: Path) -> None:
+    name = f"made-{ask.form}"
+    given = {"name": name, "items": ITEMS, "learner": "averaged-prank:n_ranks=3"}
+    assert ok(ask.post("/v1/loops", given), 201)["grades"] == 3
+    for learner, detail in (
+        ("prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("prank:n_ranks=five", "learner: prank: n_ranks: wanted a whole number, got 'five'"),
+        ("prank:n_ranks=1", "n_ranks: wanted a whole number, 2 to 1000, got 1"),
+    ):
+        said = ask.post("/v1/loops", {"name": f"{name}-not", "items": ITEMS, "learner": learner})
+        is_problem(said, "bad-input", "learner")
+        assert detail in said.value["detail"]
+    assert f"{name}-not" not in ok(ask.get("/v1/loops"))["loops"]
+    assert "grades" not in ok(ask.post("/v1/loops", {"name": f"{name}-other", "items": ITEMS}), 201)
+
+
+def test_the_events_tell_the_grades(url: str, folder: Path) -> None:
+    small_loop(folder / "told.heedful", "prank:n_ranks=5").close()
+    with closing(Caller(url)) as ask:
+        ok(ask.post("/v1/loops/told/decisions", {"candidates": NAMES[:2], "id": "d"}))
+        ok(ask.post("/v1/loops/told/feedback", {"decision": "d", "id": "e", "grade": {"i1": 2}}))
+        text = ask.http.get("/v1/loops/told/events?follow=false&kinds=decision,feedback").text
+    data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+    assert (data[0]["grades"], data[1]["grade"]) == ([5, 5], {"i1": 2})

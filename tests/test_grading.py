@@ -1,0 +1,375 @@
+"""The fold of a grading loop: what is predicted, what grades teach, what is a person's own; by hand, against [P01]."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from budget import examples
+from heedful.checks import same
+from heedful.fold import copied
+from heedful.loop.graders import graded_spec, grader, is_grading
+from heedful.loop.grading import GradingModel, Offset, ranks
+from heedful.loop.interaction import grades_of, learner_version, model_of
+from heedful.loop.model import Context, Model
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.naming import learner_class, make_learner
+from heedful.spaces import Primed, Ranking
+from loops import specs
+
+N = 3  # two features and the caller's score
+K = 5
+NONE = np.zeros((0, N))
+DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
+
+
+def model(spec: str, shrink: float = 0.0) -> GradingModel:
+    return GradingModel(grader(spec, N, shrink), shrink)
+
+
+def learn(m: GradingModel, x: Any, grades: dict[int, float], shown: Any = None, **more: Any) -> bool:
+    """One piece of feedback: grades by candidate."""
+    record = DecisionRecord(shown=tuple(range(len(x))) if shown is None else tuple(shown))
+    context = Context(record, np.array(x, float), more.get("person"))
+    feedback = FeedbackRecord("grade", list(grades), [float(g) for g in grades.values()])
+    return m.teach(context, feedback, NONE, more.get("version", 1))
+
+
+def predicted(m: GradingModel, x: Any, person: str | None = None) -> list[int]:
+    own = None if person is None else m.people.get(person)
+    return m.grades(m.shared, own, np.array(x, float)).tolist()  # type: ignore[no-any-return]
+
+
+def order(m: GradingModel, x: Any, person: str | None = None) -> list[int]:
+    own = None if person is None else m.people.get(person)
+    return m.order(m.shared, own, np.array(x, float)).tolist()  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------- what all share
+
+
+def test_prank_by_hand() -> None:
+    """k = 3. w = 0, b = (0, 0): every grade is 3. The grade 1 of x = (1, 0, 0): y_r = -1, -1, both margins 0: w = -2x,
+    b = (1, 1). Then x scores -2 < 1: grade 1; -x scores 2 >= 1: grade 3. The grade 2 of -x: y_r = 1, -1; 2 - 1 > 0 is
+    right for b_1 and wrong for b_2: w = -2x + x = -x, b = (1, 2). -x scores 1: 1 >= 1 and below 2, grade 2."""
+    m = model("prank:n_ranks=3")
+    x = [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]
+    assert predicted(m, x) == [3, 3]
+    assert learn(m, x, {0: 1})
+    assert (m.shared.w.tolist(), m.shared.b.tolist()) == ([-2.0, 0.0, 0.0], [1.0, 1.0])
+    assert predicted(m, x) == [1, 3]
+    assert order(m, x) == [1, 0]
+    assert learn(m, x, {1: 2})
+    assert (m.shared.w.tolist(), m.shared.b.tolist()) == ([-1.0, 0.0, 0.0], [1.0, 2.0])
+    assert predicted(m, x) == [1, 2]
+    assert m.between(m.shared, 1) == (None, 1.0)
+    assert m.between(m.shared, 2) == (1.0, 2.0)
+    assert m.between(m.shared, 3) == (2.0, None)
+
+
+ORACLES: dict[str, Any] = {
+    "prank:n_ranks=5": lambda: naive.PRank(N, K),
+    "multiclass:n_ranks=5": lambda: naive.MulticlassPerceptron(N + 1, K),
+    "constant-rank:n_ranks=5": lambda: naive.ConstantRank(K),
+}
+
+
+@pytest.mark.parametrize("spec", sorted(ORACLES))
+@examples(60)
+@given(
+    rounds=st.lists(
+        st.tuples(
+            st.lists(st.lists(st.integers(-2, 2), min_size=N, max_size=N), min_size=1, max_size=4),
+            st.lists(st.integers(1, K), min_size=4, max_size=4),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_the_model_predicts_as_the_papers_learner_round_for_round(spec: str, rounds: Any) -> None:
+    """On whole numbers, so with ties; what has no thresholds sees a feature more, which is 1."""
+    m, told = model(spec), ORACLES[spec]()
+    for x, grades in rounds:
+        seen = [[*row, *([1] if not spec.startswith("prank") else [])] for row in x]
+        wanted = [told.predict(row) for row in seen]
+        assert predicted(m, x) == wanted
+        priors = [row[-1] for row in x]
+        score = told.score if spec.startswith("prank") else lambda row: 0
+        assert order(m, x) == sorted(range(len(x)), key=lambda j: (-wanted[j], -score(seen[j]), -priors[j], j))
+        assert learn(m, x, dict(enumerate(grades[: len(x)])))
+        for row, grade in zip(seen, grades):
+            told.update(row, grade)
+
+
+@pytest.mark.parametrize("spec", ["averaged-prank:n_ranks=5", "widrow-hoff:n_ranks=5,eta=0.05"])
+def test_the_model_predicts_as_the_learner_does(spec: str) -> None:
+    rng = np.random.default_rng(0)
+    m, cut = model(spec), spec.startswith("averaged")
+    learner = m.learner
+    state = learner.init(rng)
+    for _ in range(200):
+        x, grades = rng.standard_normal((3, N)), rng.integers(1, K + 1, 3)
+        rows = x if cut else np.column_stack([x, np.ones(3)])
+        assert predicted(m, x) == [learner.propose(state, row, rng) for row in rows]
+        s = rows @ learner.weights(state)
+        assert [predicted(m, x)[j] for j in order(m, x)] == sorted(predicted(m, x), reverse=True)
+        if cut:
+            assert order(m, x) == np.argsort(-s, kind="stable").tolist()
+        learn(m, x, dict(enumerate(grades.tolist())))
+        for row, grade in zip(rows, grades.tolist()):
+            state = learner.update(state, row, 0, grade)
+        assert same(m.shared, state)
+
+
+@pytest.mark.parametrize("spec", specs("ordinal"))
+def test_with_no_lesson_the_callers_order_is_shown(spec: str) -> None:
+    """All stand alike: by the caller's score, and where that ties as they were listed."""
+    m = model(spec)
+    assert order(m, [[1, 2, 0.0], [3, 1, 2.0], [0, 0, -1.0], [2, 2, 2.0]]) == [1, 3, 0, 2]
+    assert len(set(predicted(m, np.eye(4, N)))) == 1
+
+
+def test_several_grades_are_lessons_in_the_order_shown() -> None:
+    """What was shown first, then what was not, by its place among the candidates: one by one, as sent alone."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((5, N))
+    together, apart = model("prank:n_ranks=5"), model("prank:n_ranks=5")
+    assert learn(together, x, {0: 5, 4: 1, 3: 2, 1: 4}, shown=[3, 1])
+    for j, grade in [(3, 2), (1, 4), (0, 5), (4, 1)]:
+        assert learn(apart, x, {j: grade}, shown=[3, 1])
+    assert same(together.shared, apart.shared)
+    other = model("prank:n_ranks=5")
+    for j, grade in [(0, 5), (1, 4), (3, 2), (4, 1)]:
+        learn(other, x, {j: grade})
+    assert not same(together.shared, other.shared)
+
+
+def test_ranks_are_the_least_above_the_score() -> None:
+    """b_r <= s is passed, s < b_r is not; equal thresholds are passed together."""
+    assert ranks(np.array([-1.0, 0.0, 0.5, 2.0, 3.0]), np.array([0.0, 2.0, 2.0])).tolist() == [1, 2, 2, 4, 4]
+
+
+# ---------------------------------------------------------------------------- a person's own
+
+
+class Told:
+    """s = w . x + c (v . x - a) in words: one person beside a PRank that all share."""
+
+    def __init__(self, shrink: float) -> None:
+        self.shared, self.shrink = naive.PRank(N, K), shrink
+        self.own: dict[str, Any] = {}
+
+    def score(self, person: str, x: Any, n: int) -> float:
+        v, a, _ = self.own.get(person, ([0.0] * N, 0.0, 0))
+        c = n / (n + self.shrink)
+        return float(self.shared.score(x) + c * (sum(vi * xi for vi, xi in zip(v, x)) - a))
+
+    def predict(self, person: str, x: Any) -> int:
+        s = self.score(person, x, self.own.get(person, (None, None, 0))[2])
+        return min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0)
+
+    def update(self, person: str, x: Any, y: int) -> None:
+        v, a, n = self.own.get(person, ([0.0] * N, 0.0, 0))
+        s = self.score(person, x, n + 1)
+        if min(r for r in range(1, K + 1) if s - self.shared.b[r] < 0) != y:
+            for r in range(1, K):
+                sign = -1 if y <= r else 1
+                if (s - self.shared.b[r]) * sign <= 0:
+                    v, a = [vi + sign * xi for vi, xi in zip(v, x)], a - sign
+        self.own[person] = v, a, n + 1
+        self.shared.update(x, y)
+
+
+def test_the_offset_is_pranks_step_beside_the_shared_score() -> None:
+    """Two who grade by opposite tastes, one of them a grade lower; and one who graded nothing gets what all share."""
+    rng = np.random.default_rng(1)
+    m, told = model("prank:n_ranks=5", shrink=3.0), Told(3.0)
+    for t in range(300):
+        person, x = "pq"[t % 2], rng.standard_normal((2, N))
+        wanted = [told.predict(person, row) for row in x]
+        assert predicted(m, x, person) == wanted
+        sign = 1.0 if person == "p" else -1.0
+        grades = np.clip(np.round(3.0 + sign * 1.5 * x[:, 0] - (person == "q")), 1, K).astype(int).tolist()
+        learn(m, x, dict(enumerate(grades)), person=person, version=t)
+        for row, grade in zip(x, grades):
+            told.update(person, row, grade)
+        own = m.people[person]
+        v, a, n = told.own[person]
+        assert own.state.v == pytest.approx(v)
+        assert (own.state.a, own.lessons, own.since) == (a, n, t)
+    assert predicted(m, x, "nobody") == [told.shared.predict(row) for row in x]
+
+
+@pytest.mark.parametrize("spec", DIRECTED)
+def test_where_people_are_at_odds_offsets_gain_what_one_model_cannot(spec: str) -> None:
+    """Opposite tastes, and q asks for a grade more: what all share cannot do better than a constant."""
+    off = []
+    for shrink in (0.0, 3.0):
+        rng, m, far = np.random.default_rng(1), model(spec, shrink), []
+        for t in range(600):
+            person, x = "pq"[t % 2], rng.standard_normal((2, N))
+            wants = (1.5 if person == "p" else -1.5) * x[:, 0] - (person == "q")
+            grades = np.clip(np.round(3.0 + wants), 1, K).astype(int)
+            far.append(np.abs(predicted(m, x, person) - grades).mean())
+            learn(m, x, dict(enumerate(grades.tolist())), person=person)
+        off.append(np.mean(far[-200:]))
+    assert off[1] < 0.5 * off[0]
+
+
+def test_an_offset_by_hand() -> None:
+    """k = 2, shrink 1, x = (1, 0, 0): all is 0, so grade 2. She grades 1; c = 1/2, margin 0 is wrong: v = -x, a = 1.
+    Shared: w = -x, b = 1. Then her score is -1 + (-1 - 1) / 2 = -2, that of the others -1."""
+    m = model("prank:n_ranks=2", shrink=1.0)
+    x = [[1.0, 0.0, 0.0]]
+    learn(m, x, {0: 1}, person="p", version=7)
+    own = m.people["p"]
+    assert (own.state.v.tolist(), own.state.a, own.lessons, own.since) == ([-1.0, 0.0, 0.0], 1.0, 1, 7)
+    assert m.scores(m.shared, own, np.array(x)).tolist() == [-2.0]
+    assert m.scores(m.shared, None, np.array(x)).tolist() == [-1.0]
+    assert m.effective(m.shared, own).tolist() == [-1.5, 0.0, 0.0]
+    assert m.level(own) == 0.5
+
+
+def test_what_was_predicted_right_moves_nothing_also_at_a_threshold() -> None:
+    """All is 0, at the threshold: grade 2, and she grades 2."""
+    m = model("prank:n_ranks=2", shrink=1.0)
+    learn(m, [[1.0, 0.0, 0.0]], {0: 2}, person="p")
+    own = m.people["p"]
+    assert (own.state.v.tolist(), own.state.a, own.lessons) == ([0.0, 0.0, 0.0], 0.0, 1)
+
+
+@pytest.mark.parametrize(("z", "grade"), [(2.2, 2), (2.4, 1)])
+def test_her_own_counts_with_the_grade_that_is_learned(z: float, grade: int) -> None:
+    """k = 2, shrink 1. Somebody grades (1, 0, 0) 1: w = (-1, 0, 0), b = 1. She grades (0, 1, 0) 2, which scores 0: v is
+    that, a = -1; w = (-1, 1, 0), b = 0. Her second, c = 2/3: (z, 1, 0) scores 1 - z + 2/3 (1 + 1) = 2 1/3 - z, which is
+    below 0 at 2.4 and not at 2.2: both are right, and nothing of hers moves. (c = 1/2, c = 3/4: one would be wrong.)"""
+    m = model("prank:n_ranks=2", shrink=1.0)
+    learn(m, [[1.0, 0.0, 0.0]], {0: 1})
+    for x, said in (([0.0, 1.0, 0.0], 2), ([z, 1.0, 0.0], grade)):
+        learn(m, [x], {0: said}, person="p")
+        own = m.people["p"]
+        assert (own.state.v.tolist(), own.state.a) == ([0.0, 1.0, 0.0], -1.0)
+
+
+@pytest.mark.parametrize("spec", DIRECTED)
+def test_thresholds_stay_in_order_with_offsets_too(spec: str) -> None:
+    """They are shared: what is a person's own moves the score. So what scores higher is never graded lower."""
+    rng = np.random.default_rng(4)
+    m = model(spec, shrink=1.0)
+    for t in range(200):
+        x = rng.integers(-2, 3, (3, N)).astype(float)
+        learn(m, x, dict(enumerate(rng.integers(1, K + 1, 3).tolist())), person="pqr"[t % 3])
+        assert np.all(np.diff(m.learner.thresholds(m.shared)) >= 0.0)
+        for person in m.people.values():
+            s = m.scores(m.shared, person, x)
+            assert np.all(np.diff(m.grades(m.shared, person, x)[np.argsort(s)]) >= 0)
+
+
+def test_without_shrink_or_a_name_nobody_has_an_offset() -> None:
+    m = model("prank:n_ranks=5")
+    learn(m, [[1, 0, 0]], {0: 1}, person="p")
+    assert m.people == {}
+    m = model("prank:n_ranks=5", shrink=1.0)
+    learn(m, [[1, 0, 0]], {0: 1})
+    assert m.people == {}
+
+
+def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
+    m = model("averaged-prank:n_ranks=5", shrink=1.0)
+    learn(m, [[1, 0, 0]], {0: 1}, person="p")
+    old = m.people["p"]
+    kept = copied(old.state)
+    learn(m, [[1, 0, 0]], {0: 5}, person="p")
+    assert same(old.state, kept)
+    assert not same(m.people["p"].state, kept)
+
+
+def test_a_copy_shares_nothing() -> None:
+    m = model("averaged-prank:n_ranks=5", shrink=1.0)
+    learn(m, [[1, 0, 0]], {0: 1}, person="p")
+    other = m.copy()
+    before = copied(m.shared), copied(m.people["p"].state)
+    learn(other, [[1, 2, 0]], {0: 4}, person="p")
+    assert same(m.shared, before[0])
+    assert same(m.people["p"].state, before[1])
+    assert not same(other.shared, m.shared)
+
+
+# ---------------------------------------------------------------------------- the doors
+
+
+def test_other_forms_are_refused_with_what_to_do() -> None:
+    m = model("prank:n_ranks=5")
+    assert m.refusal("grade") is m.refusal("none") is None
+    for form in ("clicks", "better", "edit", "thumb", "action", "choice", "rating"):
+        told = str(m.refusal(form))
+        assert told.startswith(f"{form}: wanted grade or none: this loop learns grades, whole numbers from 1 to 5")
+    assert "send them as grade" in str(m.refusal("rating"))
+
+
+def test_what_is_no_grade_teaches_nothing() -> None:
+    m = model("prank:n_ranks=5")
+    before = copied(m.shared)
+    context = Context(DecisionRecord(shown=(0,)), np.ones((1, N)), "p")
+    assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
+    assert same(m.shared, before)
+
+
+def test_the_interaction_chooses_the_model() -> None:
+    prank = make_learner("prank", n_features=N, space=grader("prank:n_ranks=4", N, 0.0).space)
+    perceptron = make_learner("perceptron", n_features=N, space=Primed(Ranking(3)))
+    assert isinstance(model_of(prank), GradingModel)
+    assert isinstance(model_of(perceptron), Model)
+    assert (grades_of(prank), grades_of(perceptron)) == (4, None)
+    assert is_grading(learner_class("widrow-hoff"))
+    assert not is_grading(learner_class("fair-pairs"))
+
+
+def test_the_version_is_that_of_the_code() -> None:
+    one, two = grader("prank:n_ranks=4", N, 0.0), grader("prank:n_ranks=5", N, 0.0)
+    assert learner_version(one) == learner_version(two)
+    assert len(learner_version(one)) == 12
+    assert learner_version(one) != learner_version(make_learner("perceptron", n_features=N, space=Primed(Ranking(3))))
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("widrow-hoff:eta=0.1", "write widrow-hoff:eta=0.1,n_ranks=5"),
+        ("prank:n_ranks=five", "prank: n_ranks: wanted a whole number, got 'five'"),
+        ("prank:n_ranks=1", "n_ranks: wanted a whole number, 2 to 1000, got 1"),
+        ("prank:n_ranks=5,n_ranks=6", "prank: n_ranks: wanted one value, got two"),
+        ("widrow-hoff:n_ranks=5,rate=3", "widrow-hoff: wanted"),
+        ("widrow-hoff:n_ranks=5,eta=-1", "eta"),
+    ],
+)
+def test_learners_that_make_no_sense_are_refused_by_name(spec: str, told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        grader(spec, N, 0.0)
+
+
+@pytest.mark.parametrize("spec", [s for s in specs("ordinal") if s not in DIRECTED])
+def test_offsets_take_a_direction_with_thresholds(spec: str) -> None:
+    with pytest.raises(ValueError, match="shrink: wanted 0 for"):
+        grader(spec, N, 2.0)
+    assert grader(spec, N, 0.0).n_features == N + 1
+    for other in DIRECTED:
+        assert grader(other, N, 2.0).n_features == N
+
+
+def test_parameters_in_any_order() -> None:
+    assert grader("widrow-hoff:n_ranks=4,eta=0.5", N, 0.0) == grader("widrow-hoff: eta=0.5 , n_ranks=4", N, 0.0)
+    assert grader("prank", N, 0.0, 7) == grader("prank:n_ranks=7", N, 0.0)
+    assert graded_spec("prank", 5) == "prank:n_ranks=5"
+    assert graded_spec("widrow-hoff:eta=0.5", 5) == "widrow-hoff:eta=0.5,n_ranks=5"
+    with pytest.raises(ValueError, match="does not say n_ranks"):
+        graded_spec("prank:n_ranks=4", 5)
+
+
+def test_nobody_has_an_empty_offset() -> None:
+    assert same(model("prank:n_ranks=5").nobody(), Offset(np.zeros(N), 0.0))

@@ -1,0 +1,600 @@
+"""A grading loop from outside: what is predicted and shown, what grades teach, what is refused, what is measured."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import Loop, Settings, infer
+from heedful.data.lines import Line
+from heedful.exchange import export_lines, import_lines
+from heedful.loop.comparison import paired
+from heedful.loop.simulation import Simulation
+from heedful.loop.wire import plain
+from loops import bits, bits_from_scratch, rows, small_loop, specs
+
+K = 5
+GRADERS = specs("ordinal")
+DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
+CUT = [(spec, 0.0) for spec in GRADERS] + [(spec, 2.0) for spec in DIRECTED]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A new folder in memory where there is such a thing: a commit waits for the disk otherwise."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path
+    yield made
+    if made != tmp_path:
+        shutil.rmtree(made)
+
+
+def graded(loop: Loop, shown: Any, strict: float = 0.0) -> dict[str, int]:
+    """The grades of somebody who likes f0 and not f1."""
+    found = {}
+    for name in shown:
+        x = loop.ledger.shelf.features([loop.ledger.shelf.current[name]])[0]
+        found[name] = int(np.clip(round(3.0 + x[0] - x[1] - strict), 1, K))
+    return found
+
+
+def taught(loop: Loop, n: int, seed: int = 0) -> None:
+    """n decisions for five people, each asking for more than the one before her, and what they grade."""
+    rng = np.random.default_rng(seed)
+    for t in range(n):
+        names = [f"i{j}" for j in rng.permutation(12)[:6]]
+        d = loop.decide(names, person=f"p{t % 5}", id=f"d{t}", show=3)
+        answer = loop.feedback(d.id, id=f"e{t}", grade=graded(loop, d.shown, 0.5 * (t % 5)))
+        assert (answer.status, answer.learned) == ("applied", True)
+
+
+# ---------------------------------------------------------------------------- deciding
+
+
+@pytest.mark.parametrize("spec", GRADERS)
+def test_before_any_grade_the_callers_order_is_shown(folder: Path, spec: str) -> None:
+    names = ["i3", "i0", "i7", "i1"]
+    with small_loop(folder / "l", spec, control=0.0) as loop:
+        assert (loop.grades, loop.version) == (5, 0)
+        d = loop.decide(names)
+        assert (d.shown, d.probability) == (tuple(names), 1.0)
+        assert d.grades is not None
+        assert len(d.grades) == 4
+        assert len(set(d.grades)) == 1
+        assert loop.decide(names, prior=[0.1, 3, -2, 0.2]).shown == ("i0", "i1", "i3", "i7")
+        assert loop.decide(names, prior=[1, 2, 3, 4], show=2).shown == ("i1", "i7")
+        assert loop.ranked(names) == tuple(names)
+
+
+@pytest.mark.parametrize("spec", [s for s in GRADERS if not s.startswith("constant")])
+def test_grades_change_what_is_predicted_and_shown(folder: Path, spec: str) -> None:
+    with small_loop(folder / "l", spec, control=0.0) as loop:
+        for t in range(60):
+            d = loop.decide(["i0", "i1", "i2"], id=f"d{t}")
+            loop.feedback(d.id, grade={"i2": 5, "i1": 3, "i0": 1})
+        d = loop.decide(["i0", "i1", "i2"])
+        assert d.shown == loop.ranked(["i0", "i1", "i2"]) == ("i2", "i1", "i0")
+        assert d.grades == tuple(loop.graded(["i0", "i1", "i2"]).values())
+        assert d.grades is not None
+        assert d.grades[0] > d.grades[2]
+        assert list(loop.graded(["i0", "i1", "i2"])) == ["i2", "i1", "i0"]
+
+
+def test_one_candidate_and_one_shown(folder: Path) -> None:
+    """One thing to grade is a list of one; k = 1 shows a single item, the highest."""
+    with small_loop(folder / "l", "prank:n_ranks=3", control=0.0) as loop:
+        assert loop.decide(["i4"]).grades == (3,)
+        loop.feedback(loop.decide(["i4"], id="d").id, grade={"i4": 1})
+        assert loop.decide(["i4"]).grades == (1,)
+    with small_loop(folder / "one", "prank:n_ranks=3", control=0.0, k=1) as loop:
+        d = loop.decide(["i4", "i5"])
+        assert (d.shown, d.grades) == (("i4",), (3,))
+        with pytest.raises(ValueError, match="show: wanted 1"):
+            loop.decide(["i4", "i5"], show=2)
+
+
+def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.4) as loop:
+        taught(loop, 40)
+        arms = set()
+        for t in range(40):
+            d = loop.decide(["i0", "i1", "i2", "i3"], id=f"c{t}")
+            arms.add(d.arm)
+            named = loop.graded(["i0", "i1", "i2", "i3"])
+            assert d.grades == tuple(named[name] for name in d.shown)
+            assert d.shown == (("i0", "i1", "i2", "i3") if d.arm == "control" else tuple(named))
+            assert d.probability == pytest.approx(0.4 if d.arm == "control" else 0.6)
+            assert loop.ledger.known(d.id).record.grades == d.grades  # type: ignore[union-attr]
+        assert arms == {"control", "learned"}
+
+
+def test_the_same_id_again_says_the_same_grades(folder: Path) -> None:
+    with small_loop(folder / "l", "averaged-prank:n_ranks=5", control=0.0) as loop:
+        first = loop.decide(["i0", "i1"], id="d")
+        loop.feedback("d", grade={"i0": 1, "i1": 2})
+        assert loop.decide(["i0", "i1"], id="d") == first
+    with Loop.open(folder / "l") as loop:
+        assert loop.decide(["i0", "i1"], id="d") == first
+
+
+def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0, keep_unshown=False) as loop:
+        taught(loop, 20)
+        d = loop.decide(rows(12, 4), id="d", show=3)
+        assert d.grades == tuple(list(loop.graded(rows(12, 4)).values())[:3])
+        assert loop.decide(rows(12, 4), id="d", show=3) == d
+
+
+def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
+    with small_loop(folder / "l") as loop:
+        d = loop.decide(["i0", "i1"])
+        assert (loop.grades, d.grades) == (None, None)
+        assert "grades" not in d.plain()
+        assert "grades" not in plain(loop.report())
+        assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})
+        loop.feedback(d.id, grade={"i0": 1, "i1": 7})
+        assert plain(loop.replay("perceptron")).keys().isdisjoint({"rank_loss", "graded"})
+        with pytest.raises(
+            ValueError, match="graded: wanted a loop that predicts grades, got one of pairwise-logistic"
+        ):
+            loop.graded(["i0"])
+        assert all(b'"grades"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+
+
+# ---------------------------------------------------------------------------- grades, and what is none
+
+
+BAD: list[tuple[Mapping[str, Any], str]] = [
+    ({"grade": {"i0": 6}}, "grade['i0']: wanted a whole number from 1 to 5, got 6"),
+    ({"grade": {"i0": 0}}, "grade['i0']: wanted a whole number from 1 to 5, got 0"),
+    ({"grade": {"i0": 2, "i1": 2.5}}, "grade['i1']: wanted a whole number from 1 to 5, got 2.5"),
+    ({"grade": {"i0": 1e30}}, "grade['i0']: wanted a whole number from 1 to 5"),
+    ({"grade": {"i0": float("nan")}}, "grade['i0']: wanted a finite number, got nan"),
+    ({"grade": {"i0": True}}, "grade['i0']: wanted a finite number, got True"),
+    ({"grade": {"i0": "4"}}, "grade['i0']: wanted a finite number, got '4'"),
+    ({"grade": {}}, "grade: wanted a number for each item"),
+    ({"grade": 4}, "grade: wanted a number for each item"),
+]
+
+
+@pytest.mark.parametrize(("form", "told"), BAD)
+@pytest.mark.parametrize("spec", DIRECTED)
+def test_what_is_no_grade_is_refused_by_name_and_changes_nothing(
+    folder: Path, spec: str, form: Mapping[str, Any], told: str
+) -> None:
+    """Where one of several is none, none is taken."""
+    with small_loop(folder / "l", spec, shrink=1.0) as loop:
+        loop.decide(["i0", "i1"], id="d", person="p")
+        before = bits(loop), loop.ledger.log.counts()
+        with pytest.raises(ValueError, match="grade") as refused:
+            loop.feedback("d", **form)
+        assert told in str(refused.value)
+        [answer] = loop.feedback_many([{"decision": "d", **form}])
+        assert (answer.status, answer.learned) == ("rejected", False)
+        assert told in str(answer.reason)
+        assert (bits(loop), loop.ledger.log.counts()) == before
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"clicks": ["i0"]},
+        {"better": ["i1"]},
+        {"edit": {"f0": 2.0}},
+        {"thumb": "up"},
+        {"action": "buy", "item": "i0"},
+        {"choice": "second"},
+        {"rating": {"i0": 4}},
+    ],
+)
+def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5") as loop:
+        loop.decide(["i0", "i1"], id="d")
+        before = bits(loop), loop.ledger.log.counts()
+        answer = loop.feedback("d", **form)
+        assert answer.status == "rejected"
+        assert f"{next(iter(form))}: wanted grade or none: this loop learns grades" in str(answer.reason)
+        assert ("send them as grade" in str(answer.reason)) == ("rating" in form)
+        assert (bits(loop), loop.ledger.log.counts()) == before
+
+
+def test_grades_of_what_was_not_shown_or_not_there(folder: Path) -> None:
+    """Any candidate may be graded; anything else is rejected, and with it the grades beside it."""
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
+        loop.decide(["i0", "i1", "i2"], id="d", show=1)
+        before = bits(loop)
+        answer = loop.feedback("d", grade={"i0": 2, "i9": 3})
+        assert (answer.status, answer.reason) == ("rejected", "grade: 'i9' was not among the candidates")
+        assert bits(loop) == before
+        assert loop.feedback("d", grade={"i2": 1}).learned
+        assert not loop.feedback("d", none=True).learned
+
+
+def test_whole_numbers_however_they_are_written(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5") as loop:
+        loop.decide(["i0", "i1"], id="d")
+        assert loop.feedback("d", id="e", grade={"i0": 4}).status == "applied"
+        assert loop.feedback("d", id="e", grade={"i0": 4.0}).status == "duplicate"
+        assert loop.feedback("d", id="e", grade={"i0": 5}).status == "rejected"
+
+
+def test_a_rank_of_one_is_as_many_lessons_as_items(folder: Path) -> None:
+    """Several items in one event teach as each in its own, in the order shown."""
+    found = []
+    for how in ("together", "apart"):
+        with small_loop(folder / how, "averaged-prank:n_ranks=5", shrink=1.0, control=0.0) as loop:
+            d = loop.decide(["i0", "i1", "i2"], id="d", person="p")
+            grades = dict(zip(d.shown, (1, 5, 3)))
+            if how == "together":
+                loop.feedback("d", grade=dict(reversed(grades.items())))
+            else:
+                for name, grade in grades.items():
+                    loop.feedback("d", grade={name: grade})
+            found.append(bits(loop))
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- taking back, starting again
+
+
+@pytest.mark.parametrize(("spec", "shrink"), CUT)
+def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str, shrink: float) -> None:
+    """Undone is as if it had never been said, forgotten too; a restart changes nothing, with a snapshot or without."""
+    with small_loop(folder / "l", spec, shrink=shrink, snapshot_every=15, control=0.2) as loop:
+        taught(loop, 40)
+        assert loop.undo("e7").status == loop.undo("e39").status == "applied"
+        loop.forget("p2")
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.verify() == []
+        kept = bits(loop)
+    with Loop.open(folder / "l") as loop:
+        assert loop.notes == []
+        assert bits(loop) == kept
+        loop.snapshot()
+        for path in loop.path.glob("snapshot-*"):
+            path.unlink()
+    with Loop.open(folder / "l") as loop:
+        assert bits(loop) == kept
+    with small_loop(folder / "never", spec, shrink=shrink, control=0.2) as loop:
+        rng = np.random.default_rng(0)
+        for t in range(40):
+            names = [f"i{j}" for j in rng.permutation(12)[:6]]
+            if t % 5 == 2:
+                continue
+            shown = None
+            with Loop.open(folder / "l") as other:
+                known = other.ledger.known(f"d{t}")
+                assert known is not None
+                shown = [known.names[j] for j in known.record.shown]
+            loop.record(names, shown, id=f"d{t}", person=f"p{t % 5}")
+            if t not in (7, 39):
+                loop.feedback(f"d{t}", id=f"e{t}", grade=graded(loop, shown, 0.5 * (t % 5)))
+        assert bits(loop) == kept
+
+
+def test_offsets_come_back_from_a_snapshot(folder: Path) -> None:
+    with small_loop(folder / "l", "averaged-prank:n_ranks=5", shrink=1.0) as loop:
+        taught(loop, 20)
+        loop.snapshot()
+        kept, hers = bits(loop), loop.weights_of("p1")
+        assert hers != loop.weights
+    with Loop.open(folder / "l") as loop:
+        assert loop.ledger._since_snapshot == 0
+        assert (bits(loop), loop.weights_of("p1"), loop.notes) == (kept, hers, [])
+
+
+def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
+    """The same model, the same predictions, bit for bit; a second time changes nothing."""
+    with small_loop(folder / "a", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
+        taught(loop, 30)
+        loop.undo("e3")
+        lines = json.loads(json.dumps(list(export_lines(loop))))
+        assert next(line["grades"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
+        assert all(type(grade) is int for line in lines for grade in line.get("grade", {}).values())
+        wanted = bits(loop), loop.report().grades
+    with small_loop(folder / "b", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
+        for _ in range(2):
+            outcomes = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
+            assert {each.status for each in outcomes} <= {"applied", "duplicate"}, outcomes
+            measured = loop.report().grades
+            assert bits(loop) == wanted[0]
+            assert measured is not None
+            assert wanted[1] is not None
+            assert measured._replace(series=()) == wanted[1]._replace(series=())
+
+
+@pytest.mark.parametrize(
+    ("spec", "grades", "told"),
+    [
+        ("prank:n_ranks=5", [6, 1], "grades[0]: wanted a whole number from 1 to 5, got 6"),
+        ("prank:n_ranks=5", [1], "grades: wanted 2 of them, one for each that was shown"),
+        ("prank:n_ranks=5", [1, "2"], "grades[1]: wanted a whole number from 1"),
+        ("perceptron", [1, 2], "grades: wanted none, as this loop does not predict grades"),
+    ],
+)
+def test_lines_with_grades_that_do_not_fit_are_rejected(folder: Path, spec: str, grades: Any, told: str) -> None:
+    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "grades": grades}
+    with small_loop(folder / "l", spec) as loop:
+        [outcome] = import_lines(loop, [Line(1, line, None)])
+        assert outcome.status == "rejected"
+        assert told in str(outcome.reason)
+        assert "decision" not in loop.ledger.log.counts()
+
+
+# ---------------------------------------------------------------------------- looking back
+
+
+@pytest.mark.parametrize("spec", [*DIRECTED, "widrow-hoff:n_ranks=5,eta=0.05"])
+@pytest.mark.parametrize("shrink", [0.0, 2.0])
+def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: float) -> None:
+    """The parts sum to the score, so does what moved it; and it lies between the thresholds of the grade told."""
+    if shrink and spec not in DIRECTED:
+        shrink = 0.0
+    with small_loop(folder / "l", spec, shrink=shrink, control=0.2) as loop:
+        taught(loop, 40)
+        for t in range(0, 40, 3):
+            known = loop.ledger.known(f"d{t}")
+            assert known is not None
+            told = loop.explain(f"d{t}")
+            assert (told.first, told.second) == (known.names[known.record.shown[0]], None)
+            assert told.grade == known.record.grades[0]
+            assert sum(part.counts for part in told.features) == pytest.approx(told.margin, abs=1e-9)
+            assert sum(moved.by for moved in told.lessons) == pytest.approx(told.margin, abs=1e-9)
+            assert told.between is not None
+            low, high = told.between
+            assert low is None or low <= told.margin
+            assert high is None or told.margin < high
+            assert (low is None) == (told.grade == 1)
+            assert (high is None) == (told.grade == K)
+        named = {part.name for part in told.features}
+        assert ("how much she asks for" in named) == (shrink > 0.0)
+        assert ("always 1" in named) == spec.startswith("widrow")
+
+
+def test_a_learner_without_a_direction_has_nothing_to_take_apart(folder: Path) -> None:
+    with small_loop(folder / "l", "multiclass:n_ranks=5") as loop:
+        taught(loop, 10)
+        told = loop.explain("d9")
+        assert (told.features, told.lessons, told.between, loop.weights) == ((), (), None, {})
+        assert "has no one direction" in told.because
+
+
+def test_replay_says_how_far_another_learner_would_have_been_off(folder: Path) -> None:
+    """Each grade is predicted before it is learned; the loop's own learner is off as its report says, where what was
+    told was all there was to predict."""
+    with small_loop(folder / "l", "averaged-prank:n_ranks=5", control=0.0, shrink=2.0) as loop:
+        taught(loop, 60)
+        before = bits(loop)
+        own = loop.replay("averaged-prank:n_ranks=5")
+        measured = loop.report().grades
+        assert measured is not None
+        assert (own.graded, own.lessons, own.agreement, own.comparisons) == (180, 60, None, 0.0)
+        assert own.rank_loss == measured.loss
+        assert own.weights == loop.weights
+        assert measured.difference is not None
+        assert measured.difference.people == 5
+        constant = loop.replay("constant-rank")
+        assert (constant.graded, constant.weights) == (180, {})
+        assert constant.rank_loss == measured.constant
+        for spec in ("prank", "multiclass", "widrow-hoff:eta=0.1"):
+            assert loop.replay(spec).rank_loss is not None
+        assert bits(loop) == before
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "told"),
+    [
+        ("prank:n_ranks=5", "perceptron", "learner: wanted one that predicts grades, such as averaged-prank"),
+        ("prank:n_ranks=5", "prank:n_ranks=4", "learner: wanted n_ranks=5, the grades of this log"),
+        ("perceptron", "prank:n_ranks=5", "learner: wanted one that is taught what is better, got prank:n_ranks=5"),
+    ],
+)
+def test_a_learner_of_another_interaction_is_refused_by_name(folder: Path, made: str, asked: str, told: str) -> None:
+    with small_loop(folder / "l", made) as loop, pytest.raises(ValueError, match="learner") as refused:
+        loop.replay(asked)
+    assert told in str(refused.value)
+
+
+def test_lessons_say_what_was_graded(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
+        loop.decide(["i0", "i1", "i2"], id="d", person="p")
+        loop.feedback("d", id="e", grade={"i0": 2, "i2": 5})
+        [told] = loop.lessons()
+        assert (told.form, told.chosen, told.values, told.over) == ("grade", ("i2", "i0"), (5.0, 2.0), ())
+        assert told.learned
+
+
+# ---------------------------------------------------------------------------- the report
+
+
+def test_the_report_by_hand(folder: Path) -> None:
+    """PRank on one feature; constant: 2 (the middle of three), then the median of all grades before."""
+    items = [{"id": "a", "f": 1.0}, {"id": "b", "f": -1.0}]
+    encoding = infer(items, identifier="id", kinds={"f": "number"})
+    calm = Settings(control=0.0)
+    with Loop.create(folder / "l", encoding=encoding, items=items, learner="prank:n_ranks=3", settings=calm) as loop:
+        assert plain(loop.report())["grades"] == {
+            "grades": 0,
+            "loss": None,
+            "exact": None,
+            "constant": None,
+            "difference": None,
+            "unsaid": "no grade was given to what was predicted so far",
+            "series": [],
+        }
+        told = []
+        for t, grades in enumerate([{"a": 1, "b": 3}, {"a": 1, "b": 3}, {"a": 1}]):
+            d = loop.decide(["a", "b"], id=f"d{t}", person=f"p{t}")
+            told.append(dict(zip(d.shown, d.grades or ())))
+            loop.feedback(d.id, grade=grades)
+        loop.decide(["a"], id="d3")
+        loop.feedback("d3", none=True)
+        # w = 0: all are 3. Learning a: 1 (w = -2, b = 1, 1), then b: 3 (2 >= 1: right). After that all is right.
+        assert told == [{"a": 3, "b": 3}, {"a": 1, "b": 3}, {"a": 1, "b": 3}]
+        found = loop.report()
+        assert found.grades is not None
+        # Constant: 2, 2 | the median of 1, 3 is 1 | of 1, 3, 1, 3 is 1: off by 1, 1, 0, 2, 0.
+        assert (found.grades.grades, found.grades.loss, found.grades.exact) == (5, 2 / 5, 4 / 5)
+        assert found.grades.constant == 4 / 5
+        assert found.grades.difference is not None
+        assert found.grades.difference.by == pytest.approx(-2 / 5)
+        assert found.grades.difference.people == 3
+        [stretch] = found.grades.series
+        assert (stretch.grades, stretch.loss, stretch.constant) == (5, 2 / 5, 4 / 5)
+        assert (found.feedback.given, found.feedback.empty, found.feedback.contradictory) == (4, 1, 0)
+
+
+def test_the_constant_predictor_does_not_know_what_it_is_to_predict(folder: Path) -> None:
+    """The middle of 1 to 5, then the median of 1, of 1 and 5 (the lower), of 1, 5 and 5."""
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
+        off = 0
+        for t, (grade, constant) in enumerate([(1, 3), (5, 1), (5, 1), (2, 5)]):
+            loop.decide(["i0"], id=f"d{t}")
+            loop.feedback(f"d{t}", grade={"i0": grade})
+            off += abs(grade - constant)
+            found = loop.report().grades
+            assert found is not None
+            assert found.constant == off / (t + 1)
+
+
+def test_what_was_undone_or_not_predicted_is_not_measured(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
+        loop.decide(["i0", "i1", "i2"], id="d0", show=1)
+        loop.feedback("d0", id="e0", grade={"i0": 2, "i2": 4})  # one of them was not shown
+        loop.record(["i0", "i1"], ["i1", "i0"], id="d1")
+        loop.feedback("d1", id="e1", grade={"i0": 2})  # nobody predicted it
+        found = loop.report().grades
+        assert found is not None
+        assert found.grades == 1
+        loop.undo("e0")
+        found = loop.report().grades
+        assert found is not None
+        assert found.grades == 0
+
+
+def test_contradictory_is_two_or_more_away_by_now(folder: Path) -> None:
+    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
+        for t, grade in enumerate([1, 4, 5, 5, 5]):  # 4 is one away
+            loop.decide(["i0"], id=f"d{t}")
+            loop.feedback(f"d{t}", grade={"i0": grade})
+        assert loop.graded(["i0"]) == {"i0": 5}
+        assert loop.report().feedback.contradictory == 1
+
+
+def test_a_simulated_person_beside_a_grading_loop(folder: Path) -> None:
+    with small_loop(folder / "l", "averaged-prank:n_ranks=5", control=0.0) as loop:
+        Simulation(weights={"f0": 1.0, "f1": -1.0}).write(loop.path)
+        taught(loop, 30)
+        found = loop.report().simulation
+        assert found is not None
+        assert found.regret is not None
+        assert found.unbound == "there is no theorem for AveragedPRank"
+
+
+def test_the_interval_of_paired_differences() -> None:
+    """Where everybody has one it is that of the t-test; a person's resemble each other, which widens it."""
+    from scipy.stats import t
+
+    rng = np.random.default_rng(0)
+    d = rng.integers(-2, 2, 40).astype(float)
+    found = paired(d, np.arange(40), 4.0)
+    assert found is not None
+    half = t.ppf(0.975, 39) * d.std(ddof=1) / np.sqrt(40)
+    assert (found.by, found.high - found.by, found.by - found.low) == pytest.approx((d.mean(), half, half))
+    assert found.people == 40
+    alike = paired(np.repeat(d[:10], 4), np.repeat(np.arange(10), 4), 4.0)
+    apart = paired(np.repeat(d[:10], 4), np.arange(40), 4.0)
+    assert alike is not None
+    assert apart is not None
+    assert alike.high - alike.low > 1.5 * (apart.high - apart.low)
+    alone = paired(d[:10], np.arange(10), 4.0)  # four of each are as one of each
+    assert alone is not None
+    assert (alike.low, alike.high) == pytest.approx((alone.low, alone.high))
+    assert paired(d, np.zeros(40, np.int64), 4.0) is None
+    assert paired(np.zeros(40), np.arange(40), 4.0) is None
+
+
+# ---------------------------------------------------------------------------- founding
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings", "told"),
+    [
+        ("prank", {}, "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("multiclass:n_ranks=5", {"shrink": 3.0}, "shrink: wanted 0 for multiclass:n_ranks=5"),
+        ("prank:n_ranks=5", {"exploration": 0.2}, "exploration: wanted none or 0 for prank:n_ranks=5"),
+        ("prank:n_ranks=0", {}, "n_ranks: wanted a whole number, 2 to 1000, got 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
+    folder: Path, learner: str, settings: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match="wanted") as refused:
+        small_loop(folder / "l", learner, **settings)
+    assert told in str(refused.value)
+    assert not (folder / "l").exists()
+
+
+def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:
+    file = folder / "stars.py"
+    file.write_text(OWN.replace("Interaction: ordinal", "Interaction: rating"))
+    with pytest.raises(
+        ValueError, match=r"wanted a coactive one, or one of grades, got .*, whose interaction is rating"
+    ):
+        small_loop(folder / "l", f"{file}:Mean:n_ranks=5")
+
+
+def test_caveats_of_a_grading_loop(folder: Path) -> None:
+    """Clicks are not taken, so nothing has to be swapped; without a control predictions choose what is graded."""
+    with small_loop(folder / "a", "prank:n_ranks=5") as loop:
+        assert loop.caveats == []
+    with small_loop(folder / "b", "prank:n_ranks=5", control=0.0) as loop:
+        assert [told.split(":")[0] for told in loop.caveats] == ["control 0"]
+
+
+OWN = '''
+from typing import NamedTuple
+import numpy as np
+from heedful.spaces_graded import Ranks
+
+class State(NamedTuple):
+    total: float
+    t: int
+
+class Mean(NamedTuple):
+    """Mean: mine. Interaction: ordinal."""
+    n_features: int
+    n_ranks: int
+    @property
+    def space(self): return Ranks(self.n_ranks)
+    def init(self, rng): return State(0.0, 0)
+    def propose(self, state, x, rng): return round(state.total / state.t) if state.t else 1
+    def update(self, state, x, y, feedback):
+        if feedback == 4: raise ArithmeticError("four")
+        return State(state.total + feedback, state.t + 1)
+'''
+
+
+def test_a_learner_of_ones_own(folder: Path) -> None:
+    """It works as any other; a lesson that it fails on is left out whole, with the grades beside it."""
+    file = folder / "mine.py"
+    file.write_text(OWN)
+    spec = f"{file}:Mean:n_ranks=5"
+    with small_loop(folder / "l", spec, control=0.0) as loop:
+        loop.decide(["i0", "i1"], id="d")
+        assert loop.feedback("d", grade={"i0": 2, "i1": 3}).learned
+        before = bits(loop)
+        answer = loop.feedback("d", grade={"i0": 1, "i1": 4})
+        assert (answer.status, answer.learned) == ("applied", False)
+        assert "ArithmeticError" in str(answer.reason)
+        assert bits(loop) == before
+        assert loop.decide(["i0"]).grades == (2,)
+    with pytest.raises(LookupError, match="name it when opening"):
+        Loop.open(folder / "l")
+    with Loop.open(folder / "l", learner=spec) as loop:
+        assert bits(loop) == before
