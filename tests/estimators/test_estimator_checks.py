@@ -13,13 +13,20 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from heedful.estimators import (
     AveragedPRankClassifier,
+    ConstantRankClassifier,
     MulticlassPerceptronClassifier,
     PRankClassifier,
     WidrowHoffClassifier,
     folding,
 )
 
-EACH = [PRankClassifier(), AveragedPRankClassifier(), MulticlassPerceptronClassifier(), WidrowHoffClassifier()]
+EACH = [
+    PRankClassifier(),
+    AveragedPRankClassifier(),
+    MulticlassPerceptronClassifier(),
+    WidrowHoffClassifier(),
+    ConstantRankClassifier(),
+]
 
 
 @parametrize_with_checks(EACH)
@@ -40,4 +47,4 @@ def test_a_poor_score_is_claimed_only_where_no_direction_does_better() -> None:
         right = np.maximum.accumulate(low - middle) + middle - high + high[-1]
         best = max(best, right.max() / 300)
     assert 0.7 < best < 0.74
-    assert [get_tags(e).classifier_tags.poor_score for e in EACH] == [True, True, False, True]
+    assert [get_tags(e).classifier_tags.poor_score for e in EACH] == [True, True, False, True, True]

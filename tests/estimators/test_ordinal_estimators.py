@@ -20,6 +20,7 @@ from heedful import Session, estimators, replay
 from heedful.checks import same
 from heedful.estimators import (
     AveragedPRankClassifier,
+    ConstantRankClassifier,
     MulticlassPerceptronClassifier,
     PRankClassifier,
     WidrowHoffClassifier,
@@ -28,7 +29,7 @@ from heedful.estimators import (
 )
 from heedful.fold import Round
 from heedful.kernel import dot
-from heedful.learners.ordinal import AveragedPRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 
 FACES: dict[str, tuple[Any, Any]] = {
     "prank": (PRankClassifier(), PRank),
@@ -454,3 +455,18 @@ def test_scikit_learn_and_numba_come_when_they_are_needed() -> None:
         "print('sklearn' in sys.modules, 'numba' in sys.modules)"
     )
     assert told_by(program) == "False\nTrue False\n"
+
+
+@pytest.mark.parametrize("n_ranks", [2, 5])
+def test_the_constant_is_the_lower_median_of_the_labels_as_its_learner_proposes(n_ranks: int) -> None:
+    X, y = stream(60, 3, n_ranks, seed=2)
+    estimator = ConstantRankClassifier(epochs=1, shuffle=False)
+    session = Session(ConstantRank(3, n_ranks))
+    for size in range(1, 61):
+        session.propose(X[size - 1])
+        session.learn(int(y[size - 1]))
+        estimator.partial_fit(X[size - 1 : size], y[size - 1 : size], classes=range(1, n_ranks + 1))
+        [shown] = set(estimator.predict(X).tolist())
+        assert shown == session.propose(X[0]) == sorted(y[:size])[(size - 1) // 2]
+    whole = ConstantRankClassifier(epochs=1, shuffle=False).fit(X, y)
+    assert np.array_equal(whole.decision_function(X), estimator.decision_function(X))

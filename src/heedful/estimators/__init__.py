@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = [
     "AveragedPRankClassifier",
+    "ConstantRankClassifier",
     "MulticlassPerceptronClassifier",
     "PRankClassifier",
     "WidrowHoffClassifier",

@@ -15,7 +15,7 @@ from heedful.doors import describe
 from heedful.estimators.folding import projected
 from heedful.estimators.graded import Graded, GradedWithIntercept
 from heedful.kernel import Floats, Ints
-from heedful.learners.ordinal import AveragedPRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 
 Array = npt.NDArray[np.float64]
 
@@ -176,3 +176,21 @@ class WidrowHoffClassifier(GradedWithIntercept):
     def _decisions(self, X: Floats) -> Array:
         rounded_up = projected(X, self._state.w[None], self._one) + 0.5  # as WidrowHoff.propose rounds
         return _inside(rounded_up - np.arange(2, self.classes_.size + 1))
+
+
+class ConstantRankClassifier(Graded):
+    """The median of the labels so far, whatever X: what any other has to beat.
+
+    Parameters as `PRankClassifier`; `classes_`, `n_features_in_` and `t_` after fitting.
+    """
+
+    def _rule(self, n_features: int, n_ranks: int) -> Any:
+        return ConstantRank(n_features, n_ranks)
+
+    def _decisions(self, X: Floats) -> Array:
+        k = self.classes_.size
+        rule = self._rule(self.n_features_in_, k)
+        shown = rule.propose(self._state, np.zeros(self.n_features_in_), np.random.default_rng(0))
+        inside = 0.5 - np.abs(np.arange(1, k + 1) - shown)  # of its interval, as if the score were the rank itself
+        one = inside if k > 2 else inside[1]
+        return np.tile(one, (len(X), 1)) if k > 2 else np.full(len(X), one)
