@@ -18,10 +18,10 @@ from heedful.loop import Loop, wire
 from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import telling, verdict
+from heedful.server.pages import grading, telling, verdict
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.telling import Moment, count, moment
-from heedful.server.pages.words import Phrases
+from heedful.server.pages.words import phrases_of
 
 STRONGEST, MOST = 8, 40
 """Weights that are told at once, and when asked for; a long text has thousands."""
@@ -118,7 +118,7 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     lessons = loop.lessons(LESSONS + 1, before=asked.before, person=asked.person)
     own = loop.settings.shrink > 0.0
     known = asked.person is not None and log.newest("decision", asked.person) > 0
-    bars = Phrases(loop.founding, words).bars(loop.weights_of(asked.person))
+    bars = phrases_of(loop, words).bars(loop.weights_of(asked.person))
     return {
         "head": head,
         "so_far": _so_far(log.counts(), len(set(log.targets("undo")))),
@@ -128,6 +128,9 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "people": own or asked.person is not None or any(each.person is not None for each in lessons),
         "weights": bars[:MOST],
         "left_out": max(len(bars) - MOST, 0),
+        "grades": loop.grades,
+        "undirected": loop.founding.learner if loop.grades is not None and not hasattr(loop.learner, "weights") else "",
+        "line": grading.line(loop, asked.person if known else None),
         "lessons": [_lesson(each) for each in lessons[:LESSONS]],
         "more": len(lessons) > LESSONS,
         "events": _events(loop, head),

@@ -31,6 +31,8 @@ class Row(NamedTuple):
     error: str = ""
     """why it cannot be opened; nothing else is known then"""
     learner: str = ""
+    grades: int = 0
+    """how many there are in a grading loop; 0 in one that is taught what is better"""
     version: int = 0
     items: int = 0
     feedback: int = 0
@@ -99,6 +101,7 @@ def row_of(loop: Loop, name: str) -> Row:
     return Row(
         name,
         learner=known["learner"],
+        grades=known.get("grades", 0),
         version=known["version"],
         items=known["items"],
         feedback=known["events"].get("feedback", 0),

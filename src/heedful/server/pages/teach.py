@@ -16,18 +16,17 @@ from heedful.loop import wire
 from heedful.loop.wire import Answer
 from heedful.server.events import always, stream
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import session
+from heedful.server.pages import grading, session
 from heedful.server.pages.cards import cards, titled
+from heedful.server.pages.fields import MOST, names_of, on_offer, person_of
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.placing import Hand, Placed, placed
 from heedful.server.pages.telling import SEEN, lesson
-from heedful.server.pages.words import Phrases
+from heedful.server.pages.words import phrases_of
 from heedful.server.problems import Problem
 
 HAND = 8
 """How many items are shown at a time."""
-MOST = 100
-"""How many a page may say it has shown."""
 LESSONS = 6
 LONGEST_EVENT = 180
 """Characters of the id of a correction: the list that it is to may be named after it."""
@@ -51,14 +50,14 @@ NOTHING = Said()
 
 async def teach(visit: Visit) -> Response:
     """The page; with `hand`, of these items, otherwise of others."""
-    person = _person(visit.query)
+    person = person_of(visit.query)
     return await _shown(visit, "teach.html", await _hand(visit, visit.query, person), person)
 
 
 async def hand(visit: Visit) -> Response:
     """The parts of the page that change, for a script: `deal=new` for other items, or those of `hand` as they lie now:
     ranked anew, around what the person has `placed`."""
-    person = _person(visit.query)
+    person = person_of(visit.query)
     return await _shown(visit, "teach_parts.html", await _hand(visit, visit.query, person), person)
 
 
@@ -74,14 +73,16 @@ async def live(visit: Visit) -> Response:
 async def _hand(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
     assert visit.desk is not None
     await visit.desk.read(partial(_look, visit))
-    if given.get("hand") and (names := _on_offer(visit, given["hand"])):
+    if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
+        if visit.loop.grades is not None:
+            return await visit.desk.read(partial(_lying, visit, names, given.get("decision", ""), person))
         own = placed(given["placed"], MOST) if given.get("placed") else None
         return await visit.desk.read(partial(_ranked, visit, names, person, own))
     names = list(visit.loop.ledger.shelf.current)
     if not names:
         return Hand((), ())
     names = random.sample(names, min(HAND, len(names)))
-    if not visit.may(*TEACH) or not _asked_by_a_person(visit):
+    if not visit.may(*TEACH) or not _asked_by_aperson_of(visit):
         return await visit.desk.read(partial(_ranked, visit, names, person))
     decision = await visit.desk.decide({"candidates": names, "person": person})
     _count(visit, "decision", decision.arm)
@@ -98,13 +99,18 @@ def _ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed 
     return Hand(own.around(ranked, version), tuple(dealt), ranked=ranked, placed=own)
 
 
+def _lying(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:
+    """Cards that are graded as they were dealt; in the model's order where it is not known how."""
+    return grading.lying(visit.loop, names, decision, person) or _ranked(visit, names, person)
+
+
 def _look(visit: Visit) -> None:
     """Take in what another process taught, and read what is on offer: of many items that takes a while, once."""
     visit.loop.ledger.look()
     _ = visit.loop.ledger.shelf.current
 
 
-def _asked_by_a_person(visit: Visit) -> bool:
+def _asked_by_aperson_of(visit: Visit) -> bool:
     """Whether a list counts as shown: not where a page of somebody else asks for it, where a browser fetches it before
     anybody wants to see it, or as a picture."""
     headers = visit.request.headers
@@ -128,7 +134,9 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "hand": hand,
         "cards": cards(loop, hand.names),
         "total": len(loop.ledger.shelf.current),
-        "bars": Phrases(loop.founding, visit.service.options.words).bars(loop.weights_of(person)),
+        "board": grading.board(loop, hand, person),
+        "undirected": loop.grades is not None and not hasattr(loop.learner, "weights"),
+        "bars": phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person)),
         "lessons": titled(loop, loop.lessons(limit=LESSONS, person=person)),
         "lesson": lesson,
         "version": loop.version,
@@ -139,6 +147,7 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "person": person or "",
         "people": loop.settings.shrink > 0.0,
         "event": wire.new_id(),
+        "new_id": wire.new_id,
         "listed": msgspec.json.encode(hand.names).decode(),
         "dealt": msgspec.json.encode(hand.dealt).decode(),
         "placed": msgspec.json.encode(hand.placed).decode() if hand.placed else "",
@@ -152,17 +161,20 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
 
 
 async def taught(visit: Visit) -> Response:
-    """One correction: what the person would rather have (`item`), an `order`, or none of these."""
+    """One correction: what the person would rather have (`item`), an `order`, or none of these; in a grading loop the
+    `grade` of an `item`."""
     assert visit.desk is not None
-    given, person = visit.form, _person(visit.form)
+    given, person = visit.form, person_of(visit.form)
     event, kind = wire.wanted_id("event", given.get("event", "")), given.get("kind", "pick")
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: wanted a text of at most {LONGEST_EVENT} characters, got {len(event)}")
     await visit.desk.read(partial(_look, visit))
-    names = _on_offer(visit, given.get("hand", ""))
-    dealt = _on_offer(visit, given["dealt"], "dealt") if given.get("dealt") else names
+    names = on_offer(visit.loop, given.get("hand", ""))
+    if visit.loop.grades is not None:
+        return await _graded(visit, visit.loop.grades, names, event, person)
+    dealt = on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     form = _form(kind, given)
-    moved = _names("moved", given.get("moved") or "[]", 0) if kind == "order" else form.get("better", ())
+    moved = names_of("moved", given.get("moved") or "[]", 0) if kind == "order" else form.get("better", ())
     before = visit.loop.weights_of(person)
     decision = given.get("decision", "")
     if not decision:  # what was seen is the page's own order: that is what the answer is to
@@ -183,10 +195,36 @@ async def taught(visit: Visit) -> Response:
     return await _then(visit, lie, person, said)
 
 
+async def _graded(visit: Visit, k: int, names: Sequence[str], event: str, person: str | None) -> Response:
+    """A grade of one card, from 1 to k: a lesson, in place of the grade that this card was given before."""
+    assert visit.desk is not None
+    given, loop, desk = visit.form, visit.loop, visit.desk
+    if (kind := given.get("kind", "grade")) != "grade":
+        raise ValueError(f"kind: wanted grade, as this loop learns grades from 1 to {k}, got {describe(kind)}")
+    item = wire.wanted_id("item", given.get("item", ""))
+    grade = grading.wanted_grade(item, given.get("grade", ""), k)
+    before = await desk.read(partial(grading.predicted, loop, item, person))
+    decision = given.get("decision", "")
+    if not decision:  # whoever dealt these cards did not note it
+        if item not in names:
+            raise Problem("rejected", f"{describe(item)} is not among the cards, or no longer on offer")
+        decision = f"{event}{SEEN}"
+        await desk.run(partial(loop.record, names, names, id=decision, person=person))
+        _count(visit, "decision", "imported")
+    answer = await desk.feedback({"decision": decision, "id": event, "grade": {item: grade}})
+    _count(visit, "feedback", outcome(answer))
+    accepted(answer)
+    for earlier in await desk.read(partial(grading.replaced, loop, decision, item, event)):
+        _count(visit, "undo", outcome(await desk.run(partial(loop.undo, earlier))))
+    after = await desk.read(partial(grading.predicted, loop, item, person))
+    said = Said(await desk.read(partial(grading.said, loop, item, grade, before, after, answer)), event)
+    return await _then(visit, await _hand(visit, {**given, "decision": decision}, person), person, said)
+
+
 async def undo(visit: Visit) -> Response:
     """One correction taken back."""
     assert visit.desk is not None
-    event, person = wire.wanted_id("event", visit.form.get("event", "")), _person(visit.form)
+    event, person = wire.wanted_id("event", visit.form.get("event", "")), person_of(visit.form)
     answer = await visit.desk.run(partial(visit.loop.undo, event))
     _count(visit, "undo", outcome(answer))
     accepted(answer)
@@ -200,7 +238,7 @@ def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     if kind == "pick":  # how the others stand among themselves, nobody said
         return {"better": [wire.wanted_id("item", given.get("item", ""))]}
     if kind == "order":
-        return {"better": _names("order", given.get("order", ""))}
+        return {"better": names_of("order", given.get("order", ""))}
     if kind == "none":
         return {"none": True}
     raise ValueError(f"kind: wanted pick, order or none, got {describe(kind)}")
@@ -213,6 +251,7 @@ async def _then(visit: Visit, hand: Hand | Mapping[str, str], person: str | None
         if isinstance(hand, Hand):
             query["hand"] = msgspec.json.encode(hand.dealt).decode()
             query |= {"placed": msgspec.json.encode(hand.placed).decode()} if hand.placed else {}
+            query |= {"decision": hand.decision} if hand.decision and visit.loop.grades is not None else {}
         return back(f"/loops/{quote(visit.name)}", **query, **({"person": person} if person else {}))
     shown = hand if isinstance(hand, Hand) else await _hand(visit, hand, person)
     return await _shown(visit, "teach_parts.html", shown, person, said)
@@ -228,7 +267,7 @@ def _learned(
     hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
     if answer.status == "applied" and not answer.learned:
         return hand, Said("Noted, but there was no lesson in it.", own.event)
-    phrases = Phrases(visit.loop.founding, visit.service.options.words)
+    phrases = phrases_of(visit.loop, visit.service.options.words)
     moved = phrases.moved(before, visit.loop.weights_of(person))
     told = f"Moved towards: {', '.join(moved)}." if moved else "Learned."
     last = cards(visit.loop, [name for name in own.cards[-1:] if name in hand.ranked])
@@ -244,31 +283,6 @@ def _lesson(visit: Visit, event: str) -> str:
 
 def _count(visit: Visit, kind: str, result: str) -> None:
     visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
-
-
-# ---------------------------------------------------------------------------- what comes in
-
-
-def _person(given: Mapping[str, str]) -> str | None:
-    person = given.get("person", "").strip()
-    return wire.wanted_id("person", person) if person else None
-
-
-def _names(field: str, text: str, least: int = 1) -> list[str]:
-    """A JSON list of names. ValueError where it is none, or too long a one."""
-    try:
-        names = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        raise ValueError(f"{field}: wanted a list of names as JSON, got {describe(text)}") from None
-    if isinstance(names, list) and len(names) > MOST:
-        raise ValueError(f"{field}: wanted at most {MOST} names, got {len(names)}")
-    return list(wire.distinct(field, names, least))
-
-
-def _on_offer(visit: Visit, text: str, field: str = "hand") -> list[str]:
-    """The items of a hand that are still there."""
-    current = visit.loop.ledger.shelf.current
-    return [name for name in _names(field, text) if name in current]
 
 
 PAGES = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -10,20 +9,12 @@ from typing import Any, NamedTuple
 from heedful.loop import Loop
 from heedful.loop.report import MUTE, Arm, Report
 from heedful.loop.simulation import Measured
+from heedful.server.pages import accuracy
+from heedful.server.pages.pictures import DASHES, POINTS, Picture, Verdict, drawn, signed, stroke
 from heedful.server.pages.telling import count, moment, share
 
-POINTS, EACH = 20, 8
-"""Of a line over time, at most; and the answered lists behind each, at least: of fewer, chance is all that one sees."""
-DASHES = [6, 5]
-
-
-class Verdict(NamedTuple):
-    """Whether learning helps."""
-
-    kind: str
-    """good, bad or open"""
-    short: str
-    more: tuple[str, ...]
+EACH = 8
+"""Answered lists behind each point of a line over time, at least: of fewer, chance is all that one sees."""
 
 
 class Lists(NamedTuple):
@@ -45,16 +36,6 @@ class Share(NamedTuple):
     told: str
 
 
-class Picture(NamedTuple):
-    """Lines to be drawn in the browser."""
-
-    data: str
-    """JSON: {"x": numbers, "label": what they are, "y": "place" or "log", "lines": as `_line` makes them}"""
-    said: str
-    """what it shows, for who does not see it"""
-    caption: str
-
-
 class Truth(NamedTuple):
     """What only a simulation knows."""
 
@@ -65,14 +46,25 @@ class Truth(NamedTuple):
 def of(loop: Loop) -> dict[str, Any]:
     """What the page tells of a loop's report. Reads much of the log."""
     report = loop.report()
-    return {
+    grades = report.grades
+    told = {
+        "little": little(report, loop.settings.late_after),
+        "truth": None if report.simulation is None else truth(report.simulation),
+    }
+    if grades is not None:
+        return told | {
+            "verdict": accuracy.verdict(grades),
+            "arms": [],
+            "besides": accuracy.besides(report),
+            "picture": accuracy.picture(grades),
+            "measured": accuracy.measured(report, grades),
+        }
+    return told | {
         "verdict": verdict(report, loop.settings.control),
         "arms": lists(report),
         "besides": besides(report),
         "picture": picture(report),
-        "little": little(report, loop.settings.late_after),
         "measured": measured(report),
-        "truth": None if report.simulation is None else truth(report.simulation),
     }
 
 
@@ -97,8 +89,8 @@ def verdict(report: Report, control: float) -> Verdict:
         f"learned lists, {height(left.mean)} in those left alone, as they came."
     )
     between = (
-        f"The difference is {_signed(found.by)}; with 95 % certainty it lies between {_signed(found.low)} and "
-        f"{_signed(found.high)}."
+        f"The difference is {signed(found.by)}; with 95 % certainty it lies between {signed(found.low)} and "
+        f"{signed(found.high)}."
     )
     if found.low > 0.0:
         return Verdict("good", "Yes: learned lists are better.", (compared, between))
@@ -111,10 +103,6 @@ def verdict(report: Report, control: float) -> Verdict:
 def height(mean: float | None) -> str:
     """How high something stood on average: 1 is always first, 0.5 always second; – where nobody said."""
     return "–" if mean is None else f"{mean:.2f}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
 
 
 def lists(report: Report) -> list[Lists]:
@@ -143,13 +131,13 @@ def picture(report: Report) -> Picture | None:
     if len(ends) < 2:
         return None
     x = list(accumulate(window.learned.shown + window.control.shown for window in report.series))
-    lines = [_line("learned", "--accent", learned)]
+    lines = [stroke("learned", "--accent", learned)]
     if sum(mean is not None for mean in left) > 1:
-        lines.append(_line("left alone", "--muted", left, DASHES))
+        lines.append(stroke("left alone", "--muted", left, DASHES))
     elif report.control.answered >= EACH:  # too few for a line over time
-        lines.append(_line("left alone, on average", "--muted", [report.control.mean] * len(x), DASHES))
+        lines.append(stroke("left alone, on average", "--muted", [report.control.mean] * len(x), DASHES))
     return Picture(
-        _drawn(x, "lists shown", "place", lines),
+        drawn(x, "lists shown", "place", lines),
         f"Over {count(x[-1], 'list')} it went from {height(ends[0])} to {height(ends[-1])} how high what people wanted "
         "stood in learned lists; 1 is always first.",
         "At which place stood what people wanted, as time went on? Higher is better.",
@@ -168,14 +156,6 @@ def _points(arms: Sequence[Arm]) -> list[float | None]:
             found[i] = round(sum(n * mean for n, mean in part) / answered, 4)
             began, part = i + 1, []
     return found
-
-
-def _line(label: str, ink: str, values: Sequence[float | None], dash: Sequence[int] = ()) -> dict[str, Any]:
-    return {"label": label, "ink": ink, "dash": list(dash), "values": list(values)}
-
-
-def _drawn(x: Sequence[int], label: str, y: str, lines: Sequence[dict[str, Any]]) -> str:
-    return json.dumps({"x": list(x), "label": label, "y": y, "lines": list(lines)}, separators=(",", ":"))
 
 
 def measured(report: Report) -> list[str]:
@@ -199,12 +179,13 @@ def measured(report: Report) -> list[str]:
 def little(report: Report, late_after: float) -> list[Share]:
     """The answers that teach little, by why; none where none came."""
     given, empty, against, late, undone = report.feedback
+    otherwise = "has it the other way round" if report.grades is None else "would say a grade two or more away"
     kinds = (
         ("Empty", empty, "There was nothing in it to learn from, such as none of these."),
         (
             "Contradictory",
             against,
-            "By now the model has it the other way round: people disagree, change their minds, or make mistakes.",
+            f"By now the model {otherwise}: people disagree, change their minds, or make mistakes.",
         ),
         ("Late", late, f"More than {_lasting(late_after)} after the list. They teach all the same."),
     )
@@ -239,11 +220,11 @@ def truth(found: Measured) -> Truth:
     if len(curve) < 2:
         return Truth(told, None)
     x, regret, limit = zip(*curve)
-    lines = [_line("regret", "--accent", regret)]
-    lines += [_line("bound", "--muted", limit, DASHES)] if found.bound is not None else []
-    drawn = Picture(
-        _drawn(x, "answered lists", "log", lines),
+    lines = [stroke("regret", "--accent", regret)]
+    lines += [stroke("bound", "--muted", limit, DASHES)] if found.bound is not None else []
+    shown = Picture(
+        drawn(x, "answered lists", "log", lines),
         f"Average regret over {after}, now {found.regret:.3g}.",
         "How far the lists shown fell short of the best, on average so far; lower is better. The axis is logarithmic.",
     )
-    return Truth(told, drawn)
+    return Truth(told, shown)

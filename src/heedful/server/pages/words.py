@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from heedful.features.columns import Category, Number, Prose, Text
 from heedful.features.encoding import Encoding
+from heedful.loop import Loop
 from heedful.loop.settings import Founding
 
 LONGEST = 140
@@ -54,11 +55,12 @@ class Bar(NamedTuple):
 class Phrases:
     """What the features of a loop are called."""
 
-    def __init__(self, founding: Founding, words: Words) -> None:
-        """Of its encoding; `words` come first."""
+    def __init__(self, founding: Founding, words: Words, start: float = 1.0) -> None:
+        """Of its encoding; `words` come first. `start` is what the caller's score counts before anything was learned:
+        0 in a grading loop."""
         self._words = words
         self._of = _phrases(founding.encoding, words)
-        self._last = founding.names[-1]
+        self._last, self._start = founding.names[-1], start
 
     def of(self, feature: str, weight: float) -> str:
         """What a weight of that sign says of that feature."""
@@ -78,8 +80,8 @@ class Phrases:
 
     def bars(self, weights: Mapping[str, float]) -> list[Bar]:
         """Weights other than 0, the strongest first. The caller's score is not told of until something was learned of
-        it: it counts once from the start."""
-        there = {name: w for name, w in weights.items() if w != (1.0 if name == self._last else 0.0)}
+        it: it counts `start` from the start."""
+        there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
         most = max([STRONG, *map(abs, there.values())])
         ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
@@ -91,6 +93,11 @@ class Phrases:
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
         told.sort(key=lambda name: -abs(change[name]))
         return [self.of(name, change[name]) for name in told[:most]]
+
+
+def phrases_of(loop: Loop, words: Words) -> Phrases:
+    """What the features of an open loop are called."""
+    return Phrases(loop.founding, words, 1.0 if loop.grades is None else 0.0)
 
 
 def short(text: str) -> str:

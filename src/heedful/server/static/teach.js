@@ -16,6 +16,9 @@
   const items = () => [...document.querySelectorAll("#cards > .item")];
   const order = () => items().map((item) => item.dataset.key);
   const given = (field) => $("corrections")?.elements[field].value ?? ""; // as the server last gave it
+  const graded = () => "grades" in $("hand").dataset; // a loop of grades: cards stay where they were dealt
+  const lie = () => graded() ? { hand: given("hand"), decision: given("decision") } : { hand: given("dealt") };
+  const first = () => document.querySelector('.pick, .grade[tabindex="0"], .to-grade input');
   const drawn = () => JSON.parse(given("hand"));
   const where = () => person ? `&person=${encodeURIComponent(person)}` : "";
 
@@ -47,9 +50,10 @@
     for (const id of ["hand", "side"]) $(id).replaceWith(document.adoptNode(fresh.getElementById(id)));
     document.querySelectorAll("#side details").forEach((each) => { if (opened.includes(each.dataset.focus)) each.open = true; });
     draggable();
+    scales();
     if (focused) {
       const again = document.querySelector(`[data-focus="${CSS.escape(focused)}"]:not([hidden])`);
-      (again ?? document.querySelector(".pick"))?.focus({ preventScroll: true });
+      (again ?? first())?.focus({ preventScroll: true });
     }
     move(before);
     ghosts(weights);
@@ -145,7 +149,7 @@
   }
 
   function unheard(aloud = false) {
-    const many = queue.length > 1 ? `Your ${queue.length} corrections are` : "Your correction is";
+    const what = graded() ? "grade" : "correction", many = queue.length > 1 ? `Your ${queue.length} ${what}s are` : `Your ${what} is`;
     say(`The server does not answer. ${many} kept, and sent again until it does.`, { aloud, wrong: true, again: true });
   }
 
@@ -167,9 +171,30 @@
     correct("pick", { item: button.value }, shown);
   }
 
-  function undo(event = mine[mine.length - 1]) {
+  /** The last lesson of this window; not a grade that another one of the same card stands in place of. */
+  function latest() {
+    const gone = (event) => graded() && document.querySelector(`.lessons .undone[data-key="${CSS.escape(event)}"]`);
+    return mine.filter((event) => !gone(event)).pop();
+  }
+
+  function undo(event = latest()) {
     if (!event) { say("There is nothing of yours to take back."); return; }
-    tell("/undo", { event, hand: given("dealt") });
+    tell("/undo", { event, ...lie() });
+  }
+
+  /** One grade of one card; it is marked at once, and what the server makes of it comes after. */
+  function grade(form, value) {
+    for (const each of form.querySelectorAll(".grade")) each.setAttribute("aria-pressed", String(each.value === value));
+    tell("/teach", { kind: "grade", item: form.elements.namedItem("item").value, grade: value, ...lie() });
+  }
+
+  /** With Tab one comes to a card's scale once; with the arrows to each of its grades. */
+  function stop(button) {
+    for (const each of button.closest(".scale").children) each.tabIndex = each === button ? 0 : -1;
+  }
+
+  function scales() {
+    for (const scale of document.querySelectorAll(".to-grade .scale")) stop(scale.querySelector('[aria-pressed="true"]') ?? scale.querySelector("[data-predicted]") ?? scale.children[0]);
   }
 
   // ------------------------------------------------------------------ a new order, by hand or by key
@@ -266,8 +291,8 @@
     if (dragging || held || sending || !$("corrections")) { waiting = true; return; }
     waiting = false;
     try {
-      const lie = `hand=${encodeURIComponent(given("dealt"))}&placed=${encodeURIComponent(given("placed"))}`;
-      const answer = await fetch(`${base}/hand?${lie}${where()}`, { headers: { "HX-Request": "true" } });
+      const now = new URLSearchParams(graded() ? lie() : { ...lie(), placed: given("placed") });
+      const answer = await fetch(`${base}/hand?${now}${where()}`, { headers: { "HX-Request": "true" } });
       if (answer.status === 401) { location.assign(answer.headers.get("HX-Redirect") ?? "/sign-in"); return; }
       if (answer.ok && !dragging && !held && !sending) show(await answer.text(), { aloud: false });
     } catch { /* it is told when something is sent, and looked at again when the stream is back */ }
@@ -305,7 +330,7 @@
   function dismiss() {
     said = "";
     say("");
-    document.querySelector(".pick")?.focus({ preventScroll: true });
+    first()?.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------------ mouse, touch, keys
@@ -315,9 +340,12 @@
     if (target.id === "corrections") {
       event.preventDefault();
       if (submitter?.name === "kind") { restore(); correct("none", {}); } else if (submitter?.name === "item" && Date.now() - dropped > 80) pick(submitter);
+    } else if (target.classList.contains("to-grade")) {
+      event.preventDefault();
+      grade(target, submitter?.name === "grade" ? submitter.value : target.elements.grade.value);
     } else if (target.classList.contains("take-back")) {
       event.preventDefault();
-      tell("/undo", { event: target.elements.event.value, hand: given("dealt") });
+      tell("/undo", { event: target.elements.event.value, ...lie() });
     }
   });
 
@@ -333,13 +361,27 @@
     else if (at("#deal") && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); deal(); }
   });
 
+  page.addEventListener("focusin", ({ target }) => { if (target.matches("button.grade")) stop(target); });
+
+  /** From a grade to the next one, or to the next card's. */
+  function go(from, by, cards = false) {
+    const way = by < 0 ? "previousElementSibling" : "nextElementSibling";
+    if (document.activeElement.closest(".scale") !== from.closest(".scale")) from.focus(); // on the card itself
+    else (cards ? from.closest(".item")[way]?.querySelector('.grade[tabindex="0"]') : from[way])?.focus();
+  }
+
   document.addEventListener("keydown", (event) => {
     const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
     if ($("keys")?.open || event.target.closest("input, textarea, select") || event.isComposing) return;
     const item = event.target.closest(".item"), by = { ArrowUp: -1, ArrowDown: 1 }[key];
     const plain = !altKey && !ctrlKey && !metaKey;
+    const along = { ArrowLeft: -1, ArrowRight: 1 }[key], at = item?.querySelector('.grade[tabindex="0"]');
+    const digit = /^[1-9]$/.test(key) && $("hand").dataset.grades <= 9 && item?.querySelector(`button.grade[value="${key}"]`);
     let done = true;
-    if (by && item && altKey && !ctrlKey && !metaKey && !item.closest(".hand--one")) step(item, by);
+    if (at && plain && !shiftKey && along) go(at, along);
+    else if (at && plain && !shiftKey && by) go(at, by, true);
+    else if (digit && plain && !event.repeat) { digit.focus(); digit.click(); }
+    else if (by && item && altKey && !ctrlKey && !metaKey && !item.closest(".hand--one") && !graded()) step(item, by);
     else if (by && item && plain && !shiftKey) (by < 0 ? item.previousElementSibling : item.nextElementSibling)?.querySelector(".pick")?.focus();
     else if (key === "Enter" && held && item && plain) sendOrder();
     else if (key === "Escape" && held) restore();
@@ -352,6 +394,7 @@
 
   if ($("help")) $("help").hidden = false;
   draggable();
+  scales();
   say("");
   listen();
   send();

@@ -1,0 +1,36 @@
+"""What forms and queries say of a hand: whose it is, which items are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from heedful.doors import describe
+from heedful.loop import Loop, wire
+
+MOST = 100
+"""How many items a page may say it has shown."""
+
+
+def person_of(given: Mapping[str, str]) -> str | None:
+    """The person that a form or a query names; None where it names nobody. ValueError where that is no name."""
+    person = given.get("person", "").strip()
+    return wire.wanted_id("person", person) if person else None
+
+
+def names_of(field: str, text: str, least: int = 1) -> list[str]:
+    """A JSON list of names. ValueError where it is none, or too long a one."""
+    try:
+        names = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError(f"{field}: wanted a list of names as JSON, got {describe(text)}") from None
+    if isinstance(names, list) and len(names) > MOST:
+        raise ValueError(f"{field}: wanted at most {MOST} names, got {len(names)}")
+    return list(wire.distinct(field, names, least))
+
+
+def on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
+    """The items of a hand that are still there."""
+    current = loop.ledger.shelf.current
+    return [name for name in names_of(field, text) if name in current]
