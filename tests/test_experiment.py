@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -186,6 +188,37 @@ def test_runs_do_not_depend_on_how_many_go_at_a_time(queries: Queries) -> None:
     for name in learners:
         assert [run.regrets.tolist() for run in one[name]] == [run.regrets.tolist() for run in four[name]]
         assert all(run.seconds > 0 for run in one[name])
+
+
+class Alone(NamedTuple):
+    """Learns nothing, and notes the threads that ask it."""
+
+    threads: list[int]
+
+    @property
+    def interpreted(self) -> bool:
+        return True
+
+    def init(self, rng: Any) -> int:
+        self.threads.append(threading.get_ident())
+        time.sleep(0.01)  # long enough for another thread to take the next fold
+        return 0
+
+    def propose(self, state: int, x: Any, rng: Any) -> Any:
+        return np.arange(len(x))
+
+    def update(self, state: int, x: Any, y: Any, feedback: Any) -> int:
+        return state + 1
+
+
+def test_what_is_interpreted_shares_one_thread_beside_what_is_compiled(queries: Queries) -> None:
+    setting = letor_setting(queries, Noisy(4), seeds=range(6))
+    threads: list[int] = []
+    learners = {"alone": Alone(threads), "perceptron": setting.learner("perceptron")}
+    runs = [event for event in simulate(learners, setting, 5, jobs=4) if isinstance(event, Run)]
+    assert sorted((run.learner, run.seed) for run in runs) == [(name, s) for name in learners for s in range(6)]
+    assert len(threads) >= 6
+    assert len(set(threads)) == 1
 
 
 def test_progress_adds_up_also_where_pools_run_dry(table: Catalogue) -> None:

@@ -37,6 +37,9 @@ from heedful.worlds.users import StrictAlpha
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+TEACHES = {"coactive": "takes corrections", "ordinal": "predicts grades"}
+"""What a learner of an interaction does, in words."""
+
 RADIUS = 100.0
 """Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.4.1."""
 
@@ -58,30 +61,38 @@ class Setting(NamedTuple):
     """What learners are compared in.
 
     R and S bound |phi| in the Euclidean and the sup norm; alpha is that of a strict user, NaN for any other;
-    `rounds` is how many there are where nobody says: one pass over the queries, or 100 items.
+    `rounds` is how many there are where nobody says: one pass over the queries, or 100 items. What a round costs is
+    called `measure`.
     """
 
     n_features: int
-    space: Ranking
+    space: Any
     R: float
     S: float
     alpha: float
     rounds: int
     scenes: tuple[Scene, ...]  # by seed, then by person
+    interaction: str = "coactive"
+    measure: str = "regret"
 
     def learner(self, spec: str) -> Any:
-        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given.
+        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given, or k
+        for n_ranks where there are k grades.
 
         ValueError as `make_learner`, for what its init refuses, and for one of another interaction.
         """
         kind = about(learner_class(spec)).interaction
-        if kind not in ("", "coactive"):
-            raise ValueError(f"learner: wanted one that takes corrections (coactive), got {spec}, which is {kind}")
-        learner = make_learner(spec, n_features=self.n_features, space=self.space, bound=self.S, radius=RADIUS)
+        if kind not in ("", self.interaction):
+            wanted = f"{TEACHES[self.interaction]} ({self.interaction})"
+            raise ValueError(f"learner: wanted one that {wanted}, got {spec}, which is {kind}")
+        filled = {"n_ranks": self.space.k} if self.interaction == "ordinal" else {"bound": self.S, "radius": RADIUS}
+        learner = make_learner(spec, n_features=self.n_features, space=self.space, **filled)
         try:
             learner.init(np.random.default_rng(0))
         except ValueError as error:
             raise ValueError(f"{spec}: {error}") from error
+        if self.interaction == "ordinal" and (space := getattr(learner, "space", self.space)) != self.space:
+            raise ValueError(f"{spec}: n_ranks: wanted the {self.space.k} of the data, got {space.k}")
         return learner
 
 
@@ -105,7 +116,7 @@ class Advance(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One fold: the regret of every round (T,), and the processor time of its loop alone."""
+    """One fold: the regret, or the loss, of every round (T,), and the processor time of its loop alone."""
 
     learner: str
     seed: int
@@ -176,7 +187,8 @@ def catalogue_setting(
 def simulate(
     learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
 ) -> Iterator[Compiling | Interpreting | Advance | Run]:
-    """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run.
+    """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run, those
+    that are interpreted share one thread.
 
     Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
     """
@@ -212,8 +224,11 @@ def simulate(
         events.put(Advance(rounds - regrets.size))
         return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
 
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(fold, name, scene) for scene in setting.scenes for name in learners]
+    # Interpreted folds take turns: threads that all want Python's lock are slower together than one after the other.
+    apart = bool(plain) and jobs > 1
+    with ThreadPoolExecutor(jobs - apart) as pool, ThreadPoolExecutor(1) as turns:
+        chosen = {name: turns if apart and name in plain else pool for name in learners}
+        waiting = [chosen[name].submit(fold, name, scene) for scene in setting.scenes for name in learners]
         try:
             for future in waiting:
                 future.add_done_callback(events.put)
@@ -227,7 +242,8 @@ def simulate(
                     yield event
         finally:
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            for each in (pool, turns):
+                each.shutdown(wait=False, cancel_futures=True)
 
 
 def reason(error: BaseException) -> str:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.letor import MAX_FEATURES, load_letor
+from heedful.data.letor import load_letor
+from heedful.data.svmlight import MAX_FEATURES
 
 
 def write(path: Path, text: str | bytes) -> Path:

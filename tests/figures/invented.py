@@ -26,12 +26,17 @@ def invented(figure: Figure, rng: np.random.Generator, runs: int = 4, rounds: in
     outcome: dict[str, dict[str, Ran]] = {}
     for panel in figure.panels:
         outcome[panel.key] = {
-            line.label: ran(
-                (0.5 + rng.random((runs, rounds))) / np.sqrt(t), label=line.label, bound=10.0 * np.sqrt(t)
-            )._replace(line=line, learner=line.learners[0])
+            line.label: _ran(panel.kind, rng, runs, t, line.label)._replace(line=line, learner=line.learners[0])
             for line in panel.lines
         }
     return outcome
+
+
+def _ran(kind: str, rng: np.random.Generator, runs: int, t: Any, label: str) -> Ran:
+    """A curve; of a distribution, differences of which every second is none."""
+    if kind == "distribution":
+        return ran(np.where(np.arange(runs) % 2, 0.0, rng.standard_normal(runs))[:, None], label=label)
+    return ran((0.5 + rng.random((runs, t.size))) / np.sqrt(t), label=label, bound=10.0 * np.sqrt(t))
 
 
 def letor_files(folder: Path, queries: int = 15) -> list[Path]:

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import ttest_rel
 
 from figures.invented import ran
-from heedful.figures import claims
-from heedful.figures.claims import log_spaced, paired, reach
+from heedful.figures import claims, sweeps
 from heedful.figures.figure import CUMULATIVE, QUADRATIC
+from heedful.figures.statistics import log_spaced, paired, reach
 
 rng = np.random.default_rng(0)
 T = 400
@@ -173,17 +173,17 @@ def sweep(*ends: float) -> dict[str, dict[str, Any]]:
 def test_sweeps() -> None:
     values = (0.01, 0.1, 1.0, 10.0, 100.0)
     good = sweep(9.0, 1.5, 1.0, 1.9, 9.0)
-    assert claims.best_value("p", values, 1.0)(good).holds
-    assert not claims.best_value("p", values, 0.1)(good).holds
-    assert claims.good_range(good, "p", values) == [0.1, 1.0, 10.0]
-    assert claims.good_values("p", values)(good).holds
-    assert not claims.good_values("p", values)(sweep(9.0, 3.0, 1.0, 1.9, 9.0)).holds
-    assert not claims.good_values("p", values)(sweep(1.1, 1.1, 1.0, 1.9, 9.0)).holds
+    assert sweeps.best_value("p", values, 1.0)(good).holds
+    assert not sweeps.best_value("p", values, 0.1)(good).holds
+    assert sweeps.good_range(good, "p", values) == [0.1, 1.0, 10.0]
+    assert sweeps.good_values("p", values)(good).holds
+    assert not sweeps.good_values("p", values)(sweep(9.0, 3.0, 1.0, 1.9, 9.0)).holds
+    assert not sweeps.good_values("p", values)(sweep(1.1, 1.1, 1.0, 1.9, 9.0)).holds
     gap = sweep(1.1, 9.0, 1.0, 1.9, 9.0)
-    assert claims.good_range(gap, "p", values) == [1.0, 10.0]
+    assert sweeps.good_range(gap, "p", values) == [1.0, 10.0]
     both = {"wide": good["p"], "narrow": gap["p"]}
-    assert claims.broader("wide", "narrow", values)(both).holds
-    assert not claims.broader("narrow", "wide", values)(both).holds
+    assert sweeps.broader("wide", "narrow", values)(both).holds
+    assert not sweeps.broader("narrow", "wide", values)(both).holds
 
 
 def test_the_lower_bound_is_met_exactly() -> None:
@@ -192,3 +192,25 @@ def test_the_lower_bound_is_met_exactly() -> None:
     assert claims.lower_bound_met("p", ("a",))({"p": {"a": met}}).holds
     off = met._replace(regrets=met.regrets * 1.001)
     assert not claims.lower_bound_met("p", ("a",))({"p": {"a": off}}).holds
+
+
+def test_matched_within_a_number_of_rounds() -> None:
+    """a = 1/t has b's 0.05 on average after some hundred rounds: 1/t sums to about 5 + ln 20."""
+    outcome = lines(a=1 / t, b=np.full(T, 0.05))
+    [first] = np.flatnonzero((1 / t).cumsum() / t <= 0.05)[:1] + 1
+    assert claims.matched_early("p", "a", "b", share=1.0, most=first)(outcome).holds
+    assert not claims.matched_early("p", "a", "b", share=1.0, most=first - 1)(outcome).holds
+
+
+def test_within_a_factor_in_another_measure() -> None:
+    """Regrets of 1 and 2 with M = 1 are 3 and 8 in the quadratic loss: less than half, where the average is not."""
+    outcome = lines(a=np.full(T, 1.0), b=np.full(T, 2.0))
+    assert claims.within_factor("p", "a", "b", 0.45, QUADRATIC)(outcome).holds
+    assert not claims.within_factor("p", "a", "b", 0.45)(outcome).holds
+
+
+def test_the_standard_error_falls() -> None:
+    settling = {"p": {"a": ran(1.0 + rng.standard_normal((6, T)))}}
+    assert claims.steadier("p", ("a",))(settling).holds
+    drifting = {"p": {"a": ran(np.outer(rng.standard_normal(6), t)), "b": settling["p"]["a"]}}
+    assert not claims.steadier("p", ("b", "a"))(drifting).holds

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from figures.invented import letor_files
+from heedful.diagnostics import known_utilities, slacks
 from heedful.experiment import Setting
 from heedful.figures import FIGURES, running
 from heedful.figures.figure import AVERAGE, CUMULATIVE, QUADRATIC, Figure, Panel, Size, verdicts
 from heedful.figures.panels import one, web
 from heedful.figures.running import Sources, lacking, run
-from heedful.figures.theory import promised, with_slack
-from heedful.fold import trace
+from heedful.figures.theory import NONE, promised, with_slack
+from heedful.fold import play, trace
 from heedful.naming import make_user
 
 SMALL = Size(40, 3)
@@ -193,7 +194,7 @@ def test_noisy_feedback_has_no_bound_without_its_slack(sources: Sources) -> None
     setting, user = setting_of(sources, "noisy:depth=3"), make_user("noisy:depth=3")
     learner = setting.learner("perceptron")
     assert promised(learner, user, setting, AVERAGE, MARKS).values.size == 0
-    found = with_slack(learner, setting, MARKS, 0.5, 2)
+    found = with_slack(learner, setting, AVERAGE, MARKS, 0.5, 2)
     assert found.theorem.startswith("Theorem 1 with the slack")
     averages = [
         np.cumsum(trace(learner, scene.world, 40, scene.draw, interpreted=True)) / np.arange(1, 41)
@@ -204,3 +205,26 @@ def test_noisy_feedback_has_no_bound_without_its_slack(sources: Sources) -> None
     # at alpha = 0.5 the slack is half the regret less the gain: what is promised beyond the constant term
     constant = 2.0 * setting.R * np.linalg.norm(setting.scenes[0].w_star) / (0.5 * np.sqrt(MARKS))
     assert not np.allclose(found.values, constant)
+    added = with_slack(learner, setting, CUMULATIVE, MARKS, 0.5, 2)
+    np.testing.assert_allclose(added.values, MARKS * found.values)
+
+
+def test_with_slack_there_are_also_the_bounds_of_batches_and_of_convex_losses(sources: Sources) -> None:
+    """[J15] Lemma 4 and Theorem 6 with the slacks of noisy answers; Theorem 8 says what it lacks, an SVM has none."""
+    setting = setting_of(sources, "noisy:depth=3")
+    batches = with_slack(setting.learner("perceptron:batch=4"), setting, AVERAGE, MARKS, 0.5, 2)
+    assert batches.theorem.startswith("Lemma 4 with the slack")
+    norm = float(np.linalg.norm(setting.scenes[0].w_star))
+    convex = setting.learner(f"convex:radius={norm!r}")
+    found = with_slack(convex, setting, QUADRATIC, MARKS, 0.5, 1)
+    assert found.theorem.startswith("Theorem 6 with the slack")
+    log = [played for played, _ in play(convex, setting.scenes[0].world, 40, setting.scenes[0].draw)]
+    xi = np.maximum(slacks(known_utilities(log, setting.space, setting.scenes[0].w_star), 0.5), 0.0)
+    G, d2, root = 6.0 * setting.R * norm, 4.0 * norm**2, np.sqrt(MARKS)
+    noise = 2.0 * np.array([xi[: int(t)].mean() for t in MARKS])
+    wanted = G / 0.5 * (noise + d2 / (2.0 * root) + d2 / MARKS + 4.0 * setting.R**2 / root)
+    np.testing.assert_allclose(found.values, MARKS * wanted)
+    second = with_slack(setting.learner("second-order"), setting, QUADRATIC, MARKS, 0.5, 1)
+    assert (second.theorem, second.values.size) == ("Theorem 8", 0)
+    assert "gamma" in second.lacking
+    assert with_slack(setting.learner("pairwise-logistic"), setting, AVERAGE, MARKS, 0.5, 1) == NONE

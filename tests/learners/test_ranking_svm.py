@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,12 @@ def test_without_scikit_learn_it_says_how_to_get_it() -> None:
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out == "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'\n"
+
+
+def test_what_a_thread_trains_is_what_it_would_have_trained_alone() -> None:
+    """liblinear has one generator for all threads of a process."""
+    sets = [noisy_pairs(60, 1.0, seed) for seed in range(6)]
+    alone = [separating(pairs, 100.0, False) for pairs in sets]
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda pairs: separating(pairs, 100.0, False), sets * 4))
+    assert all(np.array_equal(w, alone[i % 6]) for i, w in enumerate(together))

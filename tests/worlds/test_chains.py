@@ -62,6 +62,9 @@ def test_feedback_and_differences(seed: int) -> None:
         r = [max(int(g), 0) / 4 * 5 for g in chain.grades]
         wanted.append(naive.dcg_at_10(r, y_bar) - naive.dcg_at_10(r, y.tolist()))
     got = study(made, clicked_only=False)
+    equal = got.same[np.abs(got.differences) < 1e-9]
+    assert got.unchanged == pytest.approx(equal.mean() if equal.size else np.nan, nan_ok=True)
+    assert not got.differences[got.same].any()
     assert got.differences == pytest.approx(sorted(wanted), abs=1e-12)
     n = len(wanted)
     if n:

@@ -11,9 +11,10 @@ import naive
 from heedful.fold import trace
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.spaces import Ranking
+from heedful.worlds.answers import random_share
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import synthetic_queries
-from heedful.worlds.users import ExpectedAlpha, StrictAlpha, random_share
+from heedful.worlds.users import ExpectedAlpha, StrictAlpha
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -12,7 +12,7 @@ from heedful.fold import must_interpret, play, trace
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.learners.dueling import DuelingBandit
 from heedful.spaces import Ranking
-from heedful.worlds.items import item_pool, taste
+from heedful.worlds.items import close_ranks, item_pool, taste
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -171,3 +171,16 @@ def test_who_picks_the_best_compiles() -> None:
     assert (
         item_pool(items(30), W_STAR, Best(ties=False)).user.pick(np.zeros(3), np.array([1.0, 5.0, 5.0]), 0, None) == 1
     )
+
+
+@given(SEEDS, st.integers(0, 12))
+def test_who_stays_closes_ranks_in_order_in_both_bodies(seed: int, m: int) -> None:
+    rng = np.random.default_rng(seed)
+    gone = rng.random(m) < 0.3
+    whole = rng.standard_normal((m, 2)), rng.standard_normal(m), rng.standard_normal(m)
+    for body in (close_ranks, close_ranks.__kernel__):
+        moved = tuple(values.copy() for values in whole)
+        left = body(*moved, gone)
+        assert left == (~gone).sum()
+        for after, before in zip(moved, whole):
+            assert np.array_equal(after[:left], before[~gone])

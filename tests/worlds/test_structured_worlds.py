@@ -13,9 +13,10 @@ from budget import examples
 from heedful.fold import play, trace
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.spaces_structured import Path
+from heedful.worlds.answers import gain
 from heedful.worlds.paths import synthetic_paths
 from heedful.worlds.subsets import synthetic_subsets
-from heedful.worlds.users import Better, StrictAlpha, gain
+from heedful.worlds.users import Better, StrictAlpha
 
 SEEDS = st.integers(0, 2**32 - 1)
 ALPHAS = st.sampled_from([0.1, 0.3, 0.5, 1.0])

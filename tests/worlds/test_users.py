@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from heedful.worlds.answers import insert, least_gaining, next_above, nth, promoted
 from heedful.worlds.users import (
     Best,
     Better,
     Noisy,
     StrictAlpha,
-    insert,
-    nth,
-    promoted,
     rounded_ratings,
     utility,
 )
@@ -272,3 +270,14 @@ def test_the_pieces_by_hand() -> None:
     assert chosen[:size].tolist() == [2, 1]  # a tie: the one that came first stays
     assert promoted(np.array([5, 2, 9]), 2, np.array([1, 2, 3, 5, 0]), 6).tolist() == [5, 2, 1, 3, 0]
     assert [nth(np.array([3.0, 1.0, 3.0, 3.0]), 3.0, n) for n in range(4)] == [0, 2, 3, -1]
+
+
+@given(SEEDS, st.integers(1, 12))
+def test_the_two_bodies_of_a_primitive_agree_also_where_values_tie(seed: int, m: int) -> None:
+    rng = np.random.default_rng(seed)
+    u, y = values(rng, m), int(rng.integers(m))
+    needed = float(rng.choice([0.0, 0.5, 1.0, 2.0, 9.0]))
+    by_hand = min((j for j in range(m) if u[j] - u[y] >= needed), key=lambda j: (u[j], j), default=y)
+    assert least_gaining(u, y, needed) == least_gaining.__kernel__(u, y, needed) == by_hand
+    above = min((v for v in u if v > u[y]), default=np.inf)
+    assert next_above(u, u[y]) == next_above.__kernel__(u, u[y]) == above

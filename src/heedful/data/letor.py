@@ -13,16 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heedful.data.files import NUMBER, is_number, numbered_lines, shown
+from heedful.data.files import numbered_lines, shown
+from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stacked
 
-FloatArray = NDArray[np.floating[Any]]
-
-MAX_FEATURES = 100_000  # rows are dense: an index beyond this is a mistake, and would eat the memory
-_BLOCK = 1024  # lines parsed at once
-
-# A line is well-formed if and only if it is matched, so the lenient number parser never sees anything else.
-_QID = r"[^\s#\x00-\x1f]+"
-_LINE = re.compile(rf"[ \t]*(?:([0-4])(?:[ \t]+qid:({_QID}))?((?:[ \t]+[0-9]{{1,9}}:{NUMBER})*))?[ \t]*(?:#.*)?\r?\n?")
+_GRADE = Target("[0-4]", "an integer 0 to 4")
+_LINE = _GRADE.line()
 
 
 class Queries(NamedTuple):
@@ -32,12 +27,6 @@ class Queries(NamedTuple):
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
     offsets: NDArray[np.int64]  # n_queries + 1
     qids: NDArray[np.str_]  # n_queries
-
-
-class _Line(NamedTuple):
-    number: int
-    text: str
-    features: str  # " INDEX:VALUE INDEX:VALUE ..."
 
 
 def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLike = "float64") -> Queries:
@@ -82,12 +71,7 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
     N = n_features or max(block.shape[1] for block in blocks)
     if N == 0:
         raise ValueError(f"{Path(paths[0]).name}: features: wanted at least one INDEX:VALUE, got none")
-    X = np.zeros((len(labels), N), kind)
-    end = len(X)
-    while blocks:  # from the back, dropping each block once it is copied: never two whole copies
-        block = blocks.pop()
-        X[end - len(block) : end, : block.shape[1]] = block
-        end -= len(block)
+    X = stacked(blocks, N, kind)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Queries(X, np.array(labels, np.int64), offsets, np.array(qids))
 
@@ -106,12 +90,12 @@ def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
     """Yield a file's features in blocks; add its grades to `labels`, its queries' first rows to `starts`."""
-    lines: list[_Line] = []
+    lines: list[Row] = []
     last: str | None = None
     for number, text in numbered_lines(path):
         match = _LINE.fullmatch(text)
         if match is None:
-            raise ValueError(f"{path.name}:{number}: {_complaint(text, limit, kind)}")
+            raise ValueError(f"{path.name}:{number}: {complaint(text, limit, kind, _GRADE)}")
         grade, qid, features = match.groups()
         if grade is None:  # blank, or only a comment
             continue
@@ -126,57 +110,14 @@ def _blocks(
             starts[qid] = len(labels)
             last = qid
         labels.append(int(grade))
-        lines.append(_Line(number, text, features))
-        if len(lines) == _BLOCK:
-            yield _parse(path, lines, limit, kind)
+        lines.append(Row(number, text, features))
+        if len(lines) == BLOCK:
+            yield parse(path, lines, limit, kind, _GRADE)
             lines.clear()
     if not starts:
         raise ValueError(f"{path.name}: documents: wanted a line GRADE qid:ID INDEX:VALUE ..., got none")
     if lines:
-        yield _parse(path, lines, limit, kind)
-
-
-def _parse(path: Path, lines: list[_Line], limit: int, kind: np.dtype[Any]) -> FloatArray:
-    """Return the features of a block of lines, rows x (largest index of the block)."""
-    flat = np.fromstring("".join(line.features for line in lines).replace(":", " "), sep=" ")
-    index = flat[::2].astype(np.int64)
-    with np.errstate(over="ignore"):  # beyond float32 is inf, which is refused below
-        value = flat[1::2].astype(kind)
-    row = np.repeat(np.arange(len(lines)), [line.features.count(":") for line in lines])
-    previous = np.roll(index, 1)
-    previous[np.diff(row, prepend=-1) > 0] = 0  # nothing comes before the first of a row
-    wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
-    if wrong.any():
-        line = lines[row[wrong.argmax()]]
-        raise ValueError(f"{path.name}:{line.number}: {_complaint(line.text, limit, kind)}")
-    block = np.zeros((len(lines), index.max(initial=0)), kind)
-    block[row, index - 1] = value
-    return block
-
-
-def _complaint(text: str, limit: int, kind: np.dtype[Any]) -> str:
-    """Say of a refused line which field is wrong, what was wanted and what came: slow, careful, run once."""
-    grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
-    if not re.fullmatch("[0-4]", grade):
-        return f"grade: wanted an integer 0 to 4, got {shown(grade)}"
-    if fields and fields[0].startswith("qid:"):
-        qid = fields.pop(0)
-        if not re.fullmatch("qid:" + _QID, qid):
-            return f"qid: wanted qid:ID, got {shown(qid)}"
-    value, previous = "", 0
-    for field in fields:
-        index, colon, value = field.partition(":")
-        if not colon:
-            return f"feature: wanted INDEX:VALUE, got {shown(field)}"
-        if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
-            return f"feature index: wanted an integer 1 to {limit}, got {shown(index)}"
-        if int(index) <= previous:
-            return f"feature index: wanted more than the {previous} before it, got {shown(index)}"
-        with np.errstate(over="ignore"):
-            if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
-                break
-        previous = int(index)
-    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {shown(value)}"
+        yield parse(path, lines, limit, kind, _GRADE)
 
 
 def _counts(path: Path, rows: int) -> list[int]:

@@ -22,6 +22,11 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
     of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in JSON.
     """
+    return [row for _, row in placed_rows(path)]
+
+
+def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of `read_table`, each with where it is from: NAME:LINE, or "NAME: row 3" of a Parquet file."""
     path = Path(path)
     with uncompressed(path) as file:
         try:
@@ -36,19 +41,22 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     if first == b"{":
         return _json_lines(path)
     header, rows = csv_table(path)
-    return [{name: None if cell.lower() in MISSING else cell for name, cell in zip(header, cells)} for _, cells in rows]
+    return [
+        (f"{path.name}:{line}", {name: None if cell.lower() in MISSING else cell for name, cell in zip(header, cells)})
+        for line, cells in rows
+    ]
 
 
-def _json_lines(path: Path) -> list[dict[str, Any]]:
+def _json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
     rows = []
     for line in read_lines(path):
         if line.record is None:
             raise ValueError(line.error)
-        rows.append(line.record)
+        rows.append((f"{path.name}:{line.number}", line.record))
     return rows
 
 
-def _parquet(path: Path) -> list[dict[str, Any]]:
+def _parquet(path: Path) -> list[tuple[str, dict[str, Any]]]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -66,7 +74,8 @@ def _parquet(path: Path) -> list[dict[str, Any]]:
         raise ValueError(f"{path.name}: columns: wanted each name once, got {shown(name)} {times} times")
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
-    return [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+    rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+    return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
 
 
 def _cell(value: Any) -> Any:

@@ -1,11 +1,14 @@
-"""The figures of the papers: as data (`coactive2012`, `jair2015`), run (`running`), judged (`claims`), drawn."""
+"""The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`), run (`running`, `grading`), judged
+(`claims`), drawn."""
 
 from __future__ import annotations
 
-from heedful.figures import coactive2012, jair2015
+from heedful.figures import coactive2012, jair2015, pranking2001
 from heedful.figures.figure import Figure
 
-FIGURES: dict[str, Figure] = {figure.id: figure for figure in (*coactive2012.FIGURES, *jair2015.FIGURES)}
+FIGURES: dict[str, Figure] = {
+    figure.id: figure for figure in (*coactive2012.FIGURES, *jair2015.FIGURES, *pranking2001.FIGURES)
+}
 """Every figure by its id, in the order of the papers."""
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.figures.figure import Claim, Line, Outcome, Panel, Verdict
+from heedful.figures.figure import Check, Claim, Line, Outcome, Panel, Verdict
 from heedful.figures.panels import CHAINS, distribution
 
 Array = npt.NDArray[np.float64]
@@ -38,7 +37,7 @@ def _sign_test(better: int, worse: int) -> float:
     return float(binomtest(better, better + worse).pvalue) if better + worse else math.nan
 
 
-def mostly_better(labels: tuple[str, ...]) -> Callable[[Outcome], Verdict]:
+def mostly_better(labels: tuple[str, ...]) -> Check:
     """In each of these conditions more chains are better than worse, by the sign test."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -54,7 +53,7 @@ def mostly_better(labels: tuple[str, ...]) -> Callable[[Outcome], Verdict]:
     return check
 
 
-def about_as_often(label: str, better: float, worse: float, room: float = 0.1) -> Callable[[Outcome], Verdict]:
+def about_as_often(label: str, better: float, worse: float, room: float = 0.1) -> Check:
     """The shares of better and of worse chains are those of the paper, give or take `room`."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -63,6 +62,17 @@ def about_as_often(label: str, better: float, worse: float, room: float = 0.1) -
         return Verdict(
             holds, f"better {b:.0%} (paper {better:.0%}), worse {w:.0%} (paper {worse:.0%}), equal {1 - b - w:.0%}"
         )
+
+    return check
+
+
+def unchanged_as_often(label: str, share: float, room: float = 0.1) -> Check:
+    """Of the chains where nothing was gained or lost, in as many as in the paper the clicks changed nothing."""
+
+    def check(outcome: Outcome) -> Verdict:
+        same = outcome[CHAINS][label].M[_rounded(outcome, label) == 0.0]
+        found = float(same.mean()) if same.size else math.nan
+        return Verdict(abs(found - share) <= room, f"{found:.0%} of {same.size} (paper {share:.0%})")
 
     return check
 
@@ -78,5 +88,10 @@ STUDY = (
         "That is so whatever the quality of the ranking shown: as it was, top two swapped, reversed.",
         (CHAINS,),
         mostly_better(CONDITIONS),
+    ),
+    Claim(
+        "Where nothing is gained or lost, 88 % of the time it is because the clicks change nothing.",
+        (CHAINS,),
+        unchanged_as_often(ALL, 0.88),
     ),
 )

@@ -18,63 +18,31 @@ the queries, or people). The words of the papers have no numbers; here they have
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import average_regret, standard_error
-from heedful.figures.figure import AVERAGE, QUADRATIC, Measure, Outcome, Paired, Ran, Verdict
+from heedful.figures.figure import AVERAGE, QUADRATIC, Check, Measure, Outcome, Ran, Verdict
+from heedful.figures.statistics import SIGNIFICANT, log_spaced, paired, ratio, reach, significantly_lower, told
 
 Array = npt.NDArray[np.float64]
-Check = Callable[[Outcome], Verdict]
 
-SIGNIFICANT = 0.05
 HALF, TENTH, FALLING, DECADE = 0.5, 0.1, 0.8, 1.8
 COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
-
-
-# ---------------------------------------------------------------------------- statistics
-
-
-def paired(a: Array, b: Array) -> Paired:
-    """The paired t-test of a - b (runs,); NaN where there is one run, p = 0 or 1 where all differences are equal."""
-    d = np.asarray(a - b, np.float64)
-    n, mean = d.size, float(d.mean())
-    if n < 2:
-        return Paired(mean, math.nan, math.nan, math.nan, n)
-    error = float(standard_error(d))
-    if error == 0.0:
-        return Paired(mean, 0.0, math.copysign(math.inf, mean) if mean else 0.0, 0.0 if mean else 1.0, n)
-    from scipy.stats import t as student
-
-    t = mean / error
-    return Paired(mean, error, t, float(2.0 * student.sf(abs(t), n - 1)), n)
-
-
-def reach(found: Paired) -> float:
-    """Half the width of the 95 % interval of a difference; infinite where there is one run."""
-    from scipy.stats import t as student
-
-    return float(student.ppf(0.975, found.pairs - 1) * found.stderr) if found.pairs > 1 else math.inf
-
-
-def told(found: Paired) -> str:
-    """A paired difference in words."""
-    p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"
-    return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
-
-
-def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
-    """At most n different rounds of 1..T, evenly on a logarithmic scale."""
-    return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
 
 
 def _at(ran: Ran, t: int = 0) -> Array:
     """REG_t of every run (runs,); of the whole run, where t is 0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
+
+
+def _end(ran: Ran, measure: Measure | None) -> Array:
+    """What every run ends with (runs,): the average regret, or another measure."""
+    return _at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
 
 
 def _quarters(ran: Ran) -> tuple[float, float, float]:
@@ -90,10 +58,9 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
     """Line a ends significantly lower than line b, in average regret or in another measure."""
 
     def check(outcome: Outcome) -> Verdict:
-        one, other = outcome[panel][a], outcome[panel][b]
-        u, v = (_at(x) if measure is None else measure.of(x.regrets, x.M)[:, -1] for x in (one, other))
+        u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         found = paired(u, v)
-        return Verdict(_lower(found), f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {told(found)}", found)
+        return Verdict(significantly_lower(found), f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {told(found)}", found)
 
     return check
 
@@ -106,7 +73,7 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
         steps = [paired(v, u) for u, v in pairwise(ends)]
         worst = max(steps, key=lambda step: step.t)
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all(map(_lower, steps)), f"{listed}; the smallest step: {told(worst)}", worst)
+        return Verdict(all(map(significantly_lower, steps)), f"{listed}; the smallest step: {told(worst)}", worst)
 
     return check
 
@@ -141,45 +108,43 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
         found = paired(u, v)
         room = tolerance * float(v.mean())
         holds = abs(found.difference) + reach(found) <= room
-        ratio = _ratio(u, v) - 1.0
+        apart = ratio(u, v) - 1.0
         return Verdict(
             bool(holds),
-            f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio:+.1%}; wanted ±{tolerance:.0%}): {told(found)}",
+            f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({apart:+.1%}; wanted ±{tolerance:.0%}): {told(found)}",
             found,
         )
 
     return check
 
 
-def within_factor(panel: str, a: str, b: str, factor: float) -> Check:
-    """Line a ends with less than `factor` times the average regret of b, significantly."""
+def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
+    """Line a ends with less than `factor` times what b has, significantly, in average regret or another measure."""
 
     def check(outcome: Outcome) -> Verdict:
-        u, v = _at(outcome[panel][a]), _at(outcome[panel][b])
+        u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         found = paired(u, factor * v)
         return Verdict(
-            _lower(found),
-            f"{a} has {_ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {told(found)}",
+            significantly_lower(found),
+            f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {told(found)}",
             found,
         )
 
     return check
 
 
-def matched_early(panel: str, fast: str, slow: str, share: float = 0.01) -> Check:
-    """What `slow` has after all rounds, `fast` has after at most this share of them."""
+def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: float = math.inf) -> Check:
+    """What `slow` has after all rounds, `fast` has after at most this share of them, and at most so many."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
         T, end = one.shape[1], float(other[:, -1].mean())
         first = np.flatnonzero(one.mean(axis=0) <= end)
         when = int(first[0]) + 1 if first.size else T + 1
-        found = paired(one[:, -1], other[:, -1])
+        found, wanted = paired(one[:, -1], other[:, -1]), min(share * T, most)
         matched = f"is matched by {fast} after {when:,}" if first.size else f"is never matched by {fast}"
         words = f"the {end:.3g} of {slow} after {T:,} rounds {matched}"
-        return Verdict(
-            when <= share * T, f"{words} (wanted at most {share * T:,.0f}); at the end: {told(found)}", found
-        )
+        return Verdict(when <= wanted, f"{words} (wanted at most {wanted:,.0f}); at the end: {told(found)}", found)
 
     return check
 
@@ -206,11 +171,12 @@ def reduced(panel: str, labels: Sequence[str], t: int) -> Check:
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
         tests = [paired(_at(x, t), HALF * _at(x, 1)) for x in ran]
-        shares = [_ratio(_at(x, t), _at(x, 1)) for x in ran]
+        shares = [ratio(_at(x, t), _at(x, 1)) for x in ran]
         worst = max(tests, key=lambda test: test.t)
         listed = ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
-        return Verdict(all(map(_lower, tests)), f"{words}; against half, the highest: {told(worst)}", worst)
+        holds = all(map(significantly_lower, tests))
+        return Verdict(holds, f"{words}; against half, the highest: {told(worst)}", worst)
 
     return check
 
@@ -232,6 +198,17 @@ def stuck(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
         return Verdict(all(last >= FALLING * second for _, second, last in quarters), _falling(labels, quarters))
+
+    return check
+
+
+def steadier(panel: str, labels: Sequence[str]) -> Check:
+    """The standard error of every line's average regret is lower at the end than after ten rounds."""
+
+    def check(outcome: Outcome) -> Verdict:
+        errors = [standard_error(average_regret(outcome[panel][label].regrets))[[9, -1]] for label in labels]
+        listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
+        return Verdict(all(late < early for early, late in errors), f"after ten rounds and at the end: {listed}")
 
     return check
 
@@ -287,77 +264,6 @@ def bounded(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Ch
     return check
 
 
-# ---------------------------------------------------------------------------- sweeps
-
-
-def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Of the lines of a sweep, the one of this value ends lowest."""
-
-    def check(outcome: Outcome) -> Verdict:
-        ends = _ends(outcome, panel, values)
-        least = min(ends, key=lambda value: ends[value].mean())
-        found = paired(ends[best], ends[least])
-        return Verdict(
-            least == best,
-            f"lowest at {least:g} ({ends[least].mean():.3g}; {best:g} has {ends[best].mean():.3g}): {told(found)}",
-            found,
-        )
-
-    return check
-
-
-def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Within a factor 2 of the best over at least a factor 100 of the values; both extremes outside of it."""
-
-    def check(outcome: Outcome) -> Verdict:
-        good = good_range(outcome, panel, values)
-        span = good[-1] / good[0]
-        holds = span >= 100 and values[0] not in good and values[-1] not in good
-        return Verdict(
-            holds,
-            f"at most twice the least regret from {good[0]:g} to {good[-1]:g}; tried {values[0]:g} to {values[-1]:g}",
-        )
-
-    return check
-
-
-def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """The values within a factor 2 of the best span more in one panel than in another."""
-
-    def check(outcome: Outcome) -> Verdict:
-        spans = [(good[0], good[-1]) for good in (good_range(outcome, panel, values) for panel in (wide, narrow))]
-        (a, b), (c, d) = spans
-        return Verdict(b / a > d / c, f"{wide}: {a:g} to {b:g}; {narrow}: {c:g} to {d:g}")
-
-    return check
-
-
-def good_range(outcome: Outcome, panel: str, values: Sequence[float]) -> list[float]:
-    """The values around the best whose regret is at most twice the least."""
-    ends = {value: float(end.mean()) for value, end in _ends(outcome, panel, values).items()}
-    least = min(ends, key=lambda value: ends[value])
-    good = [value for value in values if ends[value] <= 2.0 * ends[least]]
-    i = j = values.index(least)
-    while i > 0 and values[i - 1] in good:
-        i -= 1
-    while j < len(values) - 1 and values[j + 1] in good:
-        j += 1
-    return list(values[i : j + 1])
-
-
-def _ends(outcome: Outcome, panel: str, values: Sequence[float]) -> dict[float, Array]:
-    return {value: _at(ran) for value, ran in zip(values, outcome[panel].values())}
-
-
-def _ratio(u: Array, v: Array) -> float:
-    """The mean of u over that of v; NaN where v has none."""
-    return float(u.mean() / v.mean()) if v.mean() else math.nan
-
-
-def _lower(found: Paired) -> bool:
-    return bool(found.difference < 0 and found.p < SIGNIFICANT)
-
-
 def _falling(labels: Sequence[str], quarters: Sequence[tuple[float, float, float]]) -> str:
     listed = (
         f"{label} {first:.3g}, {second:.3g}, {last:.3g}" for label, (first, second, last) in zip(labels, quarters)
@@ -369,7 +275,7 @@ def closer(near: str, far: str, a: str, b: str) -> Check:
     """The ratio of the average regrets of a and b is nearer to one in one panel than in the other."""
 
     def check(outcome: Outcome) -> Verdict:
-        ratios = [_ratio(_at(outcome[panel][a]), _at(outcome[panel][b])) for panel in (near, far)]
+        ratios = [ratio(_at(outcome[panel][a]), _at(outcome[panel][b])) for panel in (near, far)]
         return Verdict(
             ratios[0] < ratios[1],
             f"{a} has {ratios[0]:.2f} times the regret of {b} in {near}, {ratios[1]:.2f} in {far}",

@@ -26,9 +26,11 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
     if not panels:
         raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
     kinds = {"curves": _curves, "sweep": _sweep, "horizons": _horizons, "distribution": _distribution}
+    kinds["bars"] = _bars
     below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
     with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
-        sheet = Sheet(figsize=(5.6 * len(panels), 7.6 if below else 4.3), dpi=150, layout="constrained")
+        wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6
+        sheet = Sheet(figsize=(wide * len(panels), 7.6 if below else 4.3), dpi=150, layout="constrained")
         grid = sheet.subplots(1 + below, len(panels), squeeze=False, height_ratios=(4, 3)[: 1 + below])
         for i, panel in enumerate(panels):
             kinds[panel.kind](grid[0, i], panel, outcome[panel.key])
@@ -137,6 +139,15 @@ def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("DCG@10 of the clicked ranking less that of the one shown")
     axes.set_ylabel("share of the chains at or below")
+
+
+def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """A mean with its standard error for each line, the first on top."""
+    for i, ran in enumerate(lines.values()):
+        error = np.nan_to_num(standard_error(ran.regrets))
+        axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=_style(i)["color"], marker="o", capsize=3)
+    axes.set_yticks([-i for i in range(len(lines))], [fill(label, 24) for label in lines], fontsize=8)
+    axes.set_xlabel(panel.measure.axis)
 
 
 def _label(label: str, ran: Ran) -> str:

@@ -55,8 +55,9 @@ class Panel(NamedTuple):
 
     `kind`: "curves" draws the measure against rounds; "sweep" the average regret after the rounds `at` against
     `values`, one for each line but the last, which is drawn dotted for comparison; "horizons" the average regret
-    after the last round of a run of every length; "distribution" the distribution function of what the lines hold.
-    `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack measured.
+    after the last round of a run of every length; "distribution" the distribution function of what the lines hold;
+    "bars" the mean of what the lines hold. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with
+    the slack measured. `features`: how those of graded instances are scaled.
     """
 
     key: str
@@ -70,10 +71,13 @@ class Panel(NamedTuple):
     values: tuple[float, ...] = ()
     at: tuple[int, ...] = ()
     slack: bool = False
+    features: str = ""
 
 
 class Ran(NamedTuple):
     """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
+
+    Of a distribution, M is 1 where the feedback was what was shown, else 0.
 
     `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
     or which one does not hold, for what `lacking` says. `seconds` is the processor time of one run.
@@ -111,12 +115,15 @@ class Verdict(NamedTuple):
     paired: Paired | None = None
 
 
+Check = Callable[[Outcome], Verdict]
+
+
 class Claim(NamedTuple):
     """A sentence of the paper in our words; the panels it is about; what says whether it holds."""
 
     says: str
     panels: tuple[str, ...]
-    check: Callable[[Outcome], Verdict]
+    check: Check
 
 
 class Figure(NamedTuple):

@@ -49,8 +49,8 @@ def page(drawn: Sequence[Drawn], about: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Coactive Learning, figure by figure</title><style>{_STYLE}</style></head><body>\n"
-        f"<h1>Coactive Learning, figure by figure</h1>\n<p>{escape(about)} Of the papers' claims, {summary}.</p>\n"
+        f"<title>The papers, figure by figure</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>The papers, figure by figure</h1>\n<p>{escape(about)} Of the papers' claims, {summary}.</p>\n"
         f"<nav><ul>{contents}</ul></nav>\n<main>{sections}</main>\n</body></html>\n"
     )
 

@@ -8,12 +8,26 @@ WEB = "web"
 MOVIES = "movies"
 CHAINS = "chains"
 LOWER = "lower"
+SYNTHETIC = "synthetic-grades"
+RATERS_100 = "raters-100"
+RATERS_200 = "raters-200"
+STREAMS = "streams"
+SEPARABLE = "separable"
 WORLDS = {
     WEB: "web search: queries with labelled documents, LETOR files (letor4-mq2008)",
     MOVIES: "movies: people who rated them (movielens-1m)",
     CHAINS: "query chains with clicks and judgments (trec-session)",
     LOWER: "the stream of Lemma 3, which needs no data",
+    SYNTHETIC: "the synthetic grades of [P01], which need no data",
+    RATERS_100: "people with at least 100 ratings of movies (movielens-1m)",
+    RATERS_200: "people with at least 200 (movielens-1m)",
+    STREAMS: "these three together",
+    SEPARABLE: "grades that a rule separates by a margin, which need no data",
 }
+RATERS = {RATERS_100: 100, RATERS_200: 200}
+"""How many ratings the people of a world have at least."""
+GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
+"""Where grades are predicted: there nobody corrects, and a line names no person."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(7_840, 5)
 """[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784, so this is 36 and 10 times through them."""

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
-from heedful.figures.claims import log_spaced
 from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
-from heedful.figures.panels import CHAINS, LOWER, MOVIES, WEB
+from heedful.figures.grading import People, graded, people_who_rated
+from heedful.figures.panels import CHAINS, GRADED, LOWER, MOVIES, RATERS, SEPARABLE, STREAMS, SYNTHETIC, WEB
+from heedful.figures.statistics import log_spaced
 from heedful.figures.theory import promised, with_slack
 from heedful.fold import trace
 from heedful.naming import make_learner, make_user
@@ -54,14 +55,20 @@ class Sources:
         self._queries: Queries | None = None
         self._cinema: Any = None
         self._chains: Any = None
+        self._ratings: Any = None
+        self._people: dict[int, People] = {}
+        self.kept: dict[Any, Any] = {}
         self._runs: dict[tuple[str, str, str, Size], Many] = {}
 
     def lacks(self, panel: Panel) -> str:
         """Why a panel cannot be run, in words; empty where it can."""
-        world = panel.world
-        if any("ranking-svm" in line.learners for line in panel.lines) and find_spec("sklearn") is None:
-            return "the ranking SVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-        if world == LOWER or (world == WEB and self._letor) or self._files(world):
+        world = MOVIES if panel.world in (*RATERS, STREAMS) else panel.world
+        machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
+        if find_spec("sklearn") is None:
+            for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
+                told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+                return f"{machines[machine]} {told}"
+        if world in (LOWER, SYNTHETIC, SEPARABLE) or (world == WEB and self._letor) or self._files(world):
             return ""
         return f"no {FOLDERS[world][0]} in {self._data}"
 
@@ -71,13 +78,25 @@ class Sources:
             from heedful.movies import cinema, movie_setting
 
             if self._cinema is None:
-                from heedful.data.movielens import load_movielens
-
-                self._cinema = cinema(load_movielens(self._files(world)[0].parent))
+                self._cinema = cinema(self.ratings())
             return movie_setting(self._cinema, user, people=runs)
         if self._queries is None:
             self._queries = load_letor(*(self._letor or map(str, self._files(world))))
         return letor_setting(self._queries, user, seeds=range(runs))
+
+    def ratings(self) -> Any:
+        """Who rated which movie how."""
+        if self._ratings is None:
+            from heedful.data.movielens import load_movielens
+
+            self._ratings = load_movielens(self._files(MOVIES)[0].parent)
+        return self._ratings
+
+    def people(self, least: int) -> People:
+        """Those with at least so many ratings."""
+        if least not in self._people:
+            self._people[least] = people_who_rated(self.ratings(), least)
+        return self._people[least]
 
     def chains(self) -> Any:
         """The query chains with their clicks and judgments."""
@@ -150,7 +169,9 @@ def run(
 
         part("begins", 0.0)
         size = panel.quick if quick else panel.full
-        if panel.kind == "distribution":
+        if panel.world in GRADED:
+            outcome[panel.key] = graded(panel, size, sources.people, sources.kept, jobs, part)
+        elif panel.kind == "distribution":
             outcome[panel.key] = distribution(panel, sources)
         elif panel.kind == "horizons":
             outcome[panel.key] = horizons(panel, size)
@@ -184,7 +205,7 @@ def _best(line: Line, many: dict[str, Many], panel: Panel, size: Size, setting: 
     learner, marks = setting.learner(name), log_spaced(regrets.shape[1]).astype(np.float64)
     promise = promised(learner, user, setting, panel.measure, marks)
     if panel.slack and not promise.theorem:
-        promise = with_slack(learner, setting, marks, 0.5, min(3, len(setting.scenes)))
+        promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
     M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
     return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking)
 
@@ -213,18 +234,20 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
 
     chains = sources.chains()
     person = fitted(chains)
-    found: dict[str, Array] = {}
+    found: dict[str, tuple[Array, Array]] = {}
     for line in panel.lines:
         condition = line.learners[0]
         if condition == "all":
-            found[line.label] = np.concatenate(list(found.values()))
+            parts = list(found.values())
+            found[line.label] = np.concatenate([d for d, _ in parts]), np.concatenate([same for _, same in parts])
         else:
             clicks = "documents" if condition == "normal" else person
-            found[line.label] = study(chains, condition, clicks=clicks, clicked_only=False).differences
+            asked = study(chains, condition, clicks=clicks, clicked_only=False)
+            found[line.label] = asked.differences, asked.same.astype(np.float64)
     nothing = np.empty(0)
     return {
-        line.label: Ran(line, line.learners[0], found[line.label][:, None], nothing, math.nan, nothing, nothing)
-        for line in panel.lines
+        line.label: Ran(line, line.learners[0], differences[:, None], same, math.nan, nothing, nothing)
+        for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
     }
 
 

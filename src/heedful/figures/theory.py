@@ -52,19 +52,25 @@ def promised(learner: Any, user: Any, setting: Setting, measure: Measure, marks:
     return Promise(theorem, marks, total / len(setting.scenes) * rounds)
 
 
-def with_slack(learner: Any, setting: Setting, marks: Array, alpha: float, runs: int) -> Promise:
-    """Theorem 1 with the slacks that some runs have, played once more to measure them: any feedback has some."""
+def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Promise:
+    """What a theorem promises with the slacks that some runs have, played once more to measure them: any feedback has
+    some."""
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""
     for scene in setting.scenes[:runs]:
+        facts = Facts(scene.w_star, setting.R, setting.S, alpha, np.zeros(int(marks[-1])))
+        found = _of(learner, facts, measure)
+        if found is None:
+            return NONE
+        if not found.holds:
+            return NONE._replace(theorem=found.theorem, lacking="; ".join(found.lacking))
         log = (played for played, _ in play(learner, scene.world, int(marks[-1]), scene.draw))
         xi = slacks(known_utilities(log, setting.space, scene.w_star), alpha)
-        found = _of(learner, Facts(scene.w_star, setting.R, setting.S, alpha, xi), AVERAGE)
-        if found is None or not found.holds:
-            return NONE
-        theorem = found.theorem
-        values += found.values[marks.astype(int) - 1] / runs
-    return Promise(f"{theorem} with the slack measured at alpha = {alpha:g}", marks, values)
+        slackened = _of(learner, facts._replace(slack=xi), measure) or found
+        theorem = slackened.theorem
+        values += slackened.values[marks.astype(int) - 1] / runs
+    rounds = 1.0 if measure == AVERAGE else marks
+    return Promise(f"{theorem} with the slack measured at alpha = {alpha:g}", marks, values * rounds)
 
 
 def _of(learner: Any, facts: Facts, measure: Measure) -> Bound | None:

@@ -5,6 +5,7 @@ The solver is scikit-learn's liblinear; neither is imported before a Ranking SVM
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,17 @@ Array = npt.NDArray[np.float64]
 
 FIRST_C = 100.0
 FEW = 50
+PASSES, EXACT = 10_000, 1e-6
+"""When a training stops: liblinear's passes over the pairs, and its tolerance."""
+TRIAL = 1_000, 1e-4
+"""When a trial of cross-validation does: scikit-learn's defaults. Held-out pairs are only counted."""
 FOLDS = 5
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """The values of C that cross-validation tries; the papers name none but 100."""
+
+
+_TURN = threading.Lock()
+"""liblinear draws from one generator for the whole process, and `warnings` knows no threads: one training at a time."""
 
 
 class RankingSVMState(NamedTuple):
@@ -110,14 +119,14 @@ def chosen(pairs: Array, squared: bool) -> float:
 
     def right(C: float) -> int:
         return sum(
-            int(np.sum(pairs[fold == f] @ separating(pairs[fold != f], C, squared) > 0.0))
+            int(np.sum(pairs[fold == f] @ separating(pairs[fold != f], C, squared, *TRIAL) > 0.0))
             for f in range(min(FOLDS, len(pairs)))
         )
 
     return max(GRID, key=right)  # the first of equals, which is the smallest
 
 
-def separating(pairs: Array, C: float, squared: bool) -> Array:
+def separating(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
     """argmin over w of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N): (N,)."""
     import warnings
 
@@ -129,9 +138,9 @@ def separating(pairs: Array, C: float, squared: bool) -> Array:
     sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # two classes are wanted: D of one is -D of the other
     loss = "squared_hinge" if squared else "hinge"
     machine = LinearSVC(
-        C=C, loss=loss, dual=not squared, fit_intercept=False, tol=1e-6, max_iter=10_000, random_state=0
+        C=C, loss=loss, dual=not squared, fit_intercept=False, tol=tolerance, max_iter=passes, random_state=0
     )
-    with warnings.catch_warnings():
+    with _TURN, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(pairs * sign[:, None], sign)
     return np.asarray(machine.coef_[0], np.float64)

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from heedful.doors import finite_array, wanted_count
 from heedful.kernel import Floats, Ints, top
+from heedful.worlds.answers import promoted
 from heedful.worlds.clicks import PositionBiased, attraction
 from heedful.worlds.queries import StreamState
-from heedful.worlds.users import promoted, utility
+from heedful.worlds.users import utility
 
 Array = npt.NDArray[np.float64]
 
@@ -43,10 +44,10 @@ class Clicked(Protocol):
 
 
 class Study(NamedTuple):
-    """DCG@10(ybar) - DCG@10(y) of each chain (n,), and what Figure 1 says of it.
+    """DCG@10(ybar) - DCG@10(y) of each chain (n,), rising, and what Figure 1 says of it.
 
     Shares of the chains whose difference is above, at and below 0; of those at 0 the share with ybar = y; the p-value
-    of the two-sided sign test of better against worse. NaN where nothing is counted.
+    of the two-sided sign test of better against worse. NaN where nothing is counted. `same` (n,): where ybar = y.
     """
 
     differences: Array
@@ -55,6 +56,7 @@ class Study(NamedTuple):
     worse: float
     unchanged: float
     p: float
+    same: npt.NDArray[np.bool_]
 
 
 def first_ranking(rankings: Sequence[Ints]) -> Ints:
@@ -115,8 +117,8 @@ def study(
             continue
         y_bar = chain_feedback(y, hits)
         differences.append(utility(r, y_bar, K) - utility(r, y, K))
-        unchanged.append(np.array_equal(y_bar[: y.size], y))
-    return _counted(np.array(differences), np.array(unchanged))
+        unchanged.append(np.array_equal(y_bar, y))
+    return _counted(np.array(differences), np.array(unchanged, np.bool_))
 
 
 def _counted(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
@@ -125,10 +127,12 @@ def _counted(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
     sign = np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # sums in another order round otherwise
     n = max(sign.size, 1)
     better, worse = int((sign > 0).sum()), int((sign < 0).sum())
-    same = unchanged[sign == 0] if sign.size else np.empty(0)
+    same = unchanged[sign == 0]
     p = float(binomtest(better, better + worse).pvalue) if better + worse else float("nan")
     unchanged_share = float(same.mean()) if same.size else float("nan")
-    return Study(np.sort(differences), better / n, (sign.size - better - worse) / n, worse / n, unchanged_share, p)
+    order = np.argsort(differences, kind="stable")
+    equal = sign.size - better - worse
+    return Study(differences[order], better / n, equal / n, worse / n, unchanged_share, p, unchanged[order])
 
 
 def _relevant(grades: Ints) -> Array:

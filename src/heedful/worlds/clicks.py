@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.doors import describe, is_number
 from heedful.kernel import Ints, kernel
-from heedful.worlds.users import promoted
+from heedful.worlds.answers import promoted
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import describe, finite_array, numbers
-from heedful.kernel import Floats, Ints, scores
+from heedful.kernel import Floats, Ints, primitive, scores
 from heedful.worlds.users import rounded_ratings, wanted_user
 
 Array = npt.NDArray[np.float64]
@@ -21,6 +21,28 @@ class PoolState(NamedTuple):
     utilities: Array
     ratings: Array
     left: int
+
+
+def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
+    left = 0
+    for j in range(gone.size):
+        if not gone[j]:
+            if left < j:
+                for i in range(rows.shape[1]):  # numba takes twice as long to copy a row that might overlap
+                    rows[left, i] = rows[j, i]
+                utilities[left] = utilities[j]
+                ratings[left] = ratings[j]
+            left += 1
+    return left
+
+
+@primitive(_close_ranks_loop)
+def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
+    """Move the items that are not gone (left,) to the front, in order, in place: how many they are."""
+    stay = np.flatnonzero(~gone)
+    for values in (rows, utilities, ratings):
+        values[: stay.size] = values[stay]
+    return stay.size
 
 
 class ItemPool(NamedTuple):
@@ -70,14 +92,7 @@ class ItemPool(NamedTuple):
             gone[j] = True
         for j in feedback:
             gone[j] = True
-        left = 0
-        for j in range(state.left):
-            if not gone[j]:
-                if left < j:
-                    state.rows[left] = state.rows[j]
-                    state.utilities[left] = state.utilities[j]
-                    state.ratings[left] = state.ratings[j]
-                left += 1
+        left = close_ranks(state.rows, state.utilities, state.ratings, gone)
         return PoolState(state.rows, state.utilities, state.ratings, left)
 
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from heedful.doors import wanted_count
 from heedful.kernel import Floats, Ints
 from heedful.spaces_structured import Subset
+from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState
-from heedful.worlds.users import gain, wanted_user
+from heedful.worlds.users import wanted_user
 
 Array = npt.NDArray[np.float64]
 

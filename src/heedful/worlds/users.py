@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import is_number, wanted_count
-from heedful.kernel import DISCOUNTS, Floats, Ints, kernel, scores, top
+from heedful.kernel import DISCOUNTS, Floats, Ints, kernel, top
+from heedful.worlds.answers import drawn_from, gain, insert, least_gaining, next_above, nth, promoted, random_share
 
 Array = npt.NDArray[np.float64]
 
@@ -26,46 +27,6 @@ def utility(values: Array, order: Ints, k: int) -> float:
     for i in range(min(k, order.size)):
         u += DISCOUNTS[i] * values[order[i]]
     return u
-
-
-@kernel
-def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
-    """Put j into chosen[:size], which falls in value, ties in order of arrival, and keeps k; the new size.
-
-    chosen has k + 1 places.
-    """
-    i = size
-    while i > 0 and values[chosen[i - 1]] < values[j]:
-        chosen[i] = chosen[i - 1]
-        i -= 1
-    chosen[i] = j
-    return min(size + 1, k)
-
-
-@kernel
-def promoted(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """chosen[:size] on top, then the rest of what was shown of m candidates, in the order shown."""
-    picked = np.zeros(m, np.int64)
-    out = np.empty(shown.size + 1, np.int64)  # one place more: what is picked is written and overwritten
-    for i in range(size):
-        out[i] = chosen[i]
-        picked[chosen[i]] = 1
-    at = size
-    for i in range(shown.size):
-        out[at] = shown[i]
-        at += 1 - picked[shown[i]]
-    return out[: shown.size]
-
-
-@kernel
-def nth(values: Array, wanted: float, n: int) -> int:
-    """The index of the n-th (from 0) of the entries of `values` that equal `wanted`."""
-    for j in range(values.size):
-        if values[j] == wanted:
-            if n == 0:
-                return j
-            n -= 1
-    return -1
 
 
 class StrictAlpha(NamedTuple):
@@ -97,14 +58,9 @@ class StrictAlpha(NamedTuple):
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         """y if it is already best; else the item of least utility that gains enough, ties to the lowest index."""
         best = utilities.max()
-        found = y
-        if utilities[y] < best:
-            needed = self.alpha * (best - utilities[y])
-            least = np.inf
-            for j in range(utilities.size):
-                if utilities[j] - utilities[y] >= needed and utilities[j] < least:
-                    found, least = j, utilities[j]
-        return found
+        if utilities[y] == best:
+            return y
+        return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
         """How much better a is than b."""
@@ -176,14 +132,6 @@ class StrictAlpha(NamedTuple):
         return out
 
 
-@kernel
-def gain(space: Any, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
-    """w . (phi(x, ybar) - phi(x, y)), in any space."""
-    D = np.zeros(w.size)
-    space.add_difference(D, x, ybar, y, 1.0)
-    return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
-
-
 class ExpectedAlpha(NamedTuple):
     """alpha-informative feedback in expectation ([J15] Eq. 7, section 6.2.4): mostly right, at times anything.
 
@@ -234,28 +182,6 @@ class ExpectedAlpha(NamedTuple):
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
-@kernel
-def random_share(sure: float, gained: float, needed: float) -> float:
-    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where no p does.
-
-    It is (sure - needed) / (sure - gained), clipped, but 1 where even the random gain enough: also where they gain more
-    than the sure, where that fraction is negative.
-    """
-    if gained >= needed:
-        return 1.0
-    return min(max((sure - needed) / (sure - gained), 0.0), 1.0) if sure > gained else 0.0
-
-
-@kernel
-def drawn_from(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """What was shown, `size` of them drawn to the front, in the order of the draws."""
-    out = shown.copy()
-    for i in range(size):
-        j = rng.integers(i, out.size)
-        out[i], out[j] = out[j], out[i]
-    return out
-
-
 class Noisy(NamedTuple):
     """Noisy feedback at a depth: the k best-labelled of the first `depth` shown go on top, ties in shown order."""
 
@@ -289,12 +215,7 @@ class Better(NamedTuple):
             raise ValueError(f"exact: wanted True or False, got {self.exact!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        wanted = np.inf
-        for j in range(ratings.size):
-            if ratings[y] < ratings[j] < wanted:
-                wanted = ratings[j]
-        if self.exact:
-            wanted = ratings[y] + 1.0
+        wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
         ties = np.sum(ratings == wanted)
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
 

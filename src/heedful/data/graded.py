@@ -1,0 +1,245 @@
+"""Graded data, a row of features and a grade each: a table with a target column, or an SVMlight / libsvm file."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import GZIP_ERRORS, MISSING, NUMBER, number_in, numbered_lines, shown, uncompressed
+from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stacked
+from heedful.data.table import placed_rows
+
+Missing = Literal["refuse", "mean"]
+
+MOST_GRADES = 100
+"""Grades of a scale, where nobody asks for more: beyond, the target is probably no grade."""
+
+_TARGET = Target(NUMBER, "a number")
+_LINE = _TARGET.line()
+_LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"]+:)")
+_EXACT = 2.0**53  # whole numbers below are told apart
+
+
+class Graded(NamedTuple):
+    """Rows of features with a rank each; rank r stands for grades[r - 1]."""
+
+    X: NDArray[np.float64]  # rows x N
+    ranks: NDArray[np.int64]  # rows; 1 to k
+    grades: tuple[str, ...]  # k; as in the file, the lowest first
+    features: tuple[str, ...]  # N; the columns' names
+    left_out: tuple[str, ...]  # columns that are not numbers
+    filled: tuple[str, ...]  # columns of which missing values were taken as the mean
+
+
+def load_graded(
+    path: str | PathLike[str],
+    target: str = "",
+    *,
+    order: Sequence[str] = (),
+    most: int = MOST_GRADES,
+    without: Collection[str] = (),
+    missing: Missing = "refuse",
+) -> Graded:
+    """Load rows with a grade each; the content tells which kind of file it is, not the name. Plain or gzip.
+
+    A table (CSV, JSON lines, Parquet as `read_table` has them) has its grades in the column `target`. Columns of which
+    every value is a number or a truth value are the features, the others are `left_out`, as are those of `without`. A
+    missing value in such a column is refused, or taken as the column's mean (`missing`).
+
+    SVMlight: `GRADE [qid:ID] INDEX:VALUE ... # comment`, where no target can be named; qid is passed over. Indices
+    begin at 1 and rise; what is left out is 0. Feature names are the indices.
+
+    Grades are whole numbers, of which the different ones that occur are the ranks 1 to k; or what `order` lists from
+    the lowest to the highest, also where none of the rows has it. At least two, at most `most`.
+
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: wanted ..., got ...` where one
+    line is to blame, for what is malformed, a target that is not there, a grade that is missing, not whole or not in
+    `order`, no feature, and a feature that is not finite.
+    """
+    path = Path(path)
+    if missing not in ("refuse", "mean"):
+        raise ValueError(f"missing: wanted refuse or mean, got {missing!r}")
+    if twice := [(label, times) for label, times in Counter(map(_same, order)).items() if times > 1]:
+        raise ValueError(f"order: wanted each label once, got {shown(twice[0][0])} {twice[0][1]} times")
+    if len(order) == 1 or "" in order:
+        raise ValueError(f"order: wanted at least two labels, from the lowest to the highest, got {shown(list(order))}")
+    if is_svmlight(path):
+        if target or without:
+            what, given = ("target", target) if target else ("without", ", ".join(without))
+            raise ValueError(f"{what}: wanted none, as the grade begins each line of {path.name}, got {shown(given)}")
+        return _svmlight(path, order, most)
+    return _table(path, target, order, most, without, missing)
+
+
+def is_svmlight(path: Path) -> bool:
+    """Whether the first line that is not blank or a comment looks like GRADE INDEX:VALUE or GRADE qid:ID."""
+    with uncompressed(path) as file:
+        try:
+            start = file.peek(4096)[:4096]
+            if start.startswith(b"PAR1"):
+                return False
+            for line in file:
+                text = line[:4096].decode(errors="replace").removeprefix("\ufeff")
+                if (bare := text.partition("#")[0].strip()) and not _is_whole(bare):
+                    return _LOOKS_SVMLIGHT.match(text) is not None
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+    return False
+
+
+# ---------------------------------------------------------------------------- grades
+
+
+def _ranked(
+    name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The ranks of grades (cells as text), and what each rank stands for."""
+    if order:
+        if len(order) > most:
+            raise ValueError(f"order: wanted at most {most} labels, got {len(order)}")
+        places = {_same(label): r for r, label in enumerate(order, 1)}
+        for place, cell in zip(where, cells):
+            if _same(cell) not in places:
+                raise ValueError(f"{place}: {name}: wanted one of {_few(order)}, got {shown(cell)}")
+        return np.array([places[_same(cell)] for cell in cells], np.int64), tuple(order)
+    for place, cell in zip(where, cells):
+        if not _is_whole(cell):
+            words = "" if number_in(cell) is not None else "; labels need their order: bad,ok,good"
+            raise ValueError(f"{place}: {name}: wanted a grade, a whole number, got {shown(cell)}{words}")
+    values = np.array([float(cell) for cell in cells])
+    distinct, ranks = np.unique(values, return_inverse=True)
+    if not 2 <= distinct.size <= most:
+        least_to_most = f"from {distinct[0]:.0f} to {distinct[-1]:.0f}" if distinct.size > 1 else f"{distinct[0]:.0f}"
+        raise ValueError(f"{file}: {name}: wanted 2 to {most} different grades, got {distinct.size} ({least_to_most})")
+    return ranks.reshape(-1).astype(np.int64) + 1, tuple(f"{value:.0f}" for value in distinct)
+
+
+def _is_whole(text: str) -> bool:
+    value = number_in(text)
+    return value is not None and math.isfinite(value) and value == value // 1 and abs(value) < _EXACT
+
+
+def _same(label: str) -> str:
+    """A label as it is compared: 3.0, as a column of floats writes it, is 3."""
+    return f"{number_in(label):.0f}" if _is_whole(label) else label
+
+
+def _few(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+
+
+# ---------------------------------------------------------------------------- SVMlight
+
+
+def _svmlight(path: Path, order: Sequence[str], most: int) -> Graded:
+    kind = np.dtype(np.float64)
+    grades: list[str] = []
+    where: list[str] = []
+    blocks: list[FloatArray] = list(_blocks(path, kind, grades, where))
+    if not grades:
+        raise ValueError(f"{path.name}: rows: wanted a line GRADE INDEX:VALUE ..., got none")
+    N = max(block.shape[1] for block in blocks)
+    if N == 0:
+        raise ValueError(f"{path.name}: features: wanted at least one INDEX:VALUE, got none")
+    ranks, names = _ranked("grade", grades, order, most, where, path.name)
+    features = tuple(map(str, range(1, N + 1)))
+    return Graded(stacked(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
+
+
+def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]) -> Iterator[FloatArray]:
+    """Yield a file's features in blocks; add its grades to `grades` and the lines they are from to `where`."""
+    rows: list[Row] = []
+    for number, text in numbered_lines(path):
+        match = _LINE.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{path.name}:{number}: {complaint(text, MAX_FEATURES, kind, _TARGET)}")
+        if match[1] is None:  # blank, or only a comment
+            continue
+        grades.append(match[1])
+        where.append(f"{path.name}:{number}")
+        rows.append(Row(number, text, match[3]))
+        if len(rows) == BLOCK:
+            yield parse(path, rows, MAX_FEATURES, kind, _TARGET)
+            rows.clear()
+    if rows:
+        yield parse(path, rows, MAX_FEATURES, kind, _TARGET)
+
+
+# ---------------------------------------------------------------------------- tables
+
+
+def _table(
+    path: Path, target: str, order: Sequence[str], most: int, without: Collection[str], missing: Missing
+) -> Graded:
+    placed = placed_rows(path)
+    where, rows = [place for place, _ in placed], [row for _, row in placed]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not target:
+        raise ValueError(f"target: wanted the column of the grades ({_few(names)}), got none")
+    for name, what in ((target, "target"), *((name, "without") for name in without)):
+        if name not in names:
+            raise ValueError(f"{what}: wanted a column of {path.name} ({_few(names)}), got {shown(name)}")
+    if target in without:
+        raise ValueError(f"without: wanted another column than the target, got {shown(target)}")
+    cells = []
+    for place, row in placed:
+        cell = _text(row.get(target))
+        if cell.lower() in MISSING:
+            raise ValueError(f"{place}: {target}: wanted a grade, got nothing")
+        cells.append(cell)
+    ranks, grades = _ranked(target, cells, order, most, where, path.name)
+
+    features: dict[str, NDArray[np.float64]] = {}
+    left_out, filled = [], []
+    for name in names:
+        if name == target or name in without:
+            continue
+        values = [_number(row.get(name)) for row in rows]
+        if None in values or all(value != value for value in values):
+            left_out.append(name)
+            continue
+        column = np.array(values, np.float64)
+        if np.isinf(column).any():
+            i = int(np.isinf(column).argmax())
+            raise ValueError(f"{where[i]}: {name}: wanted a finite number, got {shown(rows[i].get(name))}")
+        if (gaps := np.isnan(column)).any():
+            if missing == "refuse":
+                others = f", as {gaps.sum() - 1} more" if gaps.sum() > 1 else ""
+                raise ValueError(
+                    f"{where[int(gaps.argmax())]}: {name}: wanted a number, got nothing{others}; "
+                    "the mean of the others can stand in, or the column be left out"
+                )
+            column[gaps] = column[~gaps].mean()
+            filled.append(name)
+        features[name] = column
+    if not features:
+        raise ValueError(f"{path.name}: columns: wanted one of numbers beside {target}, got {_few(left_out) or 'none'}")
+    X = np.ascontiguousarray(np.column_stack(list(features.values())))
+    return Graded(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
+
+
+def _text(value: Any) -> str:
+    """A cell as text, 3.0 as 3: how a grade is compared with what is listed."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value == value // 1:
+        return f"{value:.0f}"
+    return str(value).strip()
+
+
+def _number(value: Any) -> float | None:
+    """A cell's number, NaN where it is missing, None where it is something else."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    return number_in(value.strip()) if isinstance(value, str) else None

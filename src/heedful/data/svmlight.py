@@ -1,0 +1,99 @@
+"""Lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`: what ranking files and graded data share."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import NUMBER, is_number, shown
+
+FloatArray = NDArray[np.floating[Any]]
+
+MAX_FEATURES = 100_000  # rows are dense: an index beyond this is a mistake, and would eat the memory
+BLOCK = 1024  # lines parsed at once
+
+_QID = r"[^\s#\x00-\x1f]+"
+
+
+class Target(NamedTuple):
+    """What stands at the beginning of a line, as a pattern and in words."""
+
+    pattern: str
+    wanted: str
+
+    def line(self) -> re.Pattern[str]:
+        """A whole line with its groups target, qid, features: all None where it is blank, or only a comment.
+
+        A line is well-formed if and only if it is matched, so the lenient number parser never sees anything else.
+        """
+        features = rf"(?:[ \t]+[0-9]{{1,9}}:{NUMBER})*"
+        fields = rf"({self.pattern})(?:[ \t]+qid:({_QID}))?({features})"
+        return re.compile(rf"[ \t]*(?:{fields})?[ \t]*(?:#.*)?\r?\n?")
+
+
+class Row(NamedTuple):
+    """A well-formed line with its number."""
+
+    number: int
+    text: str
+    features: str  # " INDEX:VALUE INDEX:VALUE ..."
+
+
+def parse(path: Path, rows: list[Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
+    """Return the features of a block of lines, rows x (largest index of the block).
+
+    ValueError, as NAME:LINE, for an index beyond `limit` or not above the one before it, and for a value that is not
+    finite as a `kind`.
+    """
+    flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
+    index = flat[::2].astype(np.int64)
+    with np.errstate(over="ignore"):  # beyond float32 is inf, which is refused below
+        value = flat[1::2].astype(kind)
+    row = np.repeat(np.arange(len(rows)), [line.features.count(":") for line in rows])
+    previous = np.roll(index, 1)
+    previous[np.diff(row, prepend=-1) > 0] = 0  # nothing comes before the first of a row
+    wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
+    if wrong.any():
+        line = rows[row[wrong.argmax()]]
+        raise ValueError(f"{path.name}:{line.number}: {complaint(line.text, limit, kind, target)}")
+    block = np.zeros((len(rows), index.max(initial=0)), kind)
+    block[row, index - 1] = value
+    return block
+
+
+def stacked(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
+    """The blocks on each other, as wide as N; they are taken out of the list: never two whole copies."""
+    X = np.zeros((sum(map(len, blocks)), N), kind)
+    end = len(X)
+    while blocks:
+        block = blocks.pop()
+        X[end - len(block) : end, : block.shape[1]] = block
+        end -= len(block)
+    return X
+
+
+def complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
+    """Say of a refused line which field is wrong, what was wanted and what came: slow, careful, run once."""
+    grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
+    if not re.fullmatch(target.pattern, grade):
+        return f"grade: wanted {target.wanted}, got {shown(grade)}"
+    if fields and fields[0].startswith("qid:"):
+        qid = fields.pop(0)
+        if not re.fullmatch("qid:" + _QID, qid):
+            return f"qid: wanted qid:ID, got {shown(qid)}"
+    value, previous = "", 0
+    for field in fields:
+        index, colon, value = field.partition(":")
+        if not colon:
+            return f"feature: wanted INDEX:VALUE, got {shown(field)}"
+        if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
+            return f"feature index: wanted an integer 1 to {limit}, got {shown(index)}"
+        if int(index) <= previous:
+            return f"feature index: wanted more than the {previous} before it, got {shown(index)}"
+        with np.errstate(over="ignore"):
+            if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
+                break
+        previous = int(index)
+    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {shown(value)}"

@@ -1,0 +1,112 @@
+"""The parts of an answer: what is put where, what gains enough, what is drawn. Kernels of the people in `users`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Floats, Ints, kernel, primitive, scores
+
+Array = npt.NDArray[np.float64]
+
+
+@kernel
+def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
+    """Put j into chosen[:size], which falls in value, ties in order of arrival, and keeps k; the new size.
+
+    chosen has k + 1 places.
+    """
+    i = size
+    while i > 0 and values[chosen[i - 1]] < values[j]:
+        chosen[i] = chosen[i - 1]
+        i -= 1
+    chosen[i] = j
+    return min(size + 1, k)
+
+
+@kernel
+def promoted(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
+    """chosen[:size] on top, then the rest of what was shown of m candidates, in the order shown."""
+    picked = np.zeros(m, np.int64)
+    out = np.empty(shown.size + 1, np.int64)  # one place more: what is picked is written and overwritten
+    for i in range(size):
+        out[i] = chosen[i]
+        picked[chosen[i]] = 1
+    at = size
+    for i in range(shown.size):
+        out[at] = shown[i]
+        at += 1 - picked[shown[i]]
+    return out[: shown.size]
+
+
+@kernel
+def nth(values: Array, wanted: float, n: int) -> int:
+    """The index of the n-th (from 0) of the entries of `values` that equal `wanted`."""
+    for j in range(values.size):
+        if values[j] == wanted:
+            if n == 0:
+                return j
+            n -= 1
+    return -1
+
+
+def _least_gaining_loop(utilities: Array, y: int, needed: float) -> int:
+    found, least = y, np.inf
+    for j in range(utilities.size):
+        if utilities[j] - utilities[y] >= needed and utilities[j] < least:
+            found, least = j, utilities[j]
+    return found
+
+
+@primitive(_least_gaining_loop)
+def least_gaining(utilities: Array, y: int, needed: float) -> int:
+    """The item of least utility (m,) that gains at least `needed` over y, ties to the lowest index; y if none does."""
+    enough = np.where(utilities - utilities[y] >= needed, utilities, np.inf)
+    found = int(enough.argmin())
+    return found if enough[found] < np.inf else y
+
+
+def _next_above_loop(ratings: Array, rating: float) -> float:
+    wanted = np.inf
+    for j in range(ratings.size):
+        if rating < ratings[j] < wanted:
+            wanted = ratings[j]
+    return wanted
+
+
+@primitive(_next_above_loop)
+def next_above(ratings: Array, rating: float) -> float:
+    """The smallest of the ratings (m,) above this one; infinite where none is."""
+    return float(np.min(ratings, where=ratings > rating, initial=np.inf))
+
+
+@kernel
+def gain(space: Any, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
+    """w . (phi(x, ybar) - phi(x, y)), in any space."""
+    D = np.zeros(w.size)
+    space.add_difference(D, x, ybar, y, 1.0)
+    return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
+
+
+@kernel
+def random_share(sure: float, gained: float, needed: float) -> float:
+    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where no p does.
+
+    It is (sure - needed) / (sure - gained), clipped, but 1 where even the random gain enough: also where they gain more
+    than the sure, where that fraction is negative.
+    """
+    if gained >= needed:
+        return 1.0
+    return min(max((sure - needed) / (sure - gained), 0.0), 1.0) if sure > gained else 0.0
+
+
+@kernel
+def drawn_from(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """What was shown, `size` of them drawn to the front, in the order of the draws."""
+    out = shown.copy()
+    for i in range(size):
+        j = rng.integers(i, out.size)
+        out[i], out[j] = out[j], out[i]
+    return out
