@@ -42,6 +42,16 @@ def small_loop(
     return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**settings))
 
 
+def diverged(path: str | Path, **settings: Any) -> Loop:
+    """A grading loop whose weights have overflown, as its eta is too large: decisions d0, ..., d29 and their grades. It
+    warns of what is no number: `@pytest.mark.filterwarnings("ignore::RuntimeWarning")`."""
+    loop = small_loop(path, "widrow-hoff:n_ranks=5,eta=1e20", **settings)
+    for t in range(30):
+        d = loop.decide([f"i{t % 12}", "i0", "i1"], id=f"d{t}") if t % 12 > 1 else loop.decide(["i2"], id=f"d{t}")
+        loop.feedback(d.id, id=f"e{t}", grade={d.shown[0]: 1 + t % 5})
+    return loop
+
+
 def bits_of(model: Any) -> dict[str, bytes]:
     """A model's state as bytes, every array and scalar by name, of all and of each person."""
     found = {name: _bytes(value) for name, value in arrays_of(model.shared, "shared").items()}

@@ -130,7 +130,13 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop.group": (),
     "heedful.loop.wire": ("heedful.doors",),
     "heedful.loop.graders": ("heedful.naming", "heedful.spaces"),
-    "heedful.loop.grading": ("heedful.fold", "heedful.kernel", "heedful.loop.model", "heedful.loop.wire"),
+    "heedful.loop.grading": (
+        "heedful.fold",
+        "heedful.kernel",
+        "heedful.learners.ordinal",
+        "heedful.loop.model",
+        "heedful.loop.wire",
+    ),
     "heedful.loop.interaction": ("heedful.loop.graders", "heedful.loop.grading", "heedful.loop.model"),
     "heedful.loop.settings": (
         "heedful.loop.graders",

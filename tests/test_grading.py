@@ -105,6 +105,46 @@ def test_the_model_predicts_as_the_papers_learner_round_for_round(spec: str, rou
             told.update(row, grade)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 9, 130])
+def test_many_directions_predict_as_the_learner_does_row_by_row(n: int) -> None:
+    """Ties and what is no number included: they are the lowest grade's."""
+    rng = np.random.default_rng(n)
+    m = GradingModel(grader("multiclass:n_ranks=40", n, 0.0))
+    own = np.random.default_rng(0)
+    for spread in (0, 1, 3, 1000):
+        m.shared.W[:] = rng.integers(-spread, spread + 1, m.shared.W.shape)
+        if spread == 1000:
+            m.shared.W[:] += rng.standard_normal(m.shared.W.shape)
+        x = rng.integers(-1, 2, (60, n)).astype(float) if spread < 1000 else rng.standard_normal((60, n))
+        rows = np.column_stack([x, np.ones(60)])
+        wanted = [m.learner.propose(m.shared, row, own) for row in rows]
+        assert m.grades(m.shared, None, x).tolist() == wanted
+        assert len(set(wanted)) > 1 or spread == 0
+    m.shared.W[3, -1] = np.nan
+    assert m.grades(m.shared, None, x).tolist() == [m.learner.propose(m.shared, row, own) for row in rows]
+    assert m.grades(m.shared, None, x[:0]).tolist() == []
+
+
+@pytest.mark.parametrize(("weight", "gone"), [(9e99, False), (-2e100, True), (np.inf, True), (np.nan, True)])
+def test_overflown_weights_are_said(weight: float, gone: bool) -> None:
+    m = model("widrow-hoff:n_ranks=5,eta=0.5")
+    assert m.overflown(m.shared) == ""
+    m.shared.w[1] = weight
+    told = m.overflown(m.shared)
+    assert bool(told) == gone
+    assert not gone or "because eta=0.5 is too large for these features" in told
+
+
+def test_what_has_no_weights_or_no_eta_is_not_said_to_have_too_large_a_one() -> None:
+    for spec in specs("ordinal"):
+        m = model(spec)
+        assert m.overflown(m.shared) == ""
+    m = model("prank:n_ranks=5")
+    m.shared.w[0] = np.inf
+    assert "eta" not in m.overflown(m.shared)
+    assert "with another learner" in m.overflown(m.shared)
+
+
 @pytest.mark.parametrize("spec", ["averaged-prank:n_ranks=5", "widrow-hoff:n_ranks=5,eta=0.05"])
 def test_the_model_predicts_as_the_learner_does(spec: str) -> None:
     rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from heedful.exchange import export_lines, import_lines
 from heedful.loop.comparison import paired
 from heedful.loop.simulation import Simulation
 from heedful.loop.wire import plain
-from loops import bits, bits_from_scratch, rows, small_loop, specs
+from loops import bits, bits_from_scratch, diverged, rows, small_loop, specs
 
 K = 5
 GRADERS = specs("ordinal")
@@ -400,6 +400,13 @@ def test_a_learner_of_another_interaction_is_refused_by_name(folder: Path, made:
     assert told in str(refused.value)
 
 
+def test_a_log_that_holds_grades_is_not_said_to_hold_none(folder: Path) -> None:
+    with small_loop(folder / "l", "perceptron") as loop:
+        loop.feedback(loop.decide(id="d").id, grade={"i1": 2, "i2": 3})
+        with pytest.raises(ValueError, match="this loop learns orders, and does not fix how many grades there are"):
+            loop.replay("prank:n_ranks=5")
+
+
 def test_lessons_say_what_was_graded(folder: Path) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
         loop.decide(["i0", "i1", "i2"], id="d", person="p")
@@ -555,6 +562,34 @@ def test_caveats_of_a_grading_loop(folder: Path) -> None:
         assert loop.caveats == []
     with small_loop(folder / "b", "prank:n_ranks=5", control=0.0) as loop:
         assert [told.split(":")[0] for told in loop.caveats] == ["control 0"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
+    """In an explanation too, from then on; what came before is explained as ever. Folding is as it was."""
+    with diverged(folder / "l") as loop:
+        [told] = loop.caveats
+        assert told == loop.overflown
+        assert told.startswith("the weights have overflown because eta=1e+20 is too large for these features")
+        assert "make the loop anew with a smaller eta and import an export of this one into it" in told
+        late, early = loop.explain("d29"), loop.explain("d1")
+        assert (late.because, late.between, np.isfinite(late.margin)) == (told, None, False)
+        assert not any(np.isnan(late.lessons[0].by) and np.isnan(each.by) for each in late.lessons[1:])
+        assert early.between is not None
+        assert early.because != told
+        json.dumps(plain(late), allow_nan=False)
+        said = plain(loop.replay(loop.founding.learner))
+        assert None in said["weights"].values()
+        assert said["lessons"] == 30
+        assert loop.verify() == []
+    with small_loop(folder / "calm", "widrow-hoff:n_ranks=5,eta=0.05") as calm:
+        with Loop.open(folder / "l") as loop:
+            told = json.loads(json.dumps(list(export_lines(loop)), allow_nan=False))
+        outcomes = list(import_lines(calm, [Line(i, line, None) for i, line in enumerate(told)]))
+        assert {each.status for each in outcomes} <= {"applied", "duplicate"}
+        assert len(calm.lessons()) == 30
+        assert calm.caveats == []
+        assert all(map(np.isfinite, calm.weights.values()))
 
 
 OWN = '''

@@ -521,3 +521,11 @@ def test_what_only_some_loops_have_to_say_is_left_out_where_it_is_none() -> None
     assert d._replace(grades=()).plain()["grades"] == ()
     assert plain((d, [None, 1])) == [said, [None, 1]]
     assert plain(Answer("rejected", "e", None, 0))["seq"] is None
+
+
+@each([np.int64(3), np.float32(3.0), np.int8(3)])
+def test_a_number_of_numpy_is_a_number(loop: Loop, value: Any) -> None:
+    d = loop.decide(["i0", "i1"])
+    assert loop.feedback(d.id, rating={"i0": value, "i1": 1.0}).status == "applied"
+    *_, event = loop.ledger.log.events(kinds=["feedback"])
+    assert '"values":[3.0,1.0]' in event.payload

@@ -9,6 +9,7 @@ import pytest
 from command import Ended, heedful
 
 from heedful import Loop
+from loops import diverged
 
 FILMS = "title,minutes,year\n" + "".join(f"film {j},{80 + 7 * j},{1950 + 11 * (j % 5)}\n" for j in range(8))
 INIT = "init films films.csv --kind year=number --kind minutes=number --control 0"
@@ -112,6 +113,34 @@ def test_explain_says_the_score_and_between_which_the_grade_lies(films: str) -> 
     assert "What moved it" in said
     assert "value" in said
     assert "second" not in said
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_weights_that_overflow_are_a_problem_and_said(folder: Path) -> None:
+    diverged(folder / "films.heedful").close()
+    got = heedful("doctor films --json")
+    assert got.code == 1
+    [found] = [each for each in got.json if each["status"] == "problem"]
+    assert found["check"] == "weights"
+    assert "because eta=1e+20 is too large for these features" in found["told"]
+    assert "heedful export" in found["next"]
+    told: Any = done("explain films d29 --json").json
+    assert (told["margin"], told["because"]) == (None, found["told"])
+    said = done("explain films d29").out
+    assert found["told"] in said
+    assert "no number" in said
+    assert "nan" not in said
+    assert "as its score is" not in said
+    assert max(map(len, done("replay films").out.splitlines())) <= 160
+    assert None in done("replay films --json").json[0]["weights"].values()
+    assert "settings" not in [each["check"] for each in got.json]  # what is frozen is another matter
+
+
+def test_a_loop_of_orders_says_why_it_is_not_replayed_by_grades(films: str) -> None:
+    done("init orders films.csv")
+    got = heedful("replay orders --learner prank:n_ranks=5")
+    assert (got.code, got.out) == (2, "")
+    assert "this loop learns orders, and does not fix how many grades there are" in " ".join(got.err.split())
 
 
 def test_replay_compares_mean_errors(films: str) -> None:

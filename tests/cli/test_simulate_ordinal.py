@@ -92,7 +92,7 @@ def test_labels_and_grades_that_no_row_has(tmp_path: Path) -> None:
     assert "taste: bad, ok, good are the ranks 1 to 3; 0 to 4 rows each" in got.err
     got = heedful(f"{line} taste --target stars", file)
     assert "stars: 1, 4 are the ranks 1 to 2" in got.err
-    assert "grades that no row has are no ranks: --order 1,...,4 would count them" in got.err
+    assert "grades that no row has are no ranks: --order 1,...,4, all of them, would count them" in got.err
     assert max(got.json[0]["rank_loss"]) <= 1.0
     assert "would count them" not in heedful(f"{line} taste --target stars --order 1,2,3,4", file).err
 

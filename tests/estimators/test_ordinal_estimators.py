@@ -470,3 +470,22 @@ def test_the_constant_is_the_lower_median_of_the_labels_as_its_learner_proposes(
         assert shown == session.propose(X[0]) == sorted(y[:size])[(size - 1) // 2]
     whole = ConstantRankClassifier(epochs=1, shuffle=False).fit(X, y)
     assert np.array_equal(whole.decision_function(X), estimator.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"order": [0, 1, 2, float("nan")]}, "order: wanted labels of classes"),
+        ({"order": [0, "1", 2]}, "order: wanted labels of one kind"),
+        ({"order": [0, 0]}, "order: wanted two distinct labels"),
+        ({"shuffle": "no"}, "shuffle: wanted True or False, got 'no'"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_by_name(parameters: dict[str, Any], told: str) -> None:
+    estimator = PRankClassifier(**parameters)
+    before = dict(vars(estimator))
+    with pytest.raises(ValueError, match=told):
+        estimator.fit([[0.0], [1.0]], [0, 1])
+    assert unchanged(estimator, before)
+    with pytest.raises(ValueError, match="fit_intercept: wanted True or False, got 'x'"):
+        MulticlassPerceptronClassifier(fit_intercept="x").fit([[0.0], [1.0]], [0, 1])

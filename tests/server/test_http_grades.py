@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from asking import Caller, Said, is_problem
 
@@ -15,7 +16,7 @@ from heedful import Loop
 from heedful.loop.wire import plain as told
 from heedful.server import schema
 from heedful.server.running import served
-from loops import bits, rows, small_loop
+from loops import bits, diverged, rows, small_loop
 
 ITEMS = rows(12, 4)
 NAMES = [row["id"] for row in ITEMS]
@@ -142,3 +143,25 @@ def test_the_events_tell_the_grades(url: str, folder: Path) -> None:
         text = ask.http.get("/v1/loops/told/events?follow=false&kinds=decision,feedback").text
     data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
     assert (data[0]["grades"], data[1]["grade"]) == ([5, 5], {"i1": 2})
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder: Path) -> None:
+    """In JSON and msgpack alike."""
+    name = f"diverged-{ask.form}"
+    with diverged(folder / f"{name}.heedful") as loop:
+        caveat = loop.overflown
+    path = f"/v1/loops/{name}"
+    assert ok(ask.get(path))["caveats"] == [caveat]
+    explained = ok(ask.get(f"{path}/decisions/d29/explanation"))
+    replayed = ok(ask.post(f"{path}/replays", {"learner": "widrow-hoff:eta=1e20"}))
+    weights = ok(ask.get(f"{path}/weights"))
+    assert explained["margin"] is None
+    assert None in [part["counts"] for part in explained["features"]]
+    for value, struct in ((explained, schema.Explanation), (replayed, schema.Replayed), (weights, schema.Weights)):
+        assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
+    for value in (replayed, weights):
+        assert None in value["weights"].values()
+    described = json.loads(schema.openapi("1"))["components"]["schemas"]
+    assert {"type": "null"} in described["Explanation"]["properties"]["margin"]["anyOf"]
+    assert {"type": "null"} in described["Weights"]["properties"]["weights"]["additionalProperties"]["anyOf"]

@@ -18,7 +18,7 @@ from heedful.loop.comparison import Difference
 from heedful.loop.grading import GradingModel
 from heedful.server.pages import accuracy, grading
 from heedful.server.running import served
-from loops import bits, small_loop
+from loops import bits, diverged, small_loop
 
 CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
 BASE = "/loops/films"
@@ -464,6 +464,24 @@ def test_learners_without_thresholds(visitor: Visitor, folder: Path, learner: st
     then = grades(visitor, seen, names(seen)[0], 1, "new")
     assert marks(then)[names(seen)[0]].startswith("You said 1 ")
     assert ("no one direction" in words(then.tree)) != learner.startswith("widrow")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_weights_that_overflow_are_said_and_the_pages_go_on(visitor: Visitor, folder: Path) -> None:
+    with diverged(folder / "films.heedful", **CALM) as loop:
+        caveat = loop.overflown
+    assert caveat
+    for path in (BASE, f"{BASE}/learned"):
+        seen = visitor.get(path)
+        assert seen.status == 200
+        assert f"{caveat[1:]}." in words(seen.tree)
+        assert " nan" not in seen.html
+        assert seen.all("tr[@data-weight]") == seen.all("ul[@class='bars']") == []
+    assert caveat in words(visitor.get("/loops/films/row").tree)
+    seen = visitor.get(BASE)
+    then = grades(visitor, seen, names(seen)[0], 2, "new")
+    assert (then.status, lessons(then)["new"]) == (200, True)
+    assert "Nothing yet" not in visitor.get(f"{BASE}/learned").at("weights")
 
 
 def test_the_verdict_says_what_the_interval_says() -> None:

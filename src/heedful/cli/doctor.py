@@ -151,6 +151,9 @@ def _log(loop: Loop) -> Iterator[Finding]:
         yield Finding("model", "problem", problem, f"Remove {loop.path}/snapshot-*: the next start folds the log anew.")
     if not wrong:
         yield Finding("model", "ok", f"version {loop.version}, the fold of the log bit for bit")
+    if loop.overflown:
+        hint = "heedful export, heedful init with another --learner, heedful import: nothing that was said is lost."
+        yield Finding("weights", "problem", loop.overflown, hint)
     for told in loop.notes:
         if not told.endswith("the log is folded again"):  # those are about snapshots
             yield Finding("note", "warning", told)
@@ -297,5 +300,5 @@ class _Counts:
 
 
 def _settings(loop: Loop) -> Iterator[Finding]:
-    for caveat in loop.caveats:
+    for caveat in loop.founding.caveats(loop.learner):
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,8 +56,8 @@ def _explain(told: Explanation) -> None:
     for column in columns if told.grade is None else ("feature", "weight", "value", "counts"):
         features.add_column(column, overflow="fold", justify="left" if column == "feature" else "right")
     for part in told.features[:ROWS]:
-        values = (short(part.first),) if told.grade is not None else (short(part.first), short(part.second))
-        features.add_row(escape(part.name), short(part.weight), *values, _signed(part.counts))
+        values = (_brief(part.first),) if told.grade is not None else (_brief(part.first), _brief(part.second))
+        features.add_row(escape(part.name), _brief(part.weight), *values, _signed(part.counts))
     lessons = new_table("What moved it")
     for column in ("feedback", "form", "event", "by"):
         lessons.add_column(column, overflow="fold", justify="right" if column in ("event", "by") else "left")
@@ -117,7 +118,7 @@ def _as_json(fold: Replayed) -> dict[str, Any]:
     from heedful.loop.wire import plain
 
     told: dict[str, Any] = plain(fold)
-    return told | {"weights": {name: number(weight) for name, weight in fold.weights.items()}}
+    return told
 
 
 def _replay(folds: list[Replayed]) -> None:
@@ -129,7 +130,7 @@ def _replay(folds: list[Replayed]) -> None:
     for column in ("learner", "lessons", measure, "greatest weights"):
         table.add_column(column, overflow="fold", justify="right" if column in ("lessons", measure) else "left")
     for fold in folds:
-        greatest = sorted(fold.weights.items(), key=lambda each: -abs(each[1]))[:WEIGHTS]
+        greatest = sorted(fold.weights.items(), key=lambda each: (number(each[1]) is not None, -abs(each[1])))[:WEIGHTS]
         told = ", ".join(f"{name} {_signed(weight)}" for name, weight in greatest if weight)
         value = fold.rank_loss if graded else fold.agreement
         measured = "unknown" if value is None else f"{value:.3f}" if graded else f"{value:.1%}"
@@ -147,4 +148,13 @@ def _replay(folds: list[Replayed]) -> None:
 
 
 def _signed(value: float) -> str:
-    return f"{'+' if value >= 0.0 else '-'}{short(abs(value))}"
+    return _brief(value) if math.isnan(value) else f"{'+' if value >= 0.0 else '-'}{_brief(abs(value))}"
+
+
+def _brief(value: float) -> str:
+    """A number in three figures, in powers of ten where it is too long otherwise; what is none in words."""
+    if math.isnan(value):
+        return "no number"
+    if math.isinf(value):
+        return "beyond all numbers" if value > 0.0 else "-beyond all numbers"
+    return short(value) if abs(value) < 1e15 else f"{value:.2e}"

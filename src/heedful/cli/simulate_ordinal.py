@@ -101,6 +101,8 @@ def ordinal(
 
 def _tell(file: Path, data: Graded, target: str) -> None:
     """Notes on what became of the columns and of the grades."""
+    from heedful.data.graded import MOST_GRADES
+
     grades, k = data.grades, len(data.grades)
     listed = ", ".join(grades) if k <= 10 else f"{', '.join(grades[:4])}, ..., {grades[-1]}"
     counts = [int((data.ranks == r).sum()) for r in range(1, k + 1)]
@@ -109,8 +111,10 @@ def _tell(file: Path, data: Graded, target: str) -> None:
         values = [int(grade) for grade in grades]
     except ValueError:
         values = []
-    if values == sorted(values) and values and values[-1] - values[0] + 1 > k:
-        note(f"grades that no row has are no ranks: --order {values[0]},...,{values[-1]} would count them")
+    if values == sorted(values) and values and k < values[-1] - values[0] + 1 <= MOST_GRADES:
+        note(
+            f"grades that no row has are no ranks: --order {values[0]},...,{values[-1]}, all of them, would count them"
+        )
     if data.left_out:
         note(f"left out, as they are not numbers: {', '.join(data.left_out)}")
     if data.filled:

@@ -5,6 +5,7 @@ Written once: see `heedful.client.either`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -144,9 +145,11 @@ class LoopOperations(Answering):
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
-        """What each feature counts, by name, for everybody or for one person; the caller's score last."""
+        """What each feature counts, by name, for everybody or for one person; the caller's score last; NaN where the
+        weights have overflown, as the loop's caveats then say."""
         reply = yield from self._asked(Call("GET", self._path("weights", person=person)))
-        return calls.read(reply, _Weights).weights
+        found = calls.read(reply, _Weights).weights
+        return {name: math.nan if weight is None else weight for name, weight in found.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
@@ -181,7 +184,7 @@ class _Page(msgspec.Struct):
 
 
 class _Weights(msgspec.Struct):
-    weights: dict[str, float]
+    weights: dict[str, float | None]
 
 
 def _event(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,6 +82,8 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self._learn(X, y, classes, 1, False, afresh)
 
     def _learn(self, X: Any, y: Any, classes: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(f"fit_intercept: wanted True or False, got {describe(self.fit_intercept)}")
         before = dict(self.__dict__)
         try:
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)

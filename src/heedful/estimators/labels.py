@@ -39,8 +39,11 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
             raise ValueError(f"{name}: wanted labels of two classes or more, got {got}, {describe(known.tolist())}")
     elif known is None:
         known = np.array(order)
+        if known.dtype.kind in "US" and isinstance(order, list | tuple) and not all(isinstance(x, str) for x in order):
+            raise ValueError(f"order: wanted labels of one kind, got {describe(order)}")
         if known.ndim != 1 or not 2 <= known.size == len(set(known.tolist())):
             raise ValueError(f"order: wanted two distinct labels or more, lowest first, got {describe(order)}")
+        distinct(known, "order")  # labels that are none, such as NaN
     if classes is not None and set(classes.tolist()) != set(known.tolist()):
         raise ValueError(f"classes: wanted the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
     return known  # type: ignore[no-any-return]

@@ -103,10 +103,10 @@ def grades(given: Any, n: int, k: int | None = None) -> tuple[int, ...]:
     """What was predicted of each of the n that were shown: whole numbers from 1, to k where that is known."""
     if not isinstance(given, list) or len(given) != n:
         raise ValueError(f"grades: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    most = MOST_RANKS if k is None else k
     for j, grade in enumerate(given):
-        if not is_number(grade, int) or not 1 <= grade <= (MOST_RANKS if k is None else k):
-            wanted = "a whole number from 1" if k is None else f"a whole number from 1 to {k}"
-            raise ValueError(f"grades[{j}]: wanted {wanted}, got {describe(grade)}")
+        if not is_number(grade, int) or not 1 <= grade <= most:
+            raise ValueError(f"grades[{j}]: wanted a whole number from 1 to {most}, got {describe(grade)}")
     return tuple(given)
 
 

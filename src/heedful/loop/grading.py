@@ -21,10 +21,14 @@ import numpy.typing as npt
 
 from heedful.fold import copied, generators
 from heedful.kernel import Floats, Ints, scores
+from heedful.learners.ordinal import MulticlassPerceptron
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
+
+BEYOND = 1e100
+"""No weight is as great as this where a learner still learns: features and scores are less, too."""
 
 
 class Grades(NamedTuple):
@@ -85,6 +89,8 @@ class GradingModel:
         """The grade predicted of each of the candidates (m,), from 1 to k."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
+        if isinstance(self.learner, MulticlassPerceptron):
+            return 1 + greatest(shared.W, self._whole(x))
         rng = generators(0)[2]
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
@@ -111,6 +117,20 @@ class GradingModel:
         else:
             return None
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
+
+    def overflown(self, shared: Any) -> str:
+        """Why the weights say nothing any more, and what to do, in one sentence; "" where they are numbers below
+        `BEYOND`."""
+        if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
+            return ""
+        eta = getattr(self.learner, "eta", None)
+        why, other = "", "another learner"
+        if eta is not None:
+            why, other = f" because eta={eta:g} is too large for these features", "a smaller eta"
+        return (
+            f"the weights have overflown{why}, so what is predicted says nothing: make the loop anew with {other} and "
+            "import an export of this one into it"
+        )
 
     def _share(self, lessons: int) -> float:
         return lessons / (lessons + self.shrink)
@@ -188,3 +208,13 @@ class GradingModel:
 def ranks(s: Array, thresholds: Array) -> Ints:
     """The least r with s < b_r, of every score (m,); thresholds b_1 <= ... <= b_{k-1} (k-1,), b_k infinite."""
     return 1 + np.searchsorted(thresholds, s, side="right").astype(np.int64)
+
+
+def greatest(W: Array, x: Floats) -> Ints:
+    """Of every row of x (m, N) the row of W (k, N) with the greatest product, ties to the lowest: (m,)."""
+    best, most = np.zeros(len(x), np.int64), scores(x, W[0])
+    for r in range(1, len(W)):  # not all at once: m k numbers may be too many
+        s = scores(x, W[r])
+        more = s > most
+        best[more], most[more] = r, s[more]
+    return best

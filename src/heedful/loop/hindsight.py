@@ -63,7 +63,8 @@ class Explanation(NamedTuple):
     grade: int | None = None
     """of a grading loop, what was predicted of the first, which is then explained by itself: `margin` is its score"""
     between: tuple[float | None, float | None] | None = None
-    """of a grading loop, the scores from which on and up to which this grade is predicted; None at an end"""
+    """of a grading loop, the scores from which on and up to which this grade is predicted; None at an end, and
+    altogether where there is no such score: `because` says why"""
 
 
 class Replayed(NamedTuple):
@@ -164,7 +165,10 @@ def _weights(model: Model, person: str | None) -> Array:
 def replay(ledger: Ledger, spec: str) -> Replayed:
     """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
     if is_grading(learner_class(spec)):
-        raise ValueError(f"learner: wanted one that is taught what is better, got {spec}: this log holds no grades")
+        raise ValueError(
+            f"learner: wanted one that is taught what is better, got {spec}: this loop learns orders, and does not fix "
+            "how many grades there are"
+        )
     model = Model(founded_on(ledger.founding, spec), ledger.settings.shrink)
     lessons, right, compared = 0, 0.0, 0.0
     for event, decision, feedback in ledger.lessons():

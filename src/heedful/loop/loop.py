@@ -167,8 +167,15 @@ class Loop:
 
     @property
     def caveats(self) -> list[str]:
-        """What these settings make impossible to prove, in words; empty where nothing is."""
-        return self.founding.caveats(self.learner)
+        """What these settings make impossible to prove, in words, and weights that have overflown; empty where nothing
+        is."""
+        return [*self.founding.caveats(self.learner), *([self.overflown] if self.overflown else [])]
+
+    @property
+    def overflown(self) -> str:
+        """Why the weights of a grading loop say nothing any more, and what to do, in a sentence; "" where they do."""
+        model = self.ledger.model
+        return model.overflown(self.ledger.reading(None)[0].shared) if isinstance(model, GradingModel) else ""
 
     # ------------------------------------------------------------------------ items
 

@@ -5,6 +5,7 @@ As `heedful.loop.hindsight`, everything here folds the log again and changes not
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def explain_grade(ledger: Ledger, id: str) -> Explanation:
     for event, decision, feedback in learned(ledger, known.version):
         ledger.teach(model, event, decision, feedback)
         after = _score(model, known.person, x)
-        if after != before:
+        if after != before and not (math.isnan(after) and math.isnan(before)):
             moved.append(Moved(event.id, event.seq, feedback.form, after - before))
         before = after
     grade = int(model.grades(model.shared, _offset(model, known.person), x)[0])
@@ -40,8 +41,10 @@ def explain_grade(ledger: Ledger, id: str) -> Explanation:
     why = "this is the score of the first by the model as it was, and the grade that it lies in"
     if between is None:
         why = f"{type(ledger.learner).__name__} has no one direction: there is no score to take apart"
-    parts = sorted(_parts(ledger, model, known.person, x), key=lambda part: -abs(part.counts))
-    lessons = tuple(sorted(moved, key=lambda each: -abs(each.by)))
+    if overflown := model.overflown(model.shared):
+        between, why = None, overflown
+    parts = sorted(_parts(ledger, model, known.person, x), key=lambda part: _most(part.counts))
+    lessons = tuple(sorted(moved, key=lambda each: _most(each.by)))
     arm, name = known.record.arm, known.names[first]
     return Explanation(known.id, arm, name, None, why, before, tuple(parts), lessons, grade, between)
 
@@ -54,6 +57,11 @@ def _parts(ledger: Ledger, model: GradingModel, person: str | None, x: Floats) -
     if own is not None:
         names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
     return [Part(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
+
+
+def _most(value: float) -> float:
+    """Sorts the greatest first, and what is no number before all."""
+    return -math.inf if math.isnan(value) else -abs(value)
 
 
 def _score(model: GradingModel, person: str | None, x: Floats) -> float:

@@ -6,6 +6,7 @@ through is kept in the log as one of the `...Record` structs, with candidates as
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
@@ -16,6 +17,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from heedful.doors import MOST, describe, is_number
 
@@ -331,6 +333,8 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
 
 def wanted_number(name: str, value: Any) -> float:
     """value as a finite number of at most 1e100 in size."""
+    if is_number(value, np.integer, np.floating):
+        value = value.item()
     if not is_number(value, int, float) or not abs(value) <= MOST:
         raise ValueError(f"{name}: wanted a finite number, got {describe(value)}")
     return float(value)
@@ -357,13 +361,15 @@ def encode(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """A result as JSON says it: named tuples by name, all the way down, without fields that are None by default: what
-    only some loops have to say."""
+    only some loops have to say; null for what is no finite number."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
         return {name: plain(part) for name, part in kept}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    return value
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _says_none(value: Any, name: str) -> bool:

@@ -119,7 +119,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
 
 async def weights(asked: Asked) -> Any:
     await asked.desk.read(asked.loop.ledger.look)  # another process may have taught it
-    return {"version": asked.loop.version, "weights": asked.loop.weights_of(asked.query.get("person"))}
+    return {"version": asked.loop.version, "weights": plain(asked.loop.weights_of(asked.query.get("person")))}
 
 
 # ---------------------------------------------------------------------------- items

@@ -29,6 +29,11 @@ Candidates = Annotated[
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
+Learned = Annotated[
+    float | None, Meta(description="null where it is no number any more: the weights overflowed, as caveats say")
+]
+
+
 class _Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A body: what is not among its fields is refused."""
 
@@ -196,17 +201,17 @@ class Weights(msgspec.Struct):
     """What each feature counts."""
 
     version: int
-    weights: dict[str, float]
+    weights: dict[str, Learned]
 
 
 class Part(msgspec.Struct):
     """What one feature says about the two."""
 
     name: str
-    weight: float
+    weight: Learned
     first: float
     second: float
-    counts: float
+    counts: Learned
 
 
 class Moved(msgspec.Struct):
@@ -215,7 +220,7 @@ class Moved(msgspec.Struct):
     event: str
     seq: int
     form: str
-    by: float
+    by: Learned
 
 
 class Explanation(msgspec.Struct):
@@ -226,7 +231,7 @@ class Explanation(msgspec.Struct):
     first: str
     second: str | None
     because: str
-    margin: float
+    margin: Learned
     features: list[Part]
     lessons: list[Moved]
     grade: Annotated[int | UnsetType, Meta(description="of a loop that predicts grades: of the first")] = UNSET
@@ -240,7 +245,7 @@ class Replayed(msgspec.Struct):
 
     learner: str
     lessons: int
-    weights: dict[str, float]
+    weights: dict[str, Learned]
     agreement: float | None
     comparisons: float
     rank_loss: Annotated[float | UnsetType, Meta(description="of grades: the mean of |predicted - given|")] = UNSET

@@ -118,7 +118,8 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     lessons = loop.lessons(LESSONS + 1, before=asked.before, person=asked.person)
     own = loop.settings.shrink > 0.0
     known = asked.person is not None and log.newest("decision", asked.person) > 0
-    bars = phrases_of(loop, words).bars(loop.weights_of(asked.person))
+    overflown = loop.overflown
+    bars = [] if overflown else phrases_of(loop, words).bars(loop.weights_of(asked.person))
     return {
         "head": head,
         "so_far": _so_far(log.counts(), len(set(log.targets("undo")))),
@@ -126,6 +127,7 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "about": "" if asked.person is None else _about(asked.person, known, own),
         "named": any(each.person is not None for each in lessons),
         "people": own or asked.person is not None or any(each.person is not None for each in lessons),
+        "overflown": overflown,
         "weights": bars[:MOST],
         "left_out": max(len(bars) - MOST, 0),
         "grades": loop.grades,
