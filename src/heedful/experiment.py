@@ -226,24 +226,30 @@ def simulate(
 
     # Interpreted folds take turns: threads that all want Python's lock are slower together than one after the other.
     apart = bool(plain) and jobs > 1
-    with ThreadPoolExecutor(jobs - apart) as pool, ThreadPoolExecutor(1) as turns:
-        chosen = {name: turns if apart and name in plain else pool for name in learners}
-        waiting = [chosen[name].submit(fold, name, scene) for scene in setting.scenes for name in learners]
-        try:
-            for future in waiting:
-                future.add_done_callback(events.put)
-            left = len(waiting)
-            while left:
-                event = events.get()
-                if isinstance(event, Future):
-                    left -= 1
-                    yield event.result()
-                elif event.rounds:
-                    yield event
-        finally:
-            stop.set()
-            for each in (pool, turns):
-                each.shutdown(wait=False, cancel_futures=True)
+    pool = ThreadPoolExecutor(jobs - apart)
+    turns = ThreadPoolExecutor(1) if apart else pool
+    try:
+        waiting = [
+            (turns if name in plain else pool).submit(fold, name, scene)
+            for scene in setting.scenes
+            for name in learners
+        ]
+        for future in waiting:
+            future.add_done_callback(events.put)
+        left = len(waiting)
+        while left:
+            event = events.get()
+            if isinstance(event, Future):
+                left -= 1
+                yield event.result()
+            elif event.rounds:
+                yield event
+    finally:
+        stop.set()
+        for each in (pool, turns):
+            each.shutdown(wait=False, cancel_futures=True)
+        for each in (pool, turns):
+            each.shutdown()
 
 
 def reason(error: BaseException) -> str:

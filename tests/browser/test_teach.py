@@ -281,7 +281,7 @@ def test_what_others_teach_does_not_hide_that_the_server_does_not_answer(
     expect(one.trouble).to_be_visible()
     expect(one.page.locator("#said-text")).to_contain_text("The server does not answer")
     one.page.unroute("**/teach")
-    one.trouble.click()
+    one.trouble.dispatch_event("click")  # the page may have sent it again by itself in this very moment
     one.learned(2)
     expect(one.trouble).to_be_hidden()
     assert one.hand()[0] == picked

@@ -18,7 +18,8 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
     """The distinct labels of y (n,), sorted, and which of them each is (n,). ValueError where they are not classes."""
     try:
         y = np.asarray(y)
-        kind = type_of_target(y)
+        with np.errstate(invalid="ignore"):  # NaN is told below, not on the way
+            kind = type_of_target(y)
         labels, at = np.unique(y, return_inverse=True)
     except (TypeError, ValueError) as error:  # labels that cannot be compared, NaN, rows of several lengths
         raise ValueError(f"{name}: wanted labels of classes, got {describe(y)}: {error}") from None
