@@ -411,3 +411,18 @@ def test_hyperparameters_are_refused_by_name(learner: Any, told: str) -> None:
 
 def test_what_is_logged_is_what_the_docstring_says() -> None:
     assert Perturbed._fields == ("shown", "start", "swapped", "probability")
+
+
+@pytest.mark.parametrize("swap", [0.0, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("m", [1, 2, 3, 9, 10, 11, 30])
+def test_whoever_sees_all_that_was_drawn_sees_it_with_the_proposals_own_probability(m: int, swap: float) -> None:
+    """Bit for bit what `chance` says: a loop need not reckon it again."""
+    learner = FairPairs(2, Ranking(5), swap=swap)
+    x = np.random.default_rng(m).standard_normal((m, 2))
+    state = learner.init(np.random.default_rng(0))
+    state.w[:] = [1.0, -0.5]
+    for draw in range(50):
+        y = learner.propose(state, x, np.random.default_rng(draw))
+        for size in range(learner.depth(m), m + 1):
+            assert learner.chance(learner.order(y), y.shown[:size]) == y.probability
+    assert learner.depth(m) == min(m, 10)

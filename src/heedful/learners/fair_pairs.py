@@ -88,7 +88,7 @@ class FairPairs(NamedTuple):
 
     def propose(self, state: FairPairsState, x: Any, rng: np.random.Generator) -> Perturbed:
         shown = self.space.argmax(state.w, x)
-        depth = min(shown.size, 2 * self.space.positions())
+        depth = self.depth(shown.size)
         start, pairs, probability = -1, 0, 1.0
         if self.swap > 0.0 and depth > 1:
             start = 1 if rng.random() < 0.5 else 0
@@ -142,9 +142,14 @@ class FairPairs(NamedTuple):
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
         return Perturbed(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
+    def depth(self, m: int) -> int:
+        """How many of the first of m candidates may be swapped: whoever sees as many sees all that was drawn."""
+        most: int = 2 * self.space.positions()
+        return min(m, most)
+
     def chance(self, order: Ints, shown: Ints) -> float:
         """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
-        depth, size = min(order.size, 2 * self.space.positions()), shown.size
+        depth, size = self.depth(order.size), shown.size
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # plain numbers: one by one, they are faster
         if self.swap == 0.0 or depth < 2:
             return float(learned[:size] == seen)

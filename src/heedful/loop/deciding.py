@@ -132,6 +132,8 @@ class Deciding:
         control, learner = self.settings.control, self.ledger.learner
         if not isinstance(y, tuple):
             chance = float(np.array_equal(shown, y[: shown.size]))
+        elif shown is not order and hasattr(learner, "depth") and shown.size >= learner.depth(y[0].size):
+            chance = y.probability  # type: ignore[attr-defined]  # of all that was drawn: the proposal knows it
         elif hasattr(learner, "chance"):
             undrawn = getattr(learner, "order", None)
             learned = self.ledger.model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
