@@ -34,12 +34,6 @@ def kernel(f: F) -> F:
     return f
 
 
-def apart(f: F) -> F:
-    """Mark a kernel as long: compiled code calls it, where it takes others in at each place they are named."""
-    f.__apart__ = True  # type: ignore[attr-defined]
-    return f
-
-
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
     """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
 
