@@ -763,3 +763,71 @@ class ConstantRank:
 
     def update(self, x, y):
         self.seen.append(y)
+
+
+# ---------------------------------------------------------------------------- ratings
+
+
+class AlternatingLinearBandits:
+    """[A18] Algorithm 1 with its histories kept: X, y of every user, Z, y of every item; B's first rows are given.
+
+    The readings: line 16 writes the row of the present round, too, and the optimistic vector of line 11; lambda_1 and
+    lambda_2 are one. Ties of line 11 go to the first item. An item or user is whatever comes; `B` has a row for each
+    item that may. The paper's horizon, user sequence and Y belong to who calls.
+    """
+
+    def __init__(self, B, penalty, sigma, delta, s):
+        self.B = [np.array(row, float) for row in B]  # line 3
+        self.penalty, self.sigma, self.delta, self.s = penalty, sigma, delta, s
+        self.users, self.items, self.y = [], [], []  # i_l, j_l, y_l
+        self.X, self.Z = [], []  # rows B_{j_l} and A_{i_l}
+        self.A = {}
+
+    def estimate(self, i):
+        """Lines 5 to 8: mu, V, c."""
+        k = len(self.B[0])
+        past = [t for t in range(len(self.y)) if self.users[t] == i]  # line 5: l < t
+        X = np.array([self.X[t] for t in past]).reshape(-1, k)
+        y = np.array([self.y[t] for t in past])
+        V = X.T @ X + self.penalty * np.eye(k)  # line 7
+        mu = np.linalg.inv(V) @ X.T @ y  # line 6
+        root = np.linalg.det(V) ** 0.5 * np.linalg.det(self.penalty * np.eye(k)) ** -0.5
+        c = self.sigma * math.sqrt(2 * math.log(root / self.delta)) + self.penalty**0.5 * self.s  # line 8
+        return mu, V, c
+
+    def scores(self, i, offered):
+        """Eq. 6: what the best q of the ellipsoid gives each item on offer."""
+        mu, V, c = self.estimate(i)
+        inverse = np.linalg.inv(V)
+        return [float(mu @ self.B[j] + c * math.sqrt(self.B[j] @ inverse @ self.B[j])) for j in offered]
+
+    def play(self, i, offered):
+        """Lines 9 to 12: the item shown."""
+        scores = self.scores(i, offered)
+        return list(offered)[scores.index(max(scores))]
+
+    def observe(self, i, j, rating):
+        """Lines 11 and 13 to 18: A_i is the q of Eq. 7, then B_j is fitted; the histories are written anew."""
+        mu, V, c = self.estimate(i)
+        inverse = np.linalg.inv(V)
+        norm = math.sqrt(self.B[j] @ inverse @ self.B[j])
+        self.A[i] = mu + c * inverse @ self.B[j] / norm if norm > 0 else mu
+        self.users.append(i)
+        self.items.append(j)
+        self.y.append(rating)
+        self.X.append(None)
+        self.Z.append(None)
+        for t in range(len(self.y)):  # line 16
+            if self.users[t] == i:
+                self.Z[t] = self.A[i]
+        self.fit(j)
+
+    def fit(self, j):
+        """Lines 15, 17 and 18."""
+        k = len(self.B[0])
+        past = [t for t in range(len(self.y)) if self.items[t] == j]  # line 15: l <= t
+        Z = np.array([self.Z[t] for t in past]).reshape(-1, k)
+        y = np.array([self.y[t] for t in past])
+        self.B[j] = np.linalg.inv(Z.T @ Z + self.penalty * np.eye(k)) @ Z.T @ y  # line 17
+        for t in past:  # line 18
+            self.X[t] = self.B[j]

@@ -13,6 +13,7 @@ from heedful.fold import copied, play
 from heedful.naming import about, find_learners
 from heedful.spaces import Assignment, Primed, Ranking
 from heedful.spaces_graded import Ranks
+from heedful.spaces_offers import Slate
 from heedful.spaces_structured import Subset
 from heedful.worlds.assignments import synthetic_assignments
 from heedful.worlds.clicks import PositionBiased
@@ -20,6 +21,7 @@ from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.paths import synthetic_paths
 from heedful.worlds.queries import query_stream, synthetic_queries
+from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 from heedful.worlds.subsets import synthetic_subsets
 from heedful.worlds.users import Better, Noisy, StrictAlpha
 
@@ -35,6 +37,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PerturbedPerceptron": [{"swap": 0.2}],
     "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
     "WidrowHoff": [{"eta": 0.2}],
+    "ALB": [{"n_factors": 2, "n_users": 1, "n_items": 1}],
 }
 
 # They interleave or perturb rankings; that they say so is tested beside them.
@@ -86,7 +89,24 @@ ORDINAL: dict[str, tuple[Any, Any]] = {
     "float32 instances": (synthetic_ordinal(60, N, 9, dtype="float32")[0], Ranks(9)),
     "tied instances": (grades(), Ranks(3)),
 }
-WORLDS = {"coactive": COACTIVE, "ordinal": ORDINAL}
+
+
+def once_rated(repeats: bool) -> Any:
+    """A few whole ratings by users of whom some rated one item and one none: they tie, and soon some ran dry."""
+    rng = np.random.default_rng(8)
+    rated = np.argwhere(rng.random((8, 40)) < 0.2)
+    kept = rated[(rated[:, 0] != 3) & ((rated[:, 0] != 5) | (np.cumsum(rated[:, 0] == 5) == 1))]
+    return replay_ratings(kept[:, 0], kept[:, 1], rng.integers(1, 4, len(kept)), repeats=repeats)
+
+
+RATING: dict[str, tuple[Any, Any]] = {
+    "gaussian": (gaussian_ratings(9, 80, 3), Slate()),
+    "slates of uniform": (uniform_ratings(9, 30, 3), Slate(3, -1.0, 2.0)),
+    "bernoulli": (bernoulli_ratings(9, 30, 3), Slate(1, 0.0, 1.0)),
+    "replay": (once_rated(True), Slate(1, 1.0, 3.0)),
+    "each once": (once_rated(False), Slate(2, 1.0, 3.0)),
+}
+WORLDS = {"coactive": COACTIVE, "ordinal": ORDINAL, "rating": RATING}
 """By interaction: the world's name, the world, its space."""
 
 
@@ -132,7 +152,9 @@ def test_every_learner_has_a_world() -> None:
     assert walked == set(find_learners().values())
 
 
-@pytest.mark.parametrize(("interaction", "name"), [("coactive", "ties"), ("ordinal", "tied instances")])
+@pytest.mark.parametrize(
+    ("interaction", "name"), [("coactive", "ties"), ("ordinal", "tied instances"), ("rating", "replay")]
+)
 def test_the_same_arrivals_for_every_learner(interaction: str, name: str) -> None:
     """On a stream, where nothing leaves, all learners meet the very same contexts on one seed."""
     world, space = WORLDS[interaction][name]

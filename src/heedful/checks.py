@@ -159,10 +159,16 @@ def _replay_is_the_fold(learner: Any, world: Any) -> str:
     return f"{len(log)} rounds"
 
 
+def _space(learner: Any) -> Any:
+    """What knows the contexts and objects of a learner: its space, or the learner itself."""
+    return getattr(learner, "space", learner)
+
+
 def _session_world(learner: Any, world: Any, seed: int, abandon: bool) -> tuple[list[Any], Any]:
     """Rounds of a session in the world: (what was shown, the last state); with proposals nobody answers, or not."""
     asked, answered, _ = generators(seed)
     session, truth = Session(learner, seed), world.init(asked)
+    another = getattr(_space(learner), "another_context", lambda x: x[::-1])
     seen = []
     for t in range(ROUNDS):
         if world.over(truth, t):
@@ -170,7 +176,7 @@ def _session_world(learner: Any, world: Any, seed: int, abandon: bool) -> tuple[
         x = world.context(truth, t, asked)
         if abandon:
             session.propose(x)
-            session.propose(x[::-1])
+            session.propose(another(x))
         y = session.propose(x)
         seen.append(y)
         feedback = world.respond(truth, x, y, answered)
@@ -221,9 +227,11 @@ def _compiled(learner: Any, world: Any) -> str:
 
 def _doors(learner: Any, world: Any) -> str:
     """bad input is refused by name, and changes nothing"""
-    x = copied(world.context(world.init(generators(9)[0]), 0, generators(9)[0]))
+    asked, answered, _ = generators(9)
+    truth = world.init(asked)
+    x = copied(world.context(truth, 0, asked))
     session = Session(learner, 9)
-    space = getattr(learner, "space", learner)
+    space = _space(learner)
     tried = 0
 
     def refused(name: str, wanted: type[Exception], f: Callable[[Any], Any], value: Any) -> None:
@@ -250,8 +258,9 @@ def _doors(learner: Any, world: Any) -> str:
     y = session.propose(x)
     for bad in getattr(space, "spoiled_objects", _spoiled_choices)(x, y):
         refused("feedback", ValueError, session.learn, bad)
-    session.learn(y)
-    refused("learn", LookupError, session.learn, y)
+    feedback = copied(world.respond(truth, x, y, answered))
+    session.learn(feedback)
+    refused("learn", LookupError, session.learn, feedback)
     return f"{tried} kinds of bad input"
 
 
@@ -270,7 +279,10 @@ def _spoiled_choices(x: Any, y: Any) -> list[Any]:
 def _permutes(learner: Any, world: Any) -> str:
     """permuting the candidates permutes the proposal, where nothing ties"""
     learner = coerced(learner)
-    if any(played.x.ndim == 1 for played, _ in play(learner, world, 1, 10)):
+    first = [played.x for played, _ in play(learner, world, 1, 10)]
+    if any(isinstance(x, tuple) for x in first):
+        return "what is on offer is known by its number: there are no candidates to permute"
+    if any(x.ndim == 1 for x in first):
         return "a context is one instance: there are no candidates to permute"
     if not hasattr(learner, "weights"):
         return "has no weights, so nobody can say what ties"

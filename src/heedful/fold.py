@@ -115,11 +115,15 @@ def copied(value: T) -> T:
     return value
 
 
-def _shapes(value: Any) -> Any:
-    """What a state is made of: the name of each type, the shape of each array."""
+def _shapes(value: Any, grows: bool = False) -> Any:
+    """What a state is made of: the name of each type, the shape of each array; within what says that it `grows`, how
+    many axes."""
     if isinstance(value, tuple):
-        return type(value).__name__, *[_shapes(part) for part in value]
-    return value.shape if isinstance(value, np.ndarray) else type(value).__name__
+        longer = grows or bool(getattr(value, "grows", False))
+        return type(value).__name__, *[_shapes(part, longer) for part in value]
+    if isinstance(value, np.ndarray):
+        return value.ndim if grows else value.shape
+    return type(value).__name__
 
 
 def coerced(value: T) -> T:
@@ -273,7 +277,7 @@ class Session:
     def propose(self, x: Any) -> Any:
         """What to show for the context x. ValueError, naming what is wrong, where x is not one."""
         self._whole()
-        x = copied(self._door.check_context(x, self.learner.n_features))
+        x = copied(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
         y = self.learner.propose(self._state, x, _Drawn(self._key, self.learned))
         self._open = x, y
         return copied(shown(y))

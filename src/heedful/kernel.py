@@ -34,6 +34,12 @@ def kernel(f: F) -> F:
     return f
 
 
+def apart(f: F) -> F:
+    """Mark a kernel that is large or called from many places: compiled as a function of its own, and called."""
+    f.__apart__ = True  # type: ignore[attr-defined]
+    return f
+
+
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
     """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
 
@@ -168,7 +174,8 @@ def _top_loop(values: Floats, size: int) -> Ints:
                     j += 1
         a, b = b, a
         width *= 2
-    order[:] = a[:size]
+    for t in range(size):
+        order[t] = a[t]
     return order
 
 

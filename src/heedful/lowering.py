@@ -165,7 +165,8 @@ def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
     elif f is kernel.fetch_row:
         overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
     else:
-        overload(f, jit_options=OPTIONS, strict=False)(lambda *args: loop)
+        options = OPTIONS | {"forceinline": not getattr(f, "__apart__", False)}
+        overload(f, jit_options=options, strict=False)(lambda *args: loop)
 
 
 def _teach_method(name: str) -> None:

@@ -27,15 +27,19 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _like(template: Any, name: str, arrays: dict[str, Any]) -> Any:
-    """The value of the template's structure and types with the contents of `arrays`."""
+def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False) -> Any:
+    """The value of the template's structure and types with the contents of `arrays`; of any length where it grows."""
     if isinstance(template, tuple):
         fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
-        parts = [_like(part, f"{name}.{field}" if name else field, arrays) for field, part in zip(fields, template)]
+        longer = grows or bool(getattr(template, "grows", False))
+        parts = [
+            _like(part, f"{name}.{field}" if name else field, arrays, longer) for field, part in zip(fields, template)
+        ]
         return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
     found = arrays[name]
     wanted = np.asarray(template)
-    if found.dtype != wanted.dtype or found.shape != wanted.shape:
+    fits = found.ndim == wanted.ndim if grows else found.shape == wanted.shape
+    if found.dtype != wanted.dtype or not fits:
         raise ValueError(f"{name}: wanted {wanted.dtype} {wanted.shape}, got {found.dtype} {found.shape}")
     return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
 

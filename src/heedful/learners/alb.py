@@ -1,0 +1,248 @@
+"""Alternating linear bandits, [A18]: a linear bandit for every user, whose actions are the items' factors, and a ridge
+regression for every item on the users' factors; each feeds the other, from nothing.
+
+[A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, is_number, wanted_count, wanted_positive
+from heedful.kernel import Ints, apart, kernel, top
+from heedful.pairs import Pairs, items_of, no_pairs, place_of, rated, unrated, users_of, without_item, without_user
+from heedful.ridge import (
+    cholesky,
+    drawn,
+    inverted,
+    most_optimistic,
+    optimistic,
+    ridge,
+    solved,
+    with_items,
+    with_users,
+)
+from heedful.spaces_offers import MOST, Offer, Rated, Slate, wanted_slate
+
+Array = npt.NDArray[np.float64]
+
+
+class ALBState(NamedTuple):
+    """The ratings; the users' optimistic factors and the items' factors, the latter also transposed, for the scores of
+    all; what the first factors are drawn by; how many rounds were learned from. With fewer than four factors, columns
+    of 0 make up four."""
+
+    pairs: Pairs
+    A: Array  # n x k
+    B: Array  # m x k
+    columns: Array  # k x m
+    seed: int
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as users and items arrive."""
+        return True
+
+
+class ALB(NamedTuple):
+    """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
+
+    For user i, V = lambda I + sum c_ij B_j B_j', mu = V^-1 sum s_ij B_j over the items j that i rated c_ij times with
+    sum s_ij: the history that lines 16 and 18 rewrite is no more than these two numbers, so a step does not grow with
+    t. Shows argmax mu . B_j + c |V^-1/2 B_j| (Eq. 6), on a slate the best few; stores the optimistic
+    A_i = mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7) for the item rated, and then B_j = the ridge regression of the ratings
+    of j on its users' A (Eq. 8). Line 16 must write the row of the present round, too, and the optimistic vector: with
+    mu, or without that row, the model collapses to 0. The several ratings of a slate are learned one after the other.
+
+    Not invariant to a shift of the ratings. No bound is known.
+    """
+
+    space: Any = Slate()
+    n_factors: int = 5
+    penalty: float = 1.0
+    """lambda, of users and items alike"""
+    sigma: float = 0.4
+    """how noisy ratings are"""
+    delta: float = 0.01
+    """the probability that the confidence set misses"""
+    s: float = 1.0
+    """a bound of |A_i|"""
+    spread: float = 1.0
+    """sigma_2, the standard deviation of the first factors of items"""
+    n_users: int = 64
+    """room to begin with, as of items: both grow"""
+    n_items: int = 64
+
+    def init(self, rng: np.random.Generator) -> ALBState:
+        wanted_slate(self.space)
+        wanted_count("n_factors", self.n_factors, most=1000)
+        wanted_count("n_users", self.n_users, most=MOST)
+        wanted_count("n_items", self.n_items, most=MOST)
+        for name in ("penalty", "sigma", "spread"):
+            wanted_positive(name, getattr(self, name))
+        if not is_number(self.delta, float) or not 1e-300 <= self.delta < 1.0:
+            raise ValueError(f"delta: wanted a number between 0 and 1, got {describe(self.delta)}")
+        if not is_number(self.s, int, float) or not 0.0 <= self.s <= 1e50:
+            raise ValueError(f"s: wanted a number from 0 to 1e50, got {describe(self.s)}")
+        seed = int(rng.integers(2**62))
+        k = max(self.n_factors, 4)
+        columns = with_items(np.zeros((k, 0)), seed, self.spread, self.n_factors, self.n_items)
+        A = np.zeros((self.n_users, k))
+        return ALBState(no_pairs(self.n_users, self.n_items), A, columns.T.copy(), columns, seed, 0)
+
+    def propose(self, state: ALBState, x: Offer, rng: np.random.Generator) -> Ints:
+        return best_of(self, state, x)
+
+    def update(self, state: ALBState, x: Offer, y: Ints, feedback: Rated) -> ALBState:
+        return learned(self, state, x, feedback)
+
+    def scores(self, state: ALBState, x: Offer) -> Array:
+        """What it shows by: how optimistic one may be of each item on offer (c,)."""
+        mu, inverse, c = ellipsoid(self, state, x.user)
+        return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
+
+    def ratings(self, state: ALBState, x: Offer) -> Array:
+        """A_i . B_j for each item on offer (c,): 0 for a user that nothing is known of."""
+        A = with_users(state.A, x.user + 1)
+        ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
+        return ratings
+
+    def without_rating(self, state: ALBState, user: int, item: int, rating: float) -> ALBState:
+        """The state without one rating; owns `state`. LookupError where the user never rated the item.
+
+        Counts and sums are then what they were without it, and the factors of the item are fitted afresh. Other factors
+        were learned after it: *as if never seen* is to fold the log again.
+        """
+        if place_of(state.pairs, user, item) < 0:
+            raise LookupError(f"item: wanted one that user {user} rated, got {item}")
+        unrated(state.pairs, user, item, rating)
+        return _refitted(self, state, [item])
+
+    def without_user(self, state: ALBState, user: int) -> ALBState:
+        """The state without a user: all ratings, and the factors; as `without_rating` for all the items rated."""
+        items = items_of(state.pairs, user).tolist()
+        without_user(state.pairs, user)
+        if user < len(state.A):
+            state.A[user] = 0.0
+        return _refitted(self, state, items)
+
+    def without_item(self, state: ALBState, item: int) -> ALBState:
+        """The state without an item: all its ratings; its factors are the first again."""
+        without_item(state.pairs, item)
+        return _refitted(self, state, [item])
+
+
+@apart
+@kernel
+def believed(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
+    """The ellipsoid of a user's factors: V = L L' (L, k x k), mu (k,), its radius c (Eq. 3, 4)."""
+    k = state.A.shape[1]
+    L, mu = np.zeros((k, k)), np.zeros(k)
+    pairs = state.pairs
+    first = pairs.of_user[user] if user < pairs.of_user.size else -1
+    ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
+    cholesky(L)
+    solved(L, mu)
+    growth = 0.0  # log (det V / det lambda I) / 2
+    for a in range(k):
+        growth += math.log(L[a, a] / math.sqrt(learner.penalty))
+    c = learner.sigma * math.sqrt(2.0 * max(growth - math.log(learner.delta), 0.0))
+    return L, mu, c + math.sqrt(learner.penalty) * learner.s
+
+
+@apart
+@kernel
+def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
+    """mu (k,), L^-1 (k x k) and c of `believed`: what the scores of a catalogue need."""
+    L, mu, c = believed(learner, state, user)
+    inverse = np.zeros((mu.size, mu.size))
+    inverted(L, inverse)
+    return mu, inverse, c
+
+
+@kernel
+def catalogue(learner: ALB, state: ALBState, x: Offer) -> Array:
+    """Factors of all items on offer, k x m, also of those that nothing was learned of."""
+    return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
+
+
+@apart
+@kernel
+def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
+    """The numbers of the best items on offer, best first."""
+    mu, inverse, c = ellipsoid(learner, state, x.user)
+    columns = catalogue(learner, state, x)
+    if learner.space.size == 1:
+        best = most_optimistic(columns, x.items, mu, inverse, c)
+        return x.items[best : best + 1].copy()
+    scores = optimistic(columns, x.items, mu, inverse, c)
+    return x.items[top(scores, min(learner.space.size, scores.size))]
+
+
+@apart
+@kernel
+def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBState:
+    """The state after the ratings of one round; owns `state`."""
+    k = state.A.shape[1]
+    columns = catalogue(learner, state, x)
+    B = state.B
+    if B.shape[0] < columns.shape[1]:
+        B = np.empty((columns.shape[1], k))
+        for j in range(B.shape[0]):
+            for a in range(k):
+                B[j, a] = columns[a, j]
+    state = ALBState(state.pairs, with_users(state.A, x.user + 1), B, columns, state.seed, state.t + 1)
+    for r in range(feedback.items.size):
+        pairs = with_rating(learner, state, x.user, feedback.items[r], feedback.ratings[r])
+        state = ALBState(pairs, state.A, B, columns, state.seed, state.t)
+    return state
+
+
+@apart
+@kernel
+def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: float) -> Pairs:
+    """The pairs with one rating more; A_i and B_j learn from it, in place."""
+    A, B = state.A, state.B
+    k = A.shape[1]
+    L, mu, c = believed(learner, state, user)
+    v = B[item].copy()
+    solved(L, v)  # V^-1 B_j
+    norm = 0.0
+    for a in range(k):
+        norm += v[a] * B[item, a]
+    norm = math.sqrt(max(norm, 0.0))  # |V^-1/2 B_j|
+    for a in range(k):
+        A[user, a] = mu[a] + (c * v[a] / norm if norm > 0.0 else 0.0)  # Eq. 7, lines 11 and 16
+    pairs = rated(state.pairs, user, item, rating)
+    fit_item(learner, pairs, A, B, state.columns, item)
+    return pairs
+
+
+@apart
+@kernel
+def fit_item(learner: ALB, pairs: Pairs, A: Array, B: Array, columns: Array, item: int) -> None:
+    """B_j = the ridge regression of the ratings of j on its users' A (Eq. 8, lines 17 and 18), in place."""
+    k = A.shape[1]
+    V, v = np.zeros((k, k)), np.zeros(k)
+    ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
+    cholesky(V)
+    solved(V, v)
+    for a in range(k):
+        B[item, a] = columns[a, item] = v[a]
+
+
+def _refitted(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
+    """The state with the factors of these items fitted to what is left of their ratings; else drawn, as at first."""
+    for item in items:
+        if users_of(state.pairs, item).size:
+            fit_item(learner, state.pairs, state.A, state.B, state.columns, item)
+        elif item < len(state.B):
+            first = np.zeros(learner.n_factors)
+            drawn(state.seed, item, first)
+            state.B[item, : first.size] = state.columns[: first.size, item] = learner.spread * first
+    return state

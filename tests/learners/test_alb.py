@@ -1,0 +1,312 @@
+"""ALB against [A18] Algorithm 1 with its histories kept, round for round; removal; slates; what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import naive
+from heedful.fold import Session, copied, trace
+from heedful.kernel import Ints
+from heedful.learners.alb import ALB, ALBState
+from heedful.pairs import items_of, users_of
+from heedful.ridge import drawn
+from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings
+
+RNG = np.random.default_rng(0)
+
+
+def first_rows(learner: ALB, state: ALBState, items: int) -> Any:
+    """The factors that items have before anything is learned of them, items x k."""
+    rows = np.zeros((items, learner.n_factors))
+    for j, row in enumerate(rows):
+        drawn(state.seed, j, row)
+    return learner.spread * rows
+
+
+def given(user: int, items: Any) -> Offer:
+    return Offer(user, np.array(sorted(items), np.int64))
+
+
+def one(item: int, rating: float) -> Rated:
+    return Rated(np.array([item]), np.array([rating]))
+
+
+def in_words(learner: ALB, state: ALBState, items: int) -> Any:
+    """The transcription, with the same parameters and first rows."""
+    rows = first_rows(learner, state, items)
+    return naive.AlternatingLinearBandits(rows, learner.penalty, learner.sigma, learner.delta, learner.s)
+
+
+def best(scores: Any, shown: int, x: Offer) -> None:
+    """The item shown is the first of those with the highest score, but for ties that rounding breaks."""
+    scores = np.array(scores)
+    behind = scores.max() - scores[x.items == shown]
+    assert behind <= 1e-12 * max(1.0, abs(scores.max()))
+
+
+def rewritten(paper: Any, learner: ALB, state: ALBState) -> None:
+    """The histories with the factors that ours has, so that one round's rounding does not reach the next."""
+    k = learner.n_factors
+    for j in range(min(len(paper.B), len(state.B))):  # those that came later are as they were given
+        paper.B[j] = state.B[j, :k].copy()
+    paper.X = [paper.B[j] for j in paper.items]
+    paper.Z = [state.A[i, :k].copy() for i in paper.users]
+
+
+def compared(learner: ALB, rounds: int, users: int, items: int, seed: int) -> ALBState:
+    """Rounds of partial offers and noisy ratings in which users and items arrive late, held against Algorithm 1, each
+    from the same factors: what one round rounds off, a hundred others multiply a millionfold."""
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((users, 4)) @ rng.standard_normal((4, items))
+    state = learner.init(rng)
+    paper = in_words(learner, state, items)
+    k = learner.n_factors
+    for t in range(rounds):
+        i = int(rng.integers(min(users, 2 + t // 40)))
+        there = min(items, 3 + t // 30)
+        x = given(i, rng.choice(there, rng.integers(1, there + 1), replace=False))
+        scores = paper.scores(i, x.items)
+        np.testing.assert_allclose(learner.scores(state, x), scores, rtol=1e-9, atol=1e-9)
+        [shown] = learner.propose(state, x, rng)
+        assert shown == paper.play(i, x.items), f"round {t}"
+        rating = float(Y[i, shown] + 0.3 * rng.standard_normal())
+        state = learner.update(state, x, np.array([shown]), one(int(shown), rating))
+        paper.observe(i, int(shown), rating)
+        np.testing.assert_allclose(state.A[i, :k], paper.A[i], rtol=1e-9, atol=1e-9)
+        there = min(items, len(state.B))
+        np.testing.assert_allclose(state.B[:there, :k], paper.B[:there], rtol=1e-9, atol=1e-9)
+        rewritten(paper, learner, state)
+    np.testing.assert_array_equal(state.columns, state.B.T)
+    assert state.t == rounds
+    return state
+
+
+@pytest.mark.parametrize("k", [3, 5, 7])
+def test_algorithm_1_round_for_round(k: int) -> None:
+    """[A18] Algorithm 1, Eq. 3, 4, 6, 7 and 8: scores, item shown, A_i and every B_j, to 1e-9."""
+    compared(ALB(n_factors=k, n_users=1, n_items=1), 3000 if k == 5 else 800, 25, 40, k)
+
+
+@pytest.mark.parametrize("k", [3, 5, 7])
+@pytest.mark.parametrize("made", [gaussian_ratings, bernoulli_ratings])
+def test_algorithm_1_left_to_itself(made: Any, k: int) -> None:
+    """The same on the paper's worlds with nothing in common but the first rows: after 3000 rounds equal to 1e-9.
+
+    With lambda = 1, where rounding is not multiplied. Ratings of 0 and 1 make scores tie in exact arithmetic."""
+    world, learner = made(), ALB(n_factors=k)
+    rng = np.random.default_rng(k)
+    state = learner.init(rng)
+    paper = in_words(learner, state, 200)
+    truth = world.init(rng)
+    for t in range(3000 if k == 5 else 600):
+        x = world.context(truth, t, rng)
+        [shown] = learner.propose(state, x, rng)
+        best(paper.scores(x.user, x.items), shown, x)
+        feedback = world.respond(truth, x, np.array([shown]), rng)
+        state = learner.update(state, x, np.array([shown]), feedback)
+        paper.observe(x.user, int(shown), float(feedback.ratings[0]))
+        np.testing.assert_allclose(state.A[x.user, :k], paper.A[x.user], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state.B[:200, :k], paper.B, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("change", [{"penalty": 0.05, "sigma": 0.5}, {"s": 0.0, "spread": 2.0, "delta": 0.3}])
+def test_parameters(change: dict[str, float]) -> None:
+    compared(ALB(n_users=30, n_items=60)._replace(**change), 400, 12, 15, 7)
+
+
+def test_worked_by_hand() -> None:
+    """One factor, lambda = sigma = s = 1, delta = e^-2, B = 2: before anything, V = 1, c = 2 + 1."""
+    learner = ALB(n_factors=1, sigma=1.0, delta=float(np.exp(-2.0)), s=1.0, penalty=1.0)
+    state = learner.init(np.random.default_rng(0))
+    state.B[0, 0] = state.columns[0, 0] = 2.0
+    x = given(0, [0])
+    assert learner.scores(state, x) == pytest.approx([6.0])  # 0 * 2 + 3 |2|
+    assert learner.ratings(state, x) == pytest.approx([0.0])
+    state = learner.update(state, x, x.items, one(0, 5.0))
+    assert state.A[0, 0] == pytest.approx(3.0)  # 0 + 3 * 2 / 2
+    assert state.B[0, 0] == pytest.approx(15.0 / 10.0)  # (9 + 1)^-1 3 * 5
+    assert learner.ratings(state, x) == pytest.approx([4.5])
+    V, mu = 1.0 + 2.25, 7.5 / 3.25  # of B = 1.5
+    c = np.sqrt(2.0 * (0.5 * np.log(V) + 2.0)) + 1.0
+    assert learner.scores(state, x) == pytest.approx([mu * 1.5 + c * 1.5 / np.sqrt(V)])
+
+
+def test_factors_of_zero_are_not_divided_by() -> None:
+    learner = ALB()
+    state = learner.init(RNG)
+    state.B[0], state.columns[:, 0] = 0.0, 0.0
+    x = given(0, [0])
+    assert learner.scores(state, x).tolist() == [0.0]
+    state = learner.update(state, x, x.items, one(0, 1.0))
+    assert not state.A[0].any()
+    assert not state.B[0].any()
+
+
+def test_a_slate_has_the_best_few() -> None:
+    learner = ALB(Slate(4))
+    state = learner.init(RNG)
+    x = given(3, range(2, 30))
+    shown = learner.propose(state, x, RNG)
+    scores = learner.scores(state, x)
+    assert shown.tolist() == x.items[np.argsort(-scores, kind="stable")[:4]].tolist()
+    assert learner.propose(state, given(3, [5, 7]), RNG).size == 2
+    alone = ALB(Slate(1)).propose(state, x, RNG)
+    assert alone.tolist() == shown[:1].tolist()
+
+
+def test_ratings_of_a_slate_are_learned_one_after_the_other() -> None:
+    learner = ALB(Slate(3))
+    x = given(0, range(6))
+    at_once, apart = (learner.init(np.random.default_rng(1)) for _ in range(2))
+    at_once = learner.update(at_once, x, x.items[:3], Rated(np.array([2, 0]), np.array([1.0, -3.0])))
+    for item, rating in ((2, 1.0), (0, -3.0)):
+        apart = learner.update(apart, x, x.items[:3], one(item, rating))
+    assert (at_once.t, apart.t) == (1, 2)
+    np.testing.assert_array_equal(at_once.A, apart.A)
+    np.testing.assert_array_equal(at_once.B, apart.B)
+
+
+def test_first_factors_do_not_depend_on_when_an_item_comes() -> None:
+    small, large = (ALB(n_items=n).init(np.random.default_rng(2)) for n in (3, 500))
+    np.testing.assert_array_equal(small.B, large.B[:3])
+    x = given(0, range(400))
+    np.testing.assert_array_equal(ALB().scores(small, x), ALB().scores(large, x))
+    assert abs(large.B.mean()) < 0.1
+    assert abs(large.B.std() - 1.0) < 0.05
+
+
+# ---------------------------------------------------------------------------- taking out
+
+
+def played(learner: ALB, log: list[tuple[int, int, float]]) -> ALBState:
+    state = learner.init(np.random.default_rng(3))
+    for user, item, rating in log:
+        x = given(user, range(12))
+        state = learner.update(state, x, np.array([item]), one(item, rating))
+    return state
+
+
+def counts(state: ALBState) -> dict[tuple[int, int], tuple[float, float]]:
+    pairs = state.pairs
+    there = {}
+    for user in range(pairs.of_user.size):
+        p = pairs.of_user[user]
+        while p >= 0:
+            there[user, int(pairs.item[p])] = float(pairs.count[p]), round(float(pairs.total[p]), 9)
+            p = pairs.after_user[p]
+    return there
+
+
+LOG = [(int(u), int(j), float(r)) for u, j, r in zip(*(RNG.integers(0, n, 150) for n in (8, 12, 6)))]
+
+
+def test_without_a_rating_user_or_item_counts_are_those_of_a_log_without() -> None:
+    learner = ALB()
+    cases: list[tuple[Any, Any]] = [
+        (lambda s: learner.without_user(s, 3), lambda n, e: e[0] != 3),
+        (lambda s: learner.without_item(s, 5), lambda n, e: e[1] != 5),
+        (lambda s: learner.without_rating(s, *LOG[40]), lambda n, e: n != 40),
+        (lambda s: learner.without_item(learner.without_user(s, 0), 0), lambda n, e: e[0] != 0 and e[1] != 0),
+        (lambda s: learner.without_user(s, 10**6), lambda n, e: True),
+        (lambda s: learner.without_item(s, 10**6), lambda n, e: True),
+    ]
+    for taken, kept in cases:
+        state = taken(played(learner, LOG))
+        assert counts(state) == counts(played(learner, [e for n, e in enumerate(LOG) if kept(n, e)]))
+
+
+def test_nothing_of_a_user_stays_in_the_pairs() -> None:
+    learner = ALB()
+    state = learner.without_user(played(learner, LOG), 3)
+    assert not state.A[3].any()
+    assert items_of(state.pairs, 3).size == 0
+    assert 3 not in state.pairs.user.tolist()
+    assert all(3 not in users_of(state.pairs, j).tolist() for j in range(12))
+
+
+def test_items_are_fitted_to_what_is_left() -> None:
+    """Eq. 8 over the ratings left; without any, the first factors again."""
+    learner = ALB(spread=2.0)
+    log = [e for e in LOG if e[1] != 5 or e[0] == 3]  # item 5 was rated by user 3 alone
+    log.append((3, 5, 4.0))
+    state = played(learner, log)
+    fresh = learner.init(np.random.default_rng(3))
+    state = learner.without_user(state, 3)
+    np.testing.assert_array_equal(state.B[5], fresh.B[5])
+    np.testing.assert_array_equal(state.columns, state.B.T)
+    there = counts(state)
+    for j in {e[1] for e in log if e[0] == 3} - {5}:
+        V, r = learner.penalty * np.eye(5), np.zeros(5)
+        for (user, item), (count, total) in there.items():
+            if item == j:
+                V += count * np.outer(state.A[user], state.A[user])
+                r += total * state.A[user]
+        np.testing.assert_allclose(state.B[j], np.linalg.solve(V, r), atol=1e-9)
+
+
+def test_a_rating_that_is_not_there_is_not_taken_out() -> None:
+    learner = ALB()
+    state = played(learner, [(0, 1, 3.0)])
+    before = copied(state)
+    with pytest.raises(LookupError, match="item: wanted one that user 0 rated, got 2"):
+        learner.without_rating(state, 0, 2, 3.0)
+    with pytest.raises(LookupError, match="user 9"):
+        learner.without_rating(state, 9, 1, 3.0)
+    assert counts(state) == counts(before)
+
+
+# ---------------------------------------------------------------------------- at large
+
+
+def test_a_session_goes_on_from_a_state_that_grew() -> None:
+    learner = ALB(n_users=1, n_items=1)
+    session = Session(learner, 0)
+    for user in range(6):
+        shown = session.propose((user, np.arange(20)))
+        session.learn((shown, [float(user)]))
+    again = Session(learner, 0, state=session.state, learned=6)
+    assert again.propose((2, np.arange(20))).tolist() == session.propose((2, np.arange(20))).tolist()
+    with pytest.raises(ValueError, match="state: wanted one of this learner"):
+        Session(learner, 0, state=session.state._replace(A=np.zeros(3)))
+
+
+def test_it_learns() -> None:
+    """Regret falls to a small part of what it was, and below that of a random item."""
+    world = gaussian_ratings(60, 60, 3, seed=1)
+    regrets = trace(ALB(n_factors=3, penalty=0.01, sigma=0.5), world, 6000, 0)
+    assert regrets[-1000:].mean() < 0.2 * regrets[:500].mean()
+    assert regrets[-1000:].mean() < 0.2 * (world.best - world.Y.mean(axis=1)).mean()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"space": Slate}, "space"),
+        ({"space": Slate(0)}, "size"),
+        ({"n_factors": 0}, "n_factors"),
+        ({"n_factors": 1001}, "n_factors"),
+        ({"penalty": 0.0}, "penalty"),
+        ({"sigma": np.nan}, "sigma"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": True}, "delta"),
+        ({"s": -1.0}, "s"),
+        ({"s": np.inf}, "s"),
+        ({"spread": 0.0}, "spread"),
+        ({"n_users": 0}, "n_users"),
+        ({"n_items": 2**40}, "n_items"),
+    ],
+)
+def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=f"^{named}: wanted"):
+        ALB()._replace(**change).init(RNG)
+
+
+def test_proposals_are_numbers_of_items() -> None:
+    shown: Ints = ALB().propose(ALB().init(RNG), given(0, [7, 90]), RNG)
+    assert shown.dtype == np.int64
+    assert shown[0] in (7, 90)

@@ -1,0 +1,130 @@
+"""Particle Thompson sampling against a slow version that keeps every rating and works with Lambda itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from ratings_streams import offers, played
+
+import naive_ratings as naive
+from heedful.learners.pts import PTS, effective, systematic
+from heedful.pairs import place_of
+from heedful.spaces_offers import Offer, Rated, Slate
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "late"),
+    [
+        ({"resample": 1.0, "spread": 0.8}, 1, 0),
+        ({"resample": 0.5, "sigma": 1.5}, 3, 40),
+        ({"resample": 0.0, "n_factors": 1, "sigma": 4.0}, 2, 0),
+        ({"n_particles": 1}, 1, 20),
+    ],
+    ids=["drawn anew always", "at half, slates, late comers", "never", "one particle"],
+)
+def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int) -> None:
+    learner = PTS(Slate(size), **{"n_factors": 3, "n_particles": 4, **options})
+    seed = int(np.random.default_rng(6).integers(2**62))
+    slow = naive.PTS(seed, learner.n_factors, learner.n_particles, learner.sigma, learner.spread, learner.resample)
+
+    def update(x: Offer, feedback: Rated) -> None:
+        if x.items[-1] >= len(slow.V[0]):  # room doubles, or reaches the highest on offer
+            slow.make_room(max(int(x.items[-1]) + 1, 2 * len(slow.V[0])))
+        for item, rating in zip(feedback.items.tolist(), feedback.ratings.tolist()):
+            slow.update(x.user, item, rating)
+
+    def propose(user: int, items: list[int], rng: Any) -> list[int]:
+        if items[-1] >= len(slow.V[0]):
+            slow.make_room(max(items[-1] + 1, 2 * len(slow.V[0])))
+        return slow.propose(user, items, size, rng)
+
+    state = played(learner, propose, update, rounds=100, seed=6, late=late)
+    weights = np.exp(state.log_weights)
+    np.testing.assert_allclose(weights / weights.sum(), slow.weights, rtol=1e-7, atol=1e-12)
+    for d in range(learner.n_particles):
+        for item, v in slow.V[d].items():
+            np.testing.assert_allclose(state.V[d, item], v, rtol=1e-7, atol=1e-9)
+        for user, u in slow.U[d].items():
+            np.testing.assert_allclose(state.U[d, user], u, rtol=1e-7, atol=1e-9)
+
+
+def test_systematic_draws() -> None:
+    """Each particle as often as its share says, rounded one way or the other; by hand for three."""
+    assert systematic(np.log([0.5, 0.25, 0.25]), 0.1).tolist() == [2, 1, 0]
+    assert systematic(np.log([0.5, 0.25, 0.25]), 0.9).tolist() == [1, 1, 1]
+    assert systematic(np.array([0.0, -np.inf, -np.inf]), 0.99).tolist() == [3, 0, 0]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        log_weights = rng.standard_normal(20) * 3
+        share = np.exp(log_weights - log_weights.max())
+        share *= 20 / share.sum()
+        times = systematic(log_weights, rng.random())
+        assert times.sum() == 20
+        assert (times >= np.floor(share - 1e-9)).all()
+        assert (times <= np.ceil(share + 1e-9)).all()
+
+
+def test_how_many_particles_count() -> None:
+    assert effective(np.zeros(7)) == pytest.approx(7.0)
+    assert effective(np.log([3.0, 1.0])) == pytest.approx(16 / 10)
+    assert effective(np.array([0.0, -2000.0])) == 1.0
+
+
+def test_the_weight_is_the_predictive_likelihood() -> None:
+    """The second rating of a user, by hand: sigma^2 + v' Lambda^-1 v, and not the precision in its place."""
+    learner = PTS(n_factors=1, n_particles=2, sigma=0.5, resample=0.0)
+    state = learner.init(np.random.default_rng(0))
+    state.V[:, 0, 0], state.V[:, 1, 0] = [1.0, 2.0], [1.0, -1.0]
+    state = learner.update(state, Offer(0, np.array([0])), np.array([0]), Rated(np.array([0]), np.array([3.0])))
+    state.log_weights[:] = 0.0
+    v, w = state.V[:, 0, 0].copy(), state.V[:, 1, 0].copy()
+    state = learner.update(state, Offer(0, np.array([1])), np.array([1]), Rated(np.array([1]), np.array([2.0])))
+    Lambda = 1.0 + v * v / 0.25
+    mu, var = v * 3.0 / 0.25 / Lambda, 0.25 + w * w / Lambda
+    log = [-0.5 * (math.log(s) + (2.0 - m * z) ** 2 / s) for m, z, s in zip(mu, w, var)]
+    assert state.log_weights[0] - state.log_weights[1] == pytest.approx(log[0] - log[1])
+
+
+def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
+    learner = PTS(n_factors=2, n_particles=3)
+    rng = np.random.default_rng(0)
+    state = learner.init(rng)
+    V = state.V.copy()
+    for x, answer in offers(60, 3):
+        y = learner.propose(state, x, rng)
+        state = learner.update(state, x, y, answer(y))
+    pairs = state.pairs
+    user, item = int(pairs.user[0]), int(pairs.item[pairs.used - 1])
+    left = [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c and i != user and j != item]
+    state = learner.without_item(learner.without_user(state, user), item)
+    assert [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c] == left
+    assert (pairs.total[pairs.count == 0.0] == 0.0).all()
+    assert (state.U[:, user] == 0.0).all()
+    assert (state.V[:, item] == V[:, item]).all()
+    i, j, c = left[0]
+    p = place_of(pairs, i, j)
+    total = pairs.total[p]
+    state = learner.without_rating(state, int(i), int(j), 1.0)
+    assert (pairs.count[p], pairs.total[p]) == ((c - 1, total - 1.0) if c > 1 else (0.0, 0.0))
+    learner.without_user(learner.without_item(state, 500), 500)
+    with pytest.raises(LookupError, match=r"^item: wanted one that user 500 rated, got 500$"):
+        learner.without_rating(state, 500, 500, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_factors": 0}, r"^n_factors: wanted a whole number"),
+        ({"n_particles": 0}, r"^n_particles: wanted a whole number"),
+        ({"sigma": 0.0}, r"^sigma: wanted a finite number above 0"),
+        ({"spread": -1.0}, r"^spread: wanted a finite number above 0"),
+        ({"resample": 1.5}, r"^resample: wanted a number from 0 to 1, got 1.5$"),
+        ({"space": 3}, r"^space: wanted a slate"),
+    ],
+)
+def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PTS(**options).init(np.random.default_rng(0))

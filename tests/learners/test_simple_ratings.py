@@ -1,0 +1,127 @@
+"""The rules that every table of ratings shows: against going through the history, and worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ratings_streams import offers, played
+
+import naive_ratings as naive
+from heedful.learners.simple_ratings import ItemMean, PairMean, RandomItem, UserGreedy, uniform
+from heedful.spaces_offers import Offer, Rated, Slate
+
+RULES: list[tuple[Any, Any]] = [
+    (UserGreedy(), naive.user_greedy_scores),
+    (UserGreedy(Slate(4)), naive.user_greedy_scores),
+    (ItemMean(), lambda *a: naive.item_mean_scores(*a, 1.0)),
+    (ItemMean(Slate(3), prior=0.0), lambda *a: naive.item_mean_scores(*a, 0.0)),
+    (PairMean(), lambda *a: naive.pair_mean_scores(*a, 1.0)),
+    (PairMean(Slate(3), prior=2.0), lambda *a: naive.pair_mean_scores(*a, 2.0)),
+]
+
+
+@pytest.mark.parametrize("late", [0, 40])
+@pytest.mark.parametrize(("learner", "scores"), RULES)
+def test_each_is_its_readable_version_round_for_round(learner: Any, scores: Any, late: int) -> None:
+    """Whole numbers, so sums are exact, and what ties here ties there."""
+    history: list[naive.Rating] = []
+    played(
+        learner,
+        lambda user, items, rng: naive.best_of(scores(history, user, items), items, learner.space.size),
+        lambda x, f: history.extend((x.user, int(j), float(r)) for j, r in zip(f.items, f.ratings)),
+        rounds=150,
+        seed=5,
+        late=late,
+    )
+
+
+def test_by_hand() -> None:
+    """User 0 gives item 2 a 4 and item 5 a 1; user 1 gives item 5 a 5 and a 3. The mean is 13 / 4."""
+    x, expected = Offer(0, np.array([2, 3, 5])), {}
+    for learner in (UserGreedy(), ItemMean(), PairMean()):
+        state = learner.init(np.random.default_rng(0))
+        for user, item, rating in ((0, 2, 4.0), (0, 5, 1.0), (1, 5, 5.0), (1, 5, 3.0)):
+            state = learner.update(
+                state, Offer(user, np.array([item])), np.array([item]), Rated(np.array([item]), np.array([rating]))
+            )
+        expected[type(learner).__name__] = learner.scores(state, x).tolist()
+    assert expected == {
+        "UserGreedy": [4.0, 3.25, 1.0],
+        "ItemMean": [(4.0 + 3.25) / 2, 3.25, (9.0 + 3.25) / 4],
+        "PairMean": [4.0, 3.25, 1.0],
+    }
+
+
+@pytest.mark.parametrize("learner", [UserGreedy(), ItemMean(), PairMean()])
+def test_taken_out_is_as_if_never_rated(learner: Any) -> None:
+    """These rules depend on nothing but counts and sums: without a user, an item or a rating, all scores are those of a
+    state that never met them."""
+    rounds = [(x, y := x.items[:2], answer(y)) for x, answer in offers(120, 8)]
+    everything = Offer(3, np.arange(15))
+
+    def state_of(keep: Any) -> Any:
+        state = learner.init(np.random.default_rng(0))
+        for at, (x, y, feedback) in enumerate(rounds):
+            kept = np.array([keep(at, x.user, int(j)) for j in feedback.items])
+            state = learner.update(state, x, y, Rated(feedback.items[kept], feedback.ratings[kept]))
+        return state
+
+    def scores(state: Any, user: int) -> Any:
+        return learner.scores(state, everything._replace(user=user)).tolist()
+
+    x, _, feedback = rounds[50]
+    once = (x.user, int(feedback.items[0]), float(feedback.ratings[0]))
+    for taken, keep in (
+        (lambda s: learner.without_user(s, 4), lambda at, i, j: i != 4),
+        (lambda s: learner.without_item(s, 1), lambda at, i, j: j != 1),
+        (lambda s: learner.without_rating(s, *once), lambda at, i, j: at != 50 or j != once[1]),
+        (lambda s: learner.without_item(learner.without_user(s, 999), 999), lambda at, i, j: True),
+    ):
+        out, never = taken(state_of(lambda at, i, j: True)), state_of(keep)
+        for user in (3, 4, once[0]):
+            np.testing.assert_allclose(scores(out, user), scores(never, user), rtol=1e-12)
+        assert (out.n, out.sum) == (never.n, never.sum)
+    with_all = state_of(lambda at, i, j: True)
+    assert scores(with_all, 4) != scores(learner.without_user(with_all, 4), 4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_random_items_are_equally_likely(size: int) -> None:
+    """Pearson's statistic of the first item shown, against its 99.9 % quantile."""
+    from scipy.stats import chi2
+
+    learner, rng = RandomItem(Slate(size)), np.random.default_rng(0)
+    x, state = Offer(0, np.array([2, 3, 7, 9, 11])), learner.init(rng)
+    shown = [learner.propose(state, x, rng).tolist() for _ in range(2000)]
+    assert all(len(set(y)) == size and set(y) <= set(x.items.tolist()) for y in shown)
+    counts = [sum(y[0] == j for y in shown) for j in x.items]
+    assert sum((c - 400) ** 2 / 400 for c in counts) < chi2.ppf(0.999, 4)
+
+
+def test_fewer_on_offer_than_the_slate_takes() -> None:
+    for learner in (RandomItem(Slate(5)), PairMean(Slate(5))):
+        rng = np.random.default_rng(0)
+        y = learner.propose(learner.init(rng), Offer(0, np.array([4, 8])), rng)
+        assert sorted(y.tolist()) == [4, 8]
+
+
+def test_numbers_that_belong_to_keys() -> None:
+    """The same as the transcription's, also of negative keys; even over [0, 1]."""
+    keys = [(0, 0), (1, 2), (-5, 7), (2**40, 3)]
+    for seed in (0, 2**61 + 3):
+        assert [uniform(seed, a, b) for a, b in keys] == [naive.uniform(seed, a, b) for a, b in keys]
+    many = [uniform(9, a, b) for a in range(60) for b in range(60)]
+    assert np.abs(np.histogram(many, 10, (0, 1))[0] - 360).max() < 5 * 18
+    assert len(set(many)) == 3600
+
+
+@pytest.mark.parametrize("cls", [ItemMean, PairMean])
+def test_nonsense_is_refused_by_name(cls: Any) -> None:
+    for prior in (-1.0, float("nan"), True):
+        with pytest.raises(ValueError, match=r"^prior: wanted a number from 0 to 1e50, got"):
+            cls(prior=prior).init(np.random.default_rng(0))
+    for learner in (RandomItem(3), cls(None)):
+        with pytest.raises(ValueError, match=r"^space: wanted a slate, such as Slate\(5\), got"):
+            learner.init(np.random.default_rng(0))

@@ -1,0 +1,156 @@
+"""Counts and sums of pairs against a dictionary of all ratings, as they come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budget import examples
+from heedful.compile import compiled
+from heedful.fold import copied
+from heedful.pairs import (
+    Pairs,
+    items_of,
+    longer,
+    no_pairs,
+    place_of,
+    rated,
+    unlinked,
+    unrated,
+    users_of,
+    without_item,
+    without_user,
+)
+
+Log = list[tuple[int, int, float]]
+
+
+def listed(pairs: Pairs, whose: int, by_user: bool) -> list[tuple[int, float, float]]:
+    """(the other side, count, sum) along one list."""
+    p = pairs.of_user[whose] if by_user else pairs.of_item[whose]
+    there = []
+    while p >= 0:
+        assert pairs.user[p] == whose if by_user else pairs.item[p] == whose
+        other = pairs.item[p] if by_user else pairs.user[p]
+        there.append((int(other), float(pairs.count[p]), float(pairs.total[p])))
+        p = pairs.after_user[p] if by_user else pairs.after_item[p]
+    return there
+
+
+def agree(pairs: Pairs, log: Log) -> None:
+    """Both lists of everybody hold what the log says, each pair once."""
+    there: dict[tuple[int, int], tuple[float, float]] = {}
+    for user, item, rating in log:
+        count, total = there.get((user, item), (0.0, 0.0))
+        there[user, item] = count + 1.0, total + rating
+    for user in range(pairs.of_user.size):
+        wanted = sorted((j, *there[i, j]) for i, j in there if i == user)
+        assert sorted(listed(pairs, user, True)) == wanted
+        assert sorted(items_of(pairs, user).tolist()) == [j for j, _, _ in wanted]
+    for item in range(pairs.of_item.size):
+        wanted = sorted((i, *there[i, j]) for i, j in there if j == item)
+        assert sorted(listed(pairs, item, False)) == wanted
+        assert sorted(users_of(pairs, item).tolist()) == [i for i, _, _ in wanted]
+    for user, item in there:
+        p = place_of(pairs, user, item)
+        assert (pairs.user[p], pairs.item[p]) == (user, item)
+
+
+def gathered(log: Log) -> Pairs:
+    pairs = no_pairs(1, 1)
+    for user, item, rating in log:
+        pairs = rated(pairs, user, item, rating)
+    return pairs
+
+
+LOGS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(-5, 5).map(float)), max_size=120)
+
+
+@examples(60)
+@given(LOGS)
+def test_counts_and_sums_are_those_of_the_ratings(log: Log) -> None:
+    agree(gathered(log), log)
+
+
+@examples(100)
+@given(LOGS, st.data())
+def test_what_is_taken_out_leaves_what_is_left(log: Log, data: st.DataObject) -> None:
+    """Of ratings, users and items in any order, with ratings that come in between."""
+    pairs = gathered(log)
+    for _ in range(data.draw(st.integers(1, 6))):
+        what = data.draw(st.sampled_from(["rating", "user", "item", "more"]))
+        if what == "rating" and log:
+            user, item, rating = log.pop(data.draw(st.integers(0, len(log) - 1)))
+            unrated(pairs, user, item, rating)
+        elif what == "user":
+            user = data.draw(st.integers(0, 8))
+            without_user(pairs, user)
+            log = [e for e in log if e[0] != user]
+        elif what == "item":
+            item = data.draw(st.integers(0, 12))
+            without_item(pairs, item)
+            log = [e for e in log if e[1] != item]
+        else:
+            more = data.draw(LOGS)
+            for user, item, rating in more:
+                pairs = rated(pairs, user, item, rating)
+            log = log + more
+        agree(pairs, log)
+
+
+def test_lists_are_the_newest_first_and_stay_so() -> None:
+    pairs = gathered([(0, j, 1.0) for j in (4, 2, 7, 2)] + [(1, 2, 3.0)])
+    assert items_of(pairs, 0).tolist() == [7, 2, 4]
+    assert users_of(pairs, 2).tolist() == [1, 0]
+    unlinked(pairs, place_of(pairs, 0, 2))
+    assert items_of(pairs, 0).tolist() == [7, 4]
+    assert users_of(pairs, 2).tolist() == [1]
+
+
+def test_nothing_tells_of_a_pair_that_was_taken_out() -> None:
+    pairs = gathered([(3, 5, 2.0), (1, 5, 4.0)])
+    without_user(pairs, 3)
+    for column in (pairs.user, pairs.count, pairs.total, pairs.after_user, pairs.after_item):
+        assert column[0] in (0, -1)
+    assert place_of(pairs, 3, 5) == -1
+
+
+def test_a_pair_that_is_not_there_changes_nothing() -> None:
+    pairs = gathered([(0, 1, 2.0)])
+    before = copied(pairs)
+    unrated(pairs, 0, 2, 1.0)
+    unrated(pairs, 99, 1, 1.0)
+    without_user(pairs, 99)
+    without_item(pairs, 99)
+    for a, b in zip(pairs, before):
+        np.testing.assert_array_equal(a, b)
+    assert place_of(pairs, 99, 1) == -1
+
+
+def test_room_doubles() -> None:
+    """Growth is no copy a rating: 10,000 pairs are 10 or so copies."""
+    pairs, copies = no_pairs(1, 1), 0
+    for n in range(10_000):
+        more = rated(pairs, n, n % 7, 1.0)
+        copies += more.user is not pairs.user
+        pairs = more
+    assert copies <= 10
+    assert pairs.used == 10_000
+
+
+@pytest.mark.parametrize("fill", [-1, 0])
+def test_longer(fill: int) -> None:
+    a = np.arange(3)
+    assert longer(a, 3, fill) is a
+    assert longer(a, 4, fill).tolist() == [0, 1, 2, *[fill] * 5]
+
+
+def test_compiled_equals_interpreted() -> None:
+    fast = compiled(rated)
+    a, b = no_pairs(1, 1), no_pairs(1, 1)
+    for user, item, rating in zip(*(np.random.default_rng(0).integers(0, n, 300).tolist() for n in (6, 90, 5))):
+        a, b = rated(a, user, item, float(rating)), fast(b, user, item, float(rating))
+    for p, q in zip(a, b):
+        np.testing.assert_array_equal(p, q)

@@ -1,0 +1,133 @@
+"""Small linear algebra against numpy's; the scores of a catalogue: compiled and interpreted, in parts, with ties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.compile import compiled
+from heedful.pairs import no_pairs, rated
+from heedful.ridge import (
+    BLOCK,
+    cholesky,
+    drawn,
+    inverted,
+    most_optimistic,
+    optimistic,
+    ridge,
+    solved,
+    with_items,
+    with_users,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def definite(k: int) -> Any:
+    X = RNG.standard_normal((k, k))
+    return X @ X.T + 0.5 * np.eye(k)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_triangles(k: int) -> None:
+    V, r = definite(k), RNG.standard_normal(k)
+    L, inverse, x = np.tril(V), np.zeros((k, k)), r.copy()
+    cholesky(L)
+    np.testing.assert_allclose(L, np.linalg.cholesky(V), atol=1e-12)
+    inverted(L, inverse)
+    np.testing.assert_allclose(inverse @ L, np.eye(k), atol=1e-9)
+    solved(L, x)
+    np.testing.assert_allclose(V @ x, r, atol=1e-9)
+
+
+def test_what_stands_above_the_diagonal_is_not_read() -> None:
+    V = definite(4)
+    lower, r = np.tril(V) + np.triu(np.full((4, 4), np.nan), 1), np.ones(4)
+    cholesky(lower)
+    solved(lower, r)
+    np.testing.assert_allclose(V @ r, np.ones(4), atol=1e-9)
+
+
+def test_ridge_sums_over_the_pairs_of_one() -> None:
+    pairs, rows = no_pairs(1, 1), RNG.standard_normal((6, 3))
+    log = [(0, 2, 1.0), (1, 2, 5.0), (0, 4, -2.0), (0, 2, 3.0)]
+    for entry in log:
+        pairs = rated(pairs, *entry)
+    V, r = np.full((3, 3), np.nan), np.full(3, np.nan)
+    ridge(pairs, pairs.of_user[0], pairs.after_user, pairs.item, rows, 0.5, V, r)
+    mine = [(j, y) for i, j, y in log if i == 0]
+    wanted = 0.5 * np.eye(3) + sum(np.outer(rows[j], rows[j]) for j, _ in mine)
+    np.testing.assert_allclose(np.tril(V), np.tril(wanted), atol=1e-12)
+    np.testing.assert_allclose(r, sum(y * rows[j] for j, y in mine), atol=1e-12)
+    ridge(pairs, -1, pairs.after_user, pairs.item, rows, 2.0, V, r)
+    np.testing.assert_array_equal(np.tril(V), 2.0 * np.eye(3))
+    assert not r.any()
+
+
+def parts(k: int, m: int) -> tuple[Any, Any, Any]:
+    """Columns of a catalogue, a mean, the inverse of a triangle."""
+    inverse = np.zeros((k, k))
+    inverted(np.linalg.cholesky(definite(k)), inverse)
+    return RNG.standard_normal((k, m)), RNG.standard_normal(k), inverse
+
+
+@pytest.mark.parametrize("k", [4, 5, 6, 8])
+def test_scores_of_all_of_some_and_of_several_blocks(k: int) -> None:
+    """Both bodies alike to the bit, and right; the best is the first of the highest."""
+    scores_of, best_of = compiled(optimistic), compiled(most_optimistic)
+    B, mu, inverse = parts(k, 3 * BLOCK + 17)
+    for m in (1, 7, BLOCK, BLOCK + 1, B.shape[1]):
+        for items in (np.arange(m), np.sort(RNG.choice(B.shape[1], m, replace=False))):
+            for c in (0.0, 0.3, 5.0):
+                scores = optimistic(B, items, mu, inverse, c)
+                wanted = B[:, items].T @ mu + c * np.linalg.norm(inverse @ B[:, items], axis=0)
+                np.testing.assert_allclose(scores, wanted, atol=1e-9)
+                np.testing.assert_array_equal(scores, scores_of(B, items, mu, inverse, c))
+                assert most_optimistic(B, items, mu, inverse, c) == scores.argmax()
+                assert best_of(B, items, mu, inverse, c) == scores.argmax()
+
+
+def test_ties_go_to_the_first() -> None:
+    best_of = compiled(most_optimistic)
+    B, mu, inverse = parts(5, 900)
+    B[:, 400:] = B[:, 100:600]  # whatever is best comes twice, or is one of the first
+    for body in (most_optimistic, best_of):
+        assert body(B, np.arange(900), mu, inverse, 1.0) == optimistic(B, np.arange(900), mu, inverse, 1.0).argmax()
+        assert body(np.zeros((5, 900)), np.arange(300, 900), mu, inverse, 1.0) == 0
+
+
+def test_first_factors_are_standard_normal_and_of_the_item_alone() -> None:
+    fast = compiled(drawn)
+    out = np.empty((4000, 5))
+    for j in range(4000):
+        drawn(7, j, out[j])
+    again, other = np.empty(5), np.empty(5)
+    for j in (0, 3, 3998, 10**7 - 1):
+        drawn(7, j, again)
+        fast(7, j, other)
+        np.testing.assert_array_equal(again, other)
+    assert abs(out.mean()) < 4.0 / np.sqrt(out.size)
+    assert out.std() == pytest.approx(1.0, rel=0.02)
+    assert np.abs(np.corrcoef(out.T) - np.eye(5)).max() < 0.06
+    assert abs(np.corrcoef(out[:-1, 0], out[1:, 0])[0, 1]) < 0.06
+    assert np.unique(out).size == out.size
+    drawn(8, 3, other)
+    assert not np.array_equal(other, out[3])
+
+
+def test_growth() -> None:
+    B = with_items(np.zeros((4, 0)), 1, 2.0, 3, 5)
+    assert with_items(B, 1, 2.0, 3, 5) is B
+    more = with_items(B, 1, 2.0, 3, 6)
+    assert more.shape == (4, 10)
+    np.testing.assert_array_equal(more[:, :5], B)
+    one = np.empty(3)
+    drawn(1, 8, one)
+    np.testing.assert_array_equal(more[:3, 8], 2.0 * one)
+    assert not more[3].any()
+    A = np.ones((2, 3))
+    assert with_users(A, 2) is A
+    assert with_users(A, 3).tolist() == [[1.0] * 3] * 2 + [[0.0] * 3] * 2
+    assert with_users(A, 9).shape == (9, 3)
