@@ -72,24 +72,29 @@ def interleaved(repeats: int, **runs: Callable[[], Any]) -> dict[str, float]:
 
 
 def loops(rounds: int, memory: dict[str, float]) -> list[dict[str, Any]]:
-    """ns a round of `trace` and of numpy, at random and as the rows lie in memory, and what memory alone would take."""
+    """ns a round of `trace` and of numpy, at random and as the rows lie in memory, and what memory alone would take.
+
+    A short stream, and one ten times as long: over a short one it counts what comes before the first round, and that
+    the machine wakes up, which takes longer than the rounds do. numpy's loop runs over the first `rounds` of either.
+    """
     rows = []
-    for n in (10, FEATURES):
-        world, _, _ = synthetic_ordinal(rounds, n, RANKS, noise=NOISE)
+    for length, n in ((rounds, 10), (rounds, FEATURES), (10 * rounds, 10), (10 * rounds, FEATURES)):
+        world, _, _ = synthetic_ordinal(length, n, RANKS, noise=NOISE)
         learner = PRank(n, RANKS)
         for arrival, stream in (("at random", world), ("as they lie", world._replace(fixed=True))):
-            order = stream.init(generators(0)[0]).order
+            order = stream.init(generators(0)[0]).order[:rounds]
             fast, slow = trace(learner, stream, rounds, 0), in_numpy(world.X, world.ranks, order)
             took = interleaved(
-                7,
-                trace=lambda s=stream, p=learner: trace(p, s, rounds, 0),  # type: ignore[misc]
+                7 if length == rounds else 4,
+                trace=lambda s=stream, p=learner, t=length: trace(p, s, t, 0),  # type: ignore[misc]
                 idle=lambda s=stream, p=learner: trace(p, s, 0, 0),  # type: ignore[misc]
                 numpy=lambda w=world, o=order: in_numpy(w.X, w.ranks, o),  # type: ignore[misc]
             )
-            ns = {name: seconds / rounds * 1e9 for name, seconds in took.items()}
+            ns = {name: seconds / (rounds if name == "numpy" else length) * 1e9 for name, seconds in took.items()}
             bound = (n * 8 + 24) / memory["in order"]  # bytes: the row, its rank, its place, its regret
             rows.append(
                 {
+                    "instances": length,
                     "features": n,
                     "arrival": arrival,
                     "trace ns": round(ns["trace"], 1),

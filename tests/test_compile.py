@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -211,3 +212,20 @@ def test_the_fingerprint_sees_constants_defaults_and_methods() -> None:
     prints = [compiling.fingerprint([module(s)]) for s in sources]
     assert len(set(prints)) == len(sources)
     assert prints == [compiling.fingerprint([module(s)]) for s in sources]
+
+
+def test_kinds_tell_apart_what_numba_does() -> None:
+    """A loop meets only what it was compiled for, and is not looked for twice: but numpy's scalars, which a fold has
+    coerced, are of another kind than Python's."""
+    square = np.ones((3, 3))
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    values: list[Any] = [
+        *(0, -1, 2**40, 2**63, True, 0.5, np.float32(0.5), 1j, "text"),
+        *(square[0], square[:, 0], square, square.T, square[:, :2], square[:1], np.ones((3, 1)), frozen),
+        *(np.ones(3, np.float32), np.ones(3, np.int64), np.ones(3, bool), np.random.default_rng(0)),
+        *((1, 0.5), (1, 2), (), PreferencePerceptron(3, Ranking(2)), PreferencePerceptron(3, Ranking(2))),
+    ]
+    for a in values:
+        for b in values:
+            assert (compiling._kind(a) == compiling._kind(b)) == (numba.typeof(a) == numba.typeof(b)), (a, b)

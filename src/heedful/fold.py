@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -126,6 +127,9 @@ def _shapes(value: Any, grows: bool = False) -> Any:
     return type(value).__name__
 
 
+_hints = functools.cache(typing.get_type_hints)  # what a class declares of its fields
+
+
 def coerced(value: T) -> T:
     """A named tuple with Python's numbers for numpy's, and 1 as 1.0 in every field declared float, at any depth.
 
@@ -133,7 +137,7 @@ def coerced(value: T) -> T:
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
-    hints = typing.get_type_hints(type(value))
+    hints = _hints(type(value))
     parts: Any = [_coerced(part, hints.get(name)) for name, part in zip(value._fields, value)]
     return type(value)(*parts)
 
@@ -205,12 +209,13 @@ def traced(
     done = 0
     while True:
         piece = regrets[done : done + max(chunk, 1)]
-        out = loop(learner, world, state, truth, piece, done, asked, answered, drawn)
-        # The compiled loop returns arrays that it only borrowed: copied while `state` and `truth` still own them.
-        state, truth, played = copied(out) if loop is not run else out
+        *left, played = loop(learner, world, state, truth, piece, done, asked, answered, drawn)
         done += played
+        more = played == piece.size and done < rounds
+        if more:  # a compiled loop returns arrays that it only borrowed: copied while `state` and `truth` own them
+            state, truth = left if loop is run else copied(tuple(left))
         yield regrets[:done]
-        if played < piece.size or done == rounds:
+        if not more:
             return
 
 
