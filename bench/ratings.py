@@ -1,9 +1,10 @@
-"""Speed of ALB, at two sizes, as rounds go by, and against the literal Algorithm 1: `python bench/ratings.py`.
+"""Speed of learners of ratings, as rounds go by, and of ALB against Algorithm 1 as printed: `python bench/ratings.py`.
 
 (a) Steps a second of `trace` (k = 5) at 943 users x 1,682 items and at 50,000 x 20,000; (b) the cost of a step as
 rounds go by, to 500,000; (c) [A18] Algorithm 1 in numpy as it is printed, histories and all, at t = 25,000, the default
-horizon of the paper, on the same world. Everything is on offer to everybody. One thread, its processor time; of
-interleaved repetitions the best. Prints tables and writes bench/results/ratings.json.
+horizon of the paper, on the same world; (d) steps a second of BMF, PTS and NMF-Bandit in the first 25,000 rounds on the
+paper's 200 x 200, and what a step of theirs costs as rounds go by. Everything is on offer to everybody. One thread, its
+processor time; of interleaved repetitions the best. Prints tables and writes bench/results/ratings.json.
 
 `--quick` takes a tenth of the rounds and writes nothing.
 """
@@ -31,10 +32,13 @@ from heedful import trace
 from heedful.compile import loop_for
 from heedful.fold import coerced, copied, generators
 from heedful.learners.alb import ALB
+from heedful.learners.bmf import BMF
+from heedful.learners.nmf_bandit import NMFBandit
+from heedful.learners.pts import PTS
 from heedful.spaces_offers import Offer, Rated, Slate
 from heedful.worlds.ratings import Rounds, gaussian_ratings
 
-SMALL, LARGE, K = (943, 1_682), (50_000, 20_000), 5
+SMALL, LARGE, PAPER, K = (943, 1_682), (50_000, 20_000), (200, 200), 5
 out = Console(width=130)
 
 
@@ -121,9 +125,20 @@ def speed(size: tuple[int, int], rounds: int, repeats: int, **more: Any) -> floa
     return rounds / (min(times) - min(idle))
 
 
-def windows(edges: list[tuple[int, int]]) -> dict[int, float]:
+def from_nothing(learner: Any, size: tuple[int, int], rounds: int) -> float:
+    """Steps a second of `trace` on Gaussian ratings, from the first round; the best of 3."""
+    world, times = gaussian_ratings(*size, K), []
+    trace(learner, world, 10, 0)
+    for _ in range(3):
+        start = time.thread_time()
+        trace(learner, world, rounds, 0)
+        times.append(time.thread_time() - start)
+    return rounds / min(times)
+
+
+def windows(edges: list[tuple[int, int]], of: Any, size: tuple[int, int] = SMALL) -> dict[int, float]:
     """Seconds a step from each lo to hi (rising, apart), in one run of the compiled loop; copies are not counted."""
-    learner, world = coerced(learner_of(SMALL)), gaussian_ratings(*SMALL, K)
+    learner, world = coerced(of), gaussian_ratings(*size, K)
     asked, answered, drawn = generators(0)
     state, truth = learner.init(drawn), world.init(asked)
     took, done = {}, 0
@@ -140,9 +155,11 @@ def windows(edges: list[tuple[int, int]]) -> dict[int, float]:
     return took
 
 
-def as_rounds_go_by(rounds: list[int], repeats: int) -> dict[str, float]:
-    """Microseconds a step over the tenth of the rounds before each of these; the best of some runs."""
-    runs = [windows([(t - t // 10, t) for t in rounds]) for _ in range(repeats)]
+def as_rounds_go_by(
+    rounds: list[int], repeats: int, of: Any, size: tuple[int, int] = SMALL, part: int = 10
+) -> dict[str, float]:
+    """Microseconds a step over the tenth (`part`) of the rounds before each of these; the best of some runs."""
+    runs = [windows([(t - t // part, t) for t in rounds], of, size) for _ in range(repeats)]
     return {f"{t:,}": round(min(run[t] for run in runs) * 1e6, 2) for t in rounds}
 
 
@@ -163,7 +180,7 @@ def literal(rounds: int) -> dict[str, Any]:
         for t in range(lo, hi):
             slow.step(t, int(rng.integers(SMALL[0])), rate)
         seconds[hi] = (time.thread_time() - start) / (hi - lo)
-    fast = min(windows([(edges[1], edges[2])])[rounds] for _ in range(3))
+    fast = min(windows([(edges[1], edges[2])], learner)[rounds] for _ in range(3))
     return {
         "t": t + 1,
         "literal, us a step over the first tenth": round(seconds[edges[0]] * 1e6, 1),
@@ -190,10 +207,22 @@ def main() -> None:
         figures[f"{name}, steps/s"] = round(fast)
         table.add_row(f"{size[0]:,} x {size[1]:,}", str(shown), f"{fast:,.0f}", f"{1e6 / fast:.2f}")
     out.print(table)
-    figures["us a step, around round"] = as_rounds_go_by([n // shrink for n in (1_000, 10_000, 100_000, 500_000)], 3)
+    figures["us a step, around round"] = as_rounds_go_by(
+        [n // shrink for n in (1_000, 10_000, 100_000, 500_000)], 3, learner_of(SMALL)
+    )
     out.print("us a step, around round", figures["us a step, around round"])
     figures["against Algorithm 1 as it is printed"] = literal(25_000 // shrink)
     out.print(figures["against Algorithm 1 as it is printed"])
+    table = Table("200 x 200", "steps/s from nothing", "us a step, around round")
+    for other in (BMF(), PTS(), NMFBandit()):
+        name = type(other).__name__
+        fast = from_nothing(other, PAPER, 25_000 // shrink)
+        later = as_rounds_go_by([n // shrink for n in (25_000, 100_000, 500_000)], 1, other, PAPER)
+        figures[f"200 x 200, {name}, steps/s in the first 25,000"] = round(fast)
+        figures[f"200 x 200, {name}, us a step, around round"] = later
+        table.add_row(name, f"{fast:,.0f}", str(later))
+    figures["943 x 1,682, PTS, steps/s in the first 25,000"] = round(from_nothing(PTS(), SMALL, 25_000 // shrink))
+    out.print(table, "PTS, 943 x 1,682, steps/s:", figures["943 x 1,682, PTS, steps/s in the first 25,000"])
     if not quick:
         record("ratings", figures)
 

@@ -831,3 +831,38 @@ class AlternatingLinearBandits:
         self.B[j] = np.linalg.inv(Z.T @ Z + self.penalty * np.eye(k)) @ Z.T @ y  # line 17
         for t in past:  # line 18
             self.X[t] = self.B[j]
+
+
+class RarelySwitchingBandits(AlternatingLinearBandits):
+    """[A18] with the rarely switching OFUL of Abbasi-Yadkori et al. 2011, section 5.1: theta = A_i is found anew only
+    once det V > (1 + C) det V_tau, V_tau being what it was found with; else argmax <theta, B_j> is shown. From tau on V
+    grows by the rows that were played, as they were then.
+    """
+
+    def __init__(self, B, penalty, sigma, delta, s, C):
+        super().__init__(B, penalty, sigma, delta, s)
+        self.C = C
+        self.V, self.V_tau = {}, {}
+
+    def switches(self, i):
+        return i not in self.V or np.linalg.det(self.V[i]) > (1 + self.C) * np.linalg.det(self.V_tau[i])
+
+    def scores(self, i, offered):
+        if self.switches(i):
+            return super().scores(i, offered)
+        return [float(self.A[i] @ self.B[j]) for j in offered]
+
+    def observe(self, i, j, rating):
+        played = self.B[j].copy()
+        if self.switches(i):
+            self.V_tau[i] = self.estimate(i)[1]
+            self.V[i] = self.V_tau[i].copy()
+            super().observe(i, j, rating)
+        else:
+            self.users.append(i)
+            self.items.append(j)
+            self.y.append(rating)
+            self.X.append(None)
+            self.Z.append(self.A[i])
+            self.fit(j)
+        self.V[i] = self.V[i] + np.outer(played, played)

@@ -91,7 +91,7 @@ class PTS:
 
     def __init__(self, seed: int, k: int, D: int, sigma: float, spread: float, resample: float) -> None:
         self.seed, self.k, self.D, self.sigma, self.spread, self.resample = seed, k, D, sigma, spread, resample
-        self.history: list[Rating] = []
+        self.history: list[tuple[int, int, float, float]] = []  # with what each counts for
         self.U: list[dict[int, Any]] = [{} for _ in range(D)]
         self.V: list[dict[int, Any]] = [{} for _ in range(D)]
         self.weights = [1.0 / D] * D
@@ -106,17 +106,17 @@ class PTS:
     def v(self, d: int, item: int) -> Any:
         return self.V[d][item]
 
-    def gaussian(self, seen: list[tuple[Any, float]]) -> tuple[Any, Any]:
-        """mu and Lambda of a row, from the rows of the other side and the ratings."""
+    def gaussian(self, seen: list[tuple[Any, float, float]]) -> tuple[Any, Any]:
+        """mu and Lambda of a row, from the rows of the other side, the ratings, and what they count for."""
         Lambda = np.eye(self.k) / self.spread**2
         zeta = np.zeros(self.k)
-        for row, rating in seen:
-            Lambda = Lambda + np.outer(row, row) / self.sigma**2
-            zeta = zeta + row * rating / self.sigma**2
+        for row, rating, weight in seen:
+            Lambda = Lambda + weight * np.outer(row, row) / self.sigma**2
+            zeta = zeta + weight * row * rating / self.sigma**2
         return np.linalg.solve(Lambda, zeta), Lambda
 
     def of_user(self, d: int, user: int) -> tuple[Any, Any]:
-        return self.gaussian([(self.v(d, j), r) for i, j, r in self.history if i == user])
+        return self.gaussian([(self.v(d, j), r, w) for i, j, r, w in self.history if i == user])
 
     def draw(self, mu: Any, Lambda: Any, z: Any) -> Any:
         return mu + np.linalg.solve(np.linalg.cholesky(Lambda).T, z)
@@ -130,22 +130,22 @@ class PTS:
         u = self.draw(mu, Lambda, rng.standard_normal(self.k))
         return best_of([float(u @ self.v(d, j)) for j in items], items, size)
 
-    def update(self, user: int, item: int, rating: float) -> None:
+    def update(self, user: int, item: int, rating: float, weight: float = 1.0) -> None:
         t, D = len(self.history), self.D
         for d in range(D):
             mu, Lambda = self.of_user(d, user)
             v = self.v(d, item)
-            var = self.sigma**2 + v @ np.linalg.solve(Lambda, v)
+            var = self.sigma**2 / weight + v @ np.linalg.solve(Lambda, v)
             self.weights[d] *= math.exp(-((rating - mu @ v) ** 2) / (2 * var)) / math.sqrt(2 * math.pi * var)
         self.weights = [w / sum(self.weights) for w in self.weights]
-        self.history.append((user, item, rating))
+        self.history.append((user, item, rating, weight))
         if 1.0 / sum(w * w for w in self.weights) < self.resample * D:
             self.survive(uniform(self.seed, t, 1))
         for d in range(D):
             z = np.array(normals(self.seed, 2**40 + t * D + d, 2 * self.k))
             mu, Lambda = self.of_user(d, user)
             self.U[d][user] = self.draw(mu, Lambda, z[: self.k])
-            mu, Lambda = self.gaussian([(self.U[d][i], r) for i, j, r in self.history if j == item])
+            mu, Lambda = self.gaussian([(self.U[d][i], r, w) for i, j, r, w in self.history if j == item])
             self.V[d][item] = self.draw(mu, Lambda, z[self.k :])
 
     def survive(self, start: float) -> None:
@@ -224,22 +224,60 @@ class NMFBandit:
 # ---------------------------------------------------------------------------- Bayesian matrix factors
 
 
-class BMFModel:
-    """One model of BMF: q for the rows of all users and items, and the variances; everything from the history."""
+class Given:
+    """All ratings, each with the weight it had and the round it came in; what is left of it after more rounds."""
 
-    def __init__(self, seed: int, K: int) -> None:
-        self.seed, self.K, self.score = seed, K, 0.0
+    def __init__(self, gamma: float) -> None:
+        self.gamma, self.now = gamma, 0
+        self.all: list[tuple[int, int, float, float, int]] = []
+
+    def left(self, then: int, now: int | None = None) -> float:
+        return float(self.gamma ** ((self.now if now is None else now) - then))
+
+    def pairs(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Of each pair the count and the mean, by what is left of the weights."""
+        out: dict[tuple[int, int], tuple[float, float]] = {}
+        for i, j in {(i, j) for i, j, *_ in self.all}:
+            own = [(r, w * self.left(t)) for a, b, r, w, t in self.all if (a, b) == (i, j)]
+            count = sum(w for _, w in own)
+            out[i, j] = count, sum(w * r for r, w in own) / count
+        return out
+
+    def whole(self) -> tuple[float, float]:
+        """The mean of all ratings and their variance, 1 where there is none."""
+        if not self.all:
+            return 0.0, 1.0
+        total = sum(w * self.left(t) for *_, w, t in self.all)
+        middle = sum(w * self.left(t) * r for _, _, r, w, t in self.all) / total
+        var = sum(w * self.left(t) * (r - middle) ** 2 for _, _, r, w, t in self.all) / total
+        return middle, var if var > 0 else 1.0
+
+    def again(self) -> tuple[float, float, float]:
+        """What ratings of known pairs missed the mean before them by, squared, in units of one rating's noise; how many
+        these are; how many ratings there are."""
+        squares = again = 0.0
+        for k, (i, j, r, w, t) in enumerate(self.all):
+            before = [(y, v * self.left(s, t)) for a, b, y, v, s in self.all[:k] if (a, b) == (i, j)]
+            if before:
+                c = sum(v for _, v in before)
+                e = r - sum(v * y for y, v in before) / c
+                squares += self.left(t) * e * e * c * w / (c + w)
+                again += self.left(t)
+        return squares, again, sum(self.left(t) for *_, t in self.all)
+
+
+class BMFModel:
+    """One model of BMF: q for the rows of all users and items, and the variances; everything from what was given."""
+
+    def __init__(self, seed: int, K: int, given: Given) -> None:
+        self.seed, self.K, self.given, self.score = seed, K, given, 0.0
         self.users: dict[int, tuple[Any, Any]] = {}  # mean and covariance of [bias, factors]
         self.items: dict[int, tuple[Any, Any]] = {}
-        self.missed: dict[int, tuple[int, float, float]] = {}  # of a user: pairs, squares off, sum of 1 / count
-        self.history: list[Rating] = []
+        self.missed: dict[int, tuple[float, float, float]] = {}  # of a user: pairs, squares off, sum of 1 / count
         self.learn_variances()
 
-    def pairs(self) -> dict[tuple[int, int], list[float]]:
-        out: dict[tuple[int, int], list[float]] = {}
-        for i, j, r in self.history:
-            out.setdefault((i, j), []).append(r)
-        return out
+    def origin(self) -> float:
+        return self.given.all[0][2]
 
     def first(self, item: int) -> Any:
         """The mean that the prior of an item has: its bias, and factors that do not vanish."""
@@ -262,43 +300,44 @@ class BMFModel:
         var = x @ S @ x + y @ C @ y + np.trace(S[1:, 1:] @ C[1:, 1:])
         return float(w @ x + z[0]), float(var)
 
-    def gaussian(self, seen: list[tuple[Any, Any, list[float]]], prior_mean: Any, prior_var: Any) -> tuple[Any, Any]:
-        """q of a row from (mean, covariance, ratings) of each row of the other side."""
+    def gaussian(self, seen: list[tuple[Any, Any, float, float]], prior_mean: Any, prior_var: Any) -> tuple[Any, Any]:
+        """q of a row from (mean, covariance) of each row of the other side, and the pair's (count, mean)."""
         precision, h = np.diag(1.0 / prior_var), prior_mean / prior_var
-        for z, C, ratings in seen:
-            weight = 1.0 / (self.pair + self.noise / len(ratings))
+        for z, C, count, rating in seen:
+            weight = 1.0 / (self.pair + self.noise / count)
             x = np.array([1.0, *z[1:]])
             second = np.outer(x, x)
             second[1:, 1:] += C[1:, 1:]
             with_bias = x * z[0]
             with_bias[1:] += C[0, 1:]
             precision = precision + weight * second
-            h = h + weight * (x * (mean(ratings) - self.history[0][2]) - with_bias)
+            h = h + weight * (x * (rating - self.origin()) - with_bias)
         cov = np.linalg.inv(precision)
         return cov @ h, cov
 
     def learn_item(self, item: int) -> None:
-        seen = [(*self.user(i), r) for (i, j), r in self.pairs().items() if j == item]
+        seen = [(*self.user(i), *r) for (i, j), r in self.given.pairs().items() if j == item]
         prior = np.array([self.item_bias, *[1 - 0.3**2] * (self.K - 1)])
         self.items[item] = self.gaussian(seen, self.first(item), prior)
 
     def learn_user(self, user: int) -> None:
-        mine = {j: r for (i, j), r in self.pairs().items() if i == user}
-        self.users[user] = self.gaussian([(*self.item(j), r) for j, r in mine.items()], np.zeros(self.K), self.taste)
-        off = 0.0
-        for j, ratings in mine.items():
+        mine = {j: r for (i, j), r in self.given.pairs().items() if i == user}
+        self.users[user] = self.gaussian([(*self.item(j), *r) for j, r in mine.items()], np.zeros(self.K), self.taste)
+        n = off = inverse = 0.0
+        for j, (count, rating) in mine.items():
             m, var = self.believed(user, j)
-            off += (mean(ratings) - self.history[0][2] - m) ** 2 + var
-        self.missed[user] = len(mine), off, sum(1.0 / len(r) for r in mine.values())
+            part = min(count**2, 1.0)
+            n += part
+            off += part * ((rating - self.origin() - m) ** 2 + var)
+            inverse += part / count
+        self.missed[user] = n, off, inverse
 
     def learn_variances(self) -> None:
-        ratings = [r for _, _, r in self.history]
-        whole = float(np.var(ratings)) if ratings and np.var(ratings) > 0 else 1.0
-        middle = mean(ratings) - ratings[0] if ratings else 0.0
-        within = [r for r in self.pairs().values() if len(r) > 1]
-        squares = sum(float(np.var(r)) * len(r) for r in within)
-        self.again = sum(len(r) - 1 for r in within)
-        self.noise = (squares + 0.1 * whole) / (self.again + 1)
+        middle, whole = self.given.whole()
+        if self.given.all:
+            middle -= self.origin()
+        squares, again, _ = self.given.again()
+        self.noise = (squares + 0.1 * whole) / (again + 1)
         n, off, inverse = (sum(m[f] for m in self.missed.values()) for f in range(3))
         self.pair = max((off - self.noise * inverse + 5 * 0.4 * whole) / (n + 5), 1e-6 * whole)
         biases = [m[0] for m, _ in self.items.values()]
@@ -311,70 +350,74 @@ class BMFModel:
             guess = (0.2 if a == 0 else 0.1) * whole
             self.taste[a] = max((second + 5 * guess) / (len(self.users) + 5), 1e-6 * whole)
 
-    def foretold(self, user: int, item: int) -> tuple[float, float]:
+    def foretold(self, user: int, item: int, weight: float) -> tuple[float, float]:
         m, var = self.believed(user, item)
-        ratings = self.pairs().get((user, item))
-        if not ratings:
-            return m, var + self.pair + self.noise
-        gain = self.pair / (self.pair + self.noise / len(ratings))
+        count, rating = self.given.pairs().get((user, item), (0.0, 0.0))
+        if not count:
+            return m, var + self.pair + self.noise / weight
+        gain = self.pair / (self.pair + self.noise / count)
         return (
-            m + gain * (mean(ratings) - self.history[0][2] - m),
-            (1 - gain) ** 2 * var + self.pair * (1 - gain) + self.noise,
+            m + gain * (rating - self.origin() - m),
+            (1 - gain) ** 2 * var + self.pair * (1 - gain) + self.noise / weight,
         )
 
 
 class BMF:
     """Both models, and what is shown."""
 
-    def __init__(self, seed: int, k: int, width: float, factor_width: float, sampled: bool, automatic: bool) -> None:
-        self.width, self.factor_width, self.sampled, self.automatic, self.t = width, factor_width, sampled, automatic, 0
-        self.plain, self.factored = BMFModel(seed, 1), BMFModel(seed, 1 + k)
-        self.history: list[Rating] = []
-        for model in (self.plain, self.factored):
-            model.history = self.history
+    def __init__(
+        self, seed: int, k: int, width: float, growth: float, sampled: bool, automatic: bool, gamma: float
+    ) -> None:
+        self.width, self.growth, self.sampled, self.automatic, self.t = width, growth, sampled, automatic, 0
+        self.given = Given(gamma)
+        self.plain, self.factored = BMFModel(seed, 1, self.given), BMFModel(seed, 1 + k, self.given)
         self.n_users = self.n_items = self.room_users = self.room_items = 64
 
     def propose(self, user: int, items: list[int], size: int, rng: Any) -> list[int]:
         model = self.factored if not self.automatic or self.factored.score > self.plain.score else self.plain
-        wide = model is self.factored and sum(model.taste[1:]) > model.pair
-        width = self.factor_width if wide else self.width
+        pairs, (_, again, ratings) = self.given.pairs(), self.given.again()
+        again /= max(ratings, 1.0)
+        count = sum(c for (i, _), (c, _) in pairs.items() if i == user)
+        width = self.width + self.growth * math.log(1 + again * count)
         w, S = (part.copy() for part in model.user(user))
         if self.sampled:
             w = w + width * np.linalg.cholesky(S) @ rng.standard_normal(model.K)
             S = np.zeros_like(S)
-        again = model.again / max(len(self.history), 1)
-        pairs, scores, sds = model.pairs(), [], []
+        origin = model.origin() if self.given.all else 0.0
+        scores, sds = [], []
         for item in items:
             m, var = model.believed(user, item, w, S)
-            ratings = pairs.get((user, item))
-            if ratings:
-                gain = model.pair / (model.pair + model.noise / len(ratings))
-                m += gain * (mean(ratings) - self.history[0][2] - m)
+            if (user, item) in pairs:
+                c, rating = pairs[user, item]
+                gain = model.pair / (model.pair + model.noise / c)
+                m += gain * (rating - origin - m)
                 var = (1 - gain) ** 2 * var + model.pair * (1 - gain)
             else:
                 var += again * model.pair
-            scores.append(m + (self.history[0][2] if self.history else 0.0))
+            scores.append(m + origin)
             sds.append(math.sqrt(var))
         if width > 0:
             z = rng.standard_normal(len(items)) if self.sampled else np.ones(len(items))
-            top = max([r for _, _, r in self.history], default=0.0)
+            ratings = {r for _, _, r, *_ in self.given.all}
+            top = max(ratings) if len(ratings) > 1 else math.inf
             scores = [min(m + width * e * sd, top - 0.01 * sd) for m, e, sd in zip(scores, z, sds)]
         return best_of(scores, items, size)
 
-    def update(self, user: int, offered: list[int], rated: list[tuple[int, float]]) -> None:
+    def update(self, user: int, offered: list[int], rated: list[tuple[int, float, float]]) -> None:
         # Whose turn it is depends on how much room there is, which doubles.
         if user >= self.room_users:
             self.room_users = max(user + 1, 2 * self.room_users)
         if max(offered) >= self.room_items:
             self.room_items = max(max(offered) + 1, 2 * self.room_items)
-        for item, rating in rated:
+        self.given.now = self.t
+        for item, rating, weight in rated:
             models = [self.factored, self.plain] if self.automatic else [self.factored]
-            if self.history and self.automatic:
+            if self.given.all and self.automatic:
                 for model in models:
-                    m, var = model.foretold(user, item)
-                    y = rating - self.history[0][2]
+                    m, var = model.foretold(user, item, weight)
+                    y = rating - model.origin()
                     model.score = 0.999 * model.score - 0.5 * (math.log(2 * math.pi * var) + (y - m) ** 2 / var)
-            self.history.append((user, item, rating))
+            self.given.all.append((user, item, rating, weight, self.t))
             if user >= self.n_users:  # the counts have a room of their own, which grows with what is rated
                 self.n_users = 2 * (user + 1)
             if item >= self.n_items:

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.fold import Session
 from heedful.learners.alb import ALB
-from heedful.spaces_offers import MOST, Offer, Slate, wanted_slate
+from heedful.spaces_offers import MOST, Offer, Slate, Weighed, wanted_slate
 
 X = Offer(2, np.array([1, 4, 6]))
 SLATE = Slate(2, -1.0, 5.0)
@@ -60,6 +60,13 @@ def test_feedback_is_ratings_of_some_on_offer() -> None:
     assert (y.items.tolist(), y.ratings.tolist(), y.ratings.dtype) == ([4], [1.0], np.float64)
 
 
+def test_feedback_may_have_weights() -> None:
+    y = SLATE.check_object("feedback", X, ([6, 1], [5, -1], (2, 0.5)))
+    assert isinstance(y, Weighed)
+    assert (y.weights.tolist(), y.weights.dtype, y.weight(1)) == ([2.0, 0.5], np.float64, 0.5)
+    assert SLATE.check_object("feedback", X, ([6], [5])).weight(0) == 1.0
+
+
 @pytest.mark.parametrize(
     ("y", "named"),
     [
@@ -71,6 +78,11 @@ def test_feedback_is_ratings_of_some_on_offer() -> None:
         (([2], [5]), "feedback: items: wanted some of those on offer, got 2"),
         (([1, 1], [5, 5]), "feedback: items: .* none twice"),
         (([], []), "feedback: items: wanted"),
+        (([1, 4], [5, 4], [1]), "feedback: weights: wanted 2, one for each item"),
+        (([1], [5], [0]), r"feedback: weights: wanted numbers from 1e-06 to 1e\+06, got 0"),
+        (([1], [5], [np.nan]), "feedback: weights: wanted numbers from .* got nan"),
+        (([1], [5], ["1"]), "feedback: weights: wanted numbers"),
+        (([1], [5], [1], [1]), "feedback: wanted"),
         (5.0, r"feedback: wanted \(items, ratings\)"),
         (None, "feedback: wanted"),
     ],

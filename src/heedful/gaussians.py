@@ -52,7 +52,16 @@ def places_of(first: int, after: Ints) -> Ints:
 
 
 def _row_sums_loop(
-    places: Ints, pairs: Pairs, other: Ints, Z: Array, C: Array, hyper: Array, origin: float, A: Array, h: Array
+    places: Ints,
+    pairs: Pairs,
+    other: Ints,
+    Z: Array,
+    C: Array,
+    noise: float,
+    pair: float,
+    origin: float,
+    A: Array,
+    h: Array,
 ) -> None:
     K = h.size
     A[:] = 0.0
@@ -60,7 +69,7 @@ def _row_sums_loop(
     for p in places:
         c = pairs.count[p]
         if c > 0.0:
-            weight = 1.0 / (hyper[1] + hyper[0] / c)
+            weight = 1.0 / (pair + noise / c)
             z, S = Z[other[p]], C[other[p]]
             e = pairs.total[p] / c - origin - z[0]
             h[0] += weight * e
@@ -75,27 +84,35 @@ def _row_sums_loop(
 @apart
 @primitive(_row_sums_loop)
 def row_sums(
-    places: Ints, pairs: Pairs, other: Ints, Z: Array, C: Array, hyper: Array, origin: float, A: Array, h: Array
+    places: Ints,
+    pairs: Pairs,
+    other: Ints,
+    Z: Array,
+    C: Array,
+    noise: float,
+    pair: float,
+    origin: float,
+    A: Array,
+    h: Array,
 ) -> None:
     """A = sum w E xx' (lower triangle), h = sum w E x(y - bias of the other): x = (1, the other's factors), y the mean
-    of a pair's ratings less `origin`, 1 / w its variance."""
-    A[:] = 0.0
-    h[:] = 0.0
+    of a pair's ratings less `origin`, 1 / w = pair + noise / count its variance."""
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
+        A[:] = 0.0
+        h[:] = 0.0
         return
     c, o = pairs.count[places], other[places]
-    weight = 1.0 / (hyper[1] + hyper[0] / c)
-    z, S = Z[o], C[o]
-    e = pairs.total[places] / c - origin - z[:, 0]
+    weight = 1.0 / (pair + noise / c)
+    x, S = Z[o], C[o]
+    e = pairs.total[places] / c - origin - x[:, 0]
+    x[:, 0] = 1.0
+    with_bias = S[:, 0].copy()
+    with_bias[:, 0] = 0.0
+    S[:, 0] = S[:, :, 0] = 0.0
     # `accumulate` adds one after the other, as the loop does
-    h[0] = 0.0 + np.add.accumulate(weight * e)[-1]
-    A[0, 0] = 0.0 + np.add.accumulate(weight)[-1]
-    for a in range(1, h.size):
-        h[a] = 0.0 + np.add.accumulate(weight * (e * z[:, a] - S[:, 0, a]))[-1]
-        A[a, 0] = 0.0 + np.add.accumulate(weight * z[:, a])[-1]
-        for b in range(1, a + 1):
-            A[a, b] = 0.0 + np.add.accumulate(weight * (z[:, a] * z[:, b] + S[:, a, b]))[-1]
+    h[:] = 0.0 + np.add.accumulate(weight[:, None] * (e[:, None] * x - with_bias))[-1]
+    A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
 
 
 def _beliefs_loop(
@@ -112,13 +129,10 @@ def _beliefs_loop(
         if var.size:
             q = S[0, 0] + (s[0, 0] if known else hyper[2])
             for a in range(1, K):
-                q += 2.0 * (z[a] * S[a, 0])
-                q += 2.0 * (w[a] * s[a, 0])
+                q += 2.0 * (z[a] * S[a, 0] + w[a] * s[a, 0])
                 for b in range(1, a):
-                    q += 2.0 * ((z[a] * z[b] + s[a, b]) * S[a, b])
-                    q += 2.0 * (w[a] * w[b] * s[a, b])
-                q += (z[a] * z[a] + s[a, a]) * S[a, a]
-                q += w[a] * w[a] * s[a, a]
+                    q += 2.0 * ((z[a] * z[b] + s[a, b]) * S[a, b] + w[a] * w[b] * s[a, b])
+                q += (z[a] * z[a] + s[a, a]) * S[a, a] + w[a] * w[a] * s[a, a]
             var[j] = q
 
 
@@ -138,19 +152,43 @@ def beliefs(
     mean[:] = m
     if var.size:
         q = S[0, 0] + np.where(known, s[:, 0, 0], hyper[2])
-        for a in range(1, K):
-            q += 2.0 * (z[:, a] * S[a, 0])
-            q += 2.0 * (w[a] * s[:, a, 0])
-            for b in range(1, a):
-                q += 2.0 * ((z[:, a] * z[:, b] + s[:, a, b]) * S[a, b])
-                q += 2.0 * (w[a] * w[b] * s[:, a, b])
-            q += (z[:, a] * z[:, a] + s[:, a, a]) * S[a, a]
-            q += w[a] * w[a] * s[:, a, a]
+        if K > 1:
+            rows, columns = (at[1:] for at in np.tril_indices(K))
+            x, y = z.copy(), w.copy()
+            x[:, 0] = y[0] = 1.0
+            inner = np.where(columns > 0, s[:, rows, columns], 0.0)
+            terms = np.where(rows == columns, 1.0, 2.0) * (
+                (x[:, rows] * x[:, columns] + inner) * S[rows, columns] + y[rows] * y[columns] * s[:, rows, columns]
+            )
+            q = np.add.accumulate(np.column_stack((q, terms)), axis=1)[:, -1]
         var[:] = q
 
 
+def _with_rows_loop(rows: Rows, n: int, seed: int) -> Rows:
+    had, K = rows.mean.shape
+    if had >= n:
+        return rows
+    more = max(n, 2 * had)
+    mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
+    first = np.empty(K - 1)
+    for j in range(had):  # not slices: compiled, an assignment of one to another takes a second to compile
+        for a in range(K):
+            mean[j, a] = rows.mean[j, a]
+            for b in range(K):
+                cov[j, a, b] = rows.cov[j, a, b]
+        for a in range(K + 4):
+            adds[j, a] = rows.adds[j, a]
+    for j in range(had, more):
+        if seed >= 0:
+            drawn(seed, j, first)
+            for a in range(1, K):
+                mean[j, a] = PULL * first[a - 1]
+                cov[j, a, a] = 1.0 - PULL * PULL
+    return Rows(mean, cov, adds, rows.sums)
+
+
 @apart
-@kernel
+@primitive(_with_rows_loop)
 def with_rows(rows: Rows, n: int, seed: int) -> Rows:
     """The rows, at least n. Those of items (seed >= 0) have first factors; of users, all is 0 until they are met."""
     had, K = rows.mean.shape
@@ -159,13 +197,13 @@ def with_rows(rows: Rows, n: int, seed: int) -> Rows:
     more = max(n, 2 * had)
     mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
     mean[:had], cov[:had], adds[:had] = rows.mean, rows.cov, rows.adds
-    first = np.empty(K - 1)
-    for j in range(had, more):
-        if seed >= 0:
+    if seed >= 0 and K > 1:
+        first = np.empty(K - 1)
+        for j in range(had, more):
             drawn(seed, j, first)
-            for a in range(1, K):
-                mean[j, a] = PULL * first[a - 1]
-                cov[j, a, a] = 1.0 - PULL * PULL
+            mean[j, 1:] = PULL * first
+        factors = np.arange(1, K)
+        cov[had:, factors, factors] = 1.0 - PULL * PULL
     return Rows(mean, cov, adds, rows.sums)
 
 
@@ -186,6 +224,30 @@ def entered(rows: Rows, at: int, known: float, first: float, missed: float, inve
         sums[a] += adds[a]
 
 
+def _gram_loop(M: Array, out: Array) -> None:
+    K = M.shape[0]
+    for a in range(K):
+        for b in range(a + 1):
+            v = 0.0
+            for i in range(a, K):
+                v += M[i, a] * M[i, b]
+            out[a, b] = out[b, a] = v
+
+
+@apart
+@primitive(_gram_loop)
+def gram(M: Array, out: Array) -> None:
+    """out = M' M of a lower triangle M, all K x K."""
+    rows, products = M.tolist(), out.tolist()
+    for a in range(len(rows)):
+        for b in range(a + 1):
+            v = 0.0
+            for row in rows[a:]:
+                v += row[a] * row[b]
+            products[a][b] = products[b][a] = v
+    out[:] = products
+
+
 @apart
 @kernel
 def of_prior(rows: Rows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
@@ -200,8 +262,4 @@ def of_prior(rows: Rows, at: int, precision: Array, pull: Array, A: Array, h: Ar
     inverted(A, L)
     for a in range(K):
         rows.mean[at, a] = h[a]
-        for b in range(a + 1):
-            v = 0.0
-            for i in range(a, K):
-                v += L[i, a] * L[i, b]
-            rows.cov[at, a, b] = rows.cov[at, b, a] = v
+    gram(L, rows.cov[at])

@@ -92,8 +92,8 @@ def place_of(pairs: Pairs, user: int, item: int) -> int:
 
 @apart
 @kernel
-def rated(pairs: Pairs, user: int, item: int, rating: float) -> Pairs:
-    """The pairs with one rating more; owns `pairs`."""
+def rated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> Pairs:
+    """The pairs with one rating more, which counts for `weight`; owns `pairs`."""
     p = place_of(pairs, user, item)
     if p < 0:
         pairs = with_room(pairs, user, item)
@@ -105,8 +105,8 @@ def rated(pairs: Pairs, user: int, item: int, rating: float) -> Pairs:
             pairs.user, pairs.item, pairs.count, pairs.total, pairs.after_user, pairs.after_item,
             pairs.of_user, pairs.of_item, p + 1,
         )  # fmt: skip
-    pairs.count[p] += 1.0
-    pairs.total[p] += rating
+    pairs.count[p] += weight
+    pairs.total[p] += weight * rating
     return pairs
 
 
@@ -139,13 +139,13 @@ def unlinked(pairs: Pairs, p: int) -> None:
 
 @apart
 @kernel
-def unrated(pairs: Pairs, user: int, item: int, rating: float) -> None:
+def unrated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> None:
     """Take one rating out again, in place, and the pair with its last; nothing happens where the pair has none."""
     p = place_of(pairs, user, item)
     if p >= 0:
-        pairs.count[p] -= 1.0
-        pairs.total[p] -= rating
-        if pairs.count[p] <= 0.0:
+        pairs.count[p] -= weight
+        pairs.total[p] -= weight * rating
+        if pairs.count[p] <= 1e-9 * weight:  # weights such as .1 do not add up to the last bit
             unlinked(pairs, p)
 
 

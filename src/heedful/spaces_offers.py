@@ -14,6 +14,7 @@ Array = npt.NDArray[np.float64]
 
 MOST = 10**7
 """Users and items are numbers below this: what is learned is kept in arrays that reach to the greatest."""
+MOST_WEIGHT = 1e6
 
 
 class Offer(NamedTuple):
@@ -28,6 +29,23 @@ class Rated(NamedTuple):
 
     items: Ints
     ratings: Array
+
+    def weight(self, r: int) -> float:
+        """How many ratings the r-th counts for."""
+        return 1.0
+
+
+class Weighed(NamedTuple):
+    """Ratings (r,) of items (r,), each with a weight (r,) above 0: one of weight w counts as w ratings alike would, as
+    one whose noise has a variance w times as small. What is concluded from a view, a cart, a purchase."""
+
+    items: Ints
+    ratings: Array
+    weights: Array
+
+    def weight(self, r: int) -> float:
+        """How many ratings the r-th counts for."""
+        return self.weights[r]  # type: ignore[no-any-return]
 
 
 class Slate(NamedTuple):
@@ -55,10 +73,11 @@ class Slate(NamedTuple):
             raise ValueError("x: items: wanted at least one on offer, got none")
         return Offer(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
-    def check_object(self, name: str, x: Offer, y: Any) -> Rated:
-        """y as ratings of items on offer, (items, ratings), each a number where it is one. ValueError else."""
-        if not isinstance(y, tuple | list) or len(y) != 2:
-            raise ValueError(f"{name}: wanted (items, ratings), got {describe(y)}")
+    def check_object(self, name: str, x: Offer, y: Any) -> Rated | Weighed:
+        """y as ratings of items on offer, (items, ratings) or (items, ratings, weights), each a number where it is one.
+        ValueError else."""
+        if not isinstance(y, tuple | list) or len(y) not in (2, 3):
+            raise ValueError(f"{name}: wanted (items, ratings) or (items, ratings, weights), got {describe(y)}")
         items = indices(f"{name}: items", y[0], MOST, "the numbers of items that were shown")
         strange = np.setdiff1d(items, x.items)
         if strange.size:
@@ -69,7 +88,16 @@ class Slate(NamedTuple):
         wrong = ratings[~((ratings >= self.low) & (ratings <= self.high))]
         if wrong.size:
             raise ValueError(f"{name}: ratings: wanted numbers from {self.low:g} to {self.high:g}, got {wrong[0]:g}")
-        return Rated(items, ratings)
+        if len(y) == 2:
+            return Rated(items, ratings)
+        weights = np.atleast_1d(numbers(f"{name}: weights", y[2], "numbers")).astype(np.float64)
+        if weights.shape != items.shape:
+            raise ValueError(f"{name}: weights: wanted {items.size}, one for each item, got {describe(y[2])}")
+        wrong = weights[~((weights >= 1.0 / MOST_WEIGHT) & (weights <= MOST_WEIGHT))]
+        if wrong.size:
+            least = 1.0 / MOST_WEIGHT
+            raise ValueError(f"{name}: weights: wanted numbers from {least:g} to {MOST_WEIGHT:g}, got {wrong[0]:g}")
+        return Weighed(items, ratings, weights)
 
     def another_context(self, x: Offer) -> Offer:
         """Another offer than x, such as nobody answers: to another user, of the last item alone."""
@@ -91,7 +119,9 @@ class Slate(NamedTuple):
         other = [np.append(y, y[0]), y - MOST, y + x.items[-1] + 1, y[:0], y + 0.5, "text", None]
         spoiled += [(items, np.resize(ratings, np.size(items))) for items in other]
         spoiled += [(y, strange) for strange in (np.append(ratings, ratings[0]), ratings[:0], "text", None, [[1.0]])]
-        return [*spoiled, y, ratings, (y, ratings, ratings), "text", None]
+        strange_weights = [np.zeros(y.size), np.full(y.size, np.nan), np.full(y.size, np.inf), -np.ones(y.size), "text"]
+        spoiled += [(y, ratings, weights) for weights in [*strange_weights, np.ones(y.size + 1), np.ones(0), None]]
+        return [*spoiled, y, ratings, (y, ratings, ratings, ratings), "text", None]
 
 
 def wanted_slate(space: Any) -> None:

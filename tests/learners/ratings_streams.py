@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.spaces_offers import Offer, Rated
+from heedful.spaces_offers import Offer, Rated, Weighed
 
 
 def offers(rounds: int, seed: int, users: int = 9, items: int = 12, late: int = 0) -> Iterator[tuple[Offer, Any]]:
@@ -29,15 +29,22 @@ def rate(Y: Any, user: int, shown: Any, t: int) -> Rated:
     return Rated(items, np.clip(Y[user, items] + (t % 3 == 0), 1, 5).astype(np.float64))
 
 
+def weighed(feedback: Rated, t: int) -> Weighed:
+    """The same with weights, some below 1 and some above."""
+    return Weighed(*feedback, np.array([0.25, 1.0, 3.0])[(t + feedback.items) % 3])
+
+
 def played(
     learner: Any,
     propose: Callable[[int, list[int], Any], list[int]],
-    update: Callable[[Offer, Rated], None],
+    update: Callable[[Offer, Any], None],
     rounds: int,
     seed: int,
     late: int = 0,
+    weigh: bool = False,
 ) -> Any:
-    """The state of `learner` after a stream, when it has shown what `propose` shows in every round."""
+    """The state of `learner` after a stream, when it has shown what `propose` shows in every round; with `weigh`, what
+    is rated has weights, some below 1 and some above."""
     rng, same = np.random.default_rng(seed), np.random.default_rng(seed)
     state = learner.init(rng)
     same.integers(2**62)  # what init has drawn
@@ -48,6 +55,8 @@ def played(
         wanted = propose(x.user, x.items.tolist(), same)
         assert shown.tolist() == wanted, f"round {t}"
         feedback = answer(shown)
+        if weigh:
+            feedback = weighed(feedback, t)
         state = learner.update(state, x, shown, feedback)
         update(x, feedback)
     assert rng.bit_generator.state == same.bit_generator.state

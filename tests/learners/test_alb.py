@@ -37,8 +37,10 @@ def one(item: int, rating: float) -> Rated:
 
 def in_words(learner: ALB, state: ALBState, items: int) -> Any:
     """The transcription, with the same parameters and first rows."""
-    rows = first_rows(learner, state, items)
-    return naive.AlternatingLinearBandits(rows, learner.penalty, learner.sigma, learner.delta, learner.s)
+    given = first_rows(learner, state, items), learner.penalty, learner.sigma, learner.delta, learner.s
+    if learner.switching:
+        return naive.RarelySwitchingBandits(*given, learner.switching)
+    return naive.AlternatingLinearBandits(*given)
 
 
 def best(scores: Any, shown: int, x: Offer) -> None:
@@ -116,6 +118,70 @@ def test_algorithm_1_left_to_itself(made: Any, k: int) -> None:
 @pytest.mark.parametrize("change", [{"penalty": 0.05, "sigma": 0.5}, {"s": 0.0, "spread": 2.0, "delta": 0.3}])
 def test_parameters(change: dict[str, float]) -> None:
     compared(ALB(n_users=30, n_items=60)._replace(**change), 400, 12, 15, 7)
+
+
+# ---------------------------------------------------------------------------- rarely switching
+
+
+@pytest.mark.parametrize("C", [0.05, 0.5, 20.0])
+@pytest.mark.parametrize("k", [2, 5])
+def test_rarely_switching_round_for_round(k: int, C: float) -> None:
+    """Abbasi-Yadkori et al. 2011, section 5.1: scores, item shown, A_i and B_j, in rounds with a switch and without."""
+    state = compared(ALB(n_factors=k, n_users=1, n_items=1, switching=C), 700, 25, 40, k)
+    assert len(state.growth) >= 25
+    assert (state.growth[:18] < np.inf).all()
+    assert (state.growth[25:] == np.inf).all()
+    switched = int((state.growth[:25] > np.log1p(C)).sum())
+    assert switched < 25
+
+
+def test_switching_at_once_is_algorithm_1() -> None:
+    """Where every growth is enough; and never again, where none is."""
+    world = gaussian_ratings(20, 30, 3)
+    for rounds in (60, 1500):
+        plain, rarely = (trace(ALB(switching=C), world, rounds, 0) for C in (0.0, 1e-13))
+        np.testing.assert_array_equal(plain, rarely)
+    assert (trace(ALB(switching=1e9), world, 1500, 0) != trace(ALB(), world, 1500, 0)).any()
+
+
+def test_switching_worked_by_hand() -> None:
+    """One factor, lambda = 1, B_0 = 2, B_1 = -3, C = 5: det V is 1, then 5; a sixth is wanted, so A stays what it was,
+    then 5 (or, with B_0 fitted anew, more)."""
+    learner = ALB(n_factors=1, sigma=1.0, delta=float(np.exp(-2.0)), switching=5.0)
+    state = learner.init(np.random.default_rng(0))
+    for j, b in enumerate((2.0, -3.0)):
+        state.B[j, 0] = state.columns[0, j] = b
+    x = given(0, [0, 1])
+    assert learner.scores(state, x) == pytest.approx([6.0, 9.0])
+    state = learner.update(state, x, x.items, one(0, 5.0))
+    assert state.A[0, 0] == pytest.approx(3.0)
+    assert state.growth[0] == pytest.approx(np.log(5.0))
+    assert state.inverse[0, 0, 0] == pytest.approx(0.2)
+    assert learner.scores(state, x) == pytest.approx([4.5, -9.0])  # A . B: B_0 is 1.5 now
+    assert learner.propose(state, x, RNG).tolist() == [0]
+    exactly = learner._replace(switching=4.0)  # five times as much is wanted to be exceeded
+    assert exactly.scores(state, x) == pytest.approx([4.5, -9.0])
+    state = learner.update(state, x, x.items, one(0, 5.0))
+    assert state.A[0, 0] == pytest.approx(3.0)  # not found anew
+    assert state.growth[0] == pytest.approx(np.log(5.0 + 1.5**2))
+    assert learner.scores(state, x) == pytest.approx(ALB(n_factors=1, sigma=1.0, delta=np.exp(-2.0)).scores(state, x))
+
+
+def test_what_is_taken_out_makes_users_switch() -> None:
+    learner = ALB(switching=1e9)
+    for taken, users in (
+        (lambda s: learner.without_user(s, 3), {3}),
+        (lambda s: learner.without_item(s, 5), {u for u, j, _ in LOG if j == 5}),
+        (lambda s: learner.without_rating(s, *LOG[40]), {LOG[40][0]}),
+        (lambda s: learner.without_user(s, 10**6), set()),
+    ):
+        state = taken(played(learner, LOG))
+        assert set(np.flatnonzero(state.growth[:8] == np.inf).tolist()) == users
+
+
+def test_a_learner_that_always_switches_keeps_nothing_for_it() -> None:
+    state = played(ALB(), LOG)
+    assert state.inverse.size == state.growth.size == 0
 
 
 def test_worked_by_hand() -> None:
@@ -297,6 +363,8 @@ def test_it_learns() -> None:
         ({"s": -1.0}, "s"),
         ({"s": np.inf}, "s"),
         ({"spread": 0.0}, "spread"),
+        ({"switching": -1.0}, "switching"),
+        ({"switching": np.nan}, "switching"),
         ({"n_users": 0}, "n_users"),
         ({"n_items": 2**40}, "n_items"),
     ],

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ratings_streams import offers, played
+from ratings_streams import offers, played, weighed
 
 import naive_ratings as naive
-from heedful.learners.bmf import BMF
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.checks import same
+from heedful.fold import copied
+from heedful.learners.bmf import BMF, learned
+from heedful.pairs import items_of
+from heedful.rating_models import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
+from heedful.spaces_offers import Offer, Rated, Slate, Weighed
 
 
 def seed_of(seed: int) -> int:
@@ -18,25 +22,42 @@ def seed_of(seed: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("options", "size", "late"),
+    ("options", "size", "late", "weigh"),
     [
-        ({"width": 1.5}, 1, 0),
-        ({"width": 0.0, "factor_width": 0.0}, 1, 30),
-        ({"factor_width": 0.7, "automatic": False}, 3, 0),
-        ({"width": 0.5, "factor_width": 1.0, "sampled": True}, 2, 20),
+        ({"width": 1.0}, 1, 0, False),
+        ({"width": 0.0, "growth": 0.0}, 1, 30, False),
+        ({"growth": 0.7, "automatic": False}, 3, 0, False),
+        ({"width": 0.5, "growth": 1.0, "sampled": True}, 2, 20, False),
+        ({}, 2, 0, True),
+        ({"gamma": 0.9}, 1, 20, False),
+        ({"gamma": 0.8, "sampled": True}, 3, 0, True),
     ],
-    ids=["ucb", "greedy, late comers", "factors alone, slates", "thompson, slates, late comers"],
+    ids=[
+        "ucb",
+        "greedy, late comers",
+        "factors alone, slates",
+        "thompson, slates, late comers",
+        "weights",
+        "forgetting, late comers",
+        "forgetting, weights, thompson",
+    ],
 )
-def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int) -> None:
+def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int, weigh: bool) -> None:
     learner = BMF(Slate(size), n_factors=2, **options)
-    slow = naive.BMF(seed_of(4), 2, learner.width, learner.factor_width, learner.sampled, learner.automatic)
+    fields = learner.width, learner.growth, learner.sampled, learner.automatic, learner.gamma
+    slow = naive.BMF(seed_of(4), 2, *fields)
     state = played(
         learner,
         lambda user, items, rng: slow.propose(user, items, size, rng),
-        lambda x, f: slow.update(x.user, x.items.tolist(), list(zip(f.items.tolist(), f.ratings.tolist()))),
+        lambda x, f: slow.update(
+            x.user,
+            x.items.tolist(),
+            [(int(f.items[r]), float(f.ratings[r]), f.weight(r)) for r in range(f.items.size)],
+        ),
         rounds=60,
         seed=4,
         late=late,
+        weigh=weigh,
     )
     for model, wanted in ((state.factored, slow.factored), (state.plain, slow.plain))[: 1 + learner.automatic]:
         for rows, by in ((model.users, wanted.users), (model.items, wanted.items)):
@@ -48,13 +69,27 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
         assert model.score == pytest.approx(wanted.score, rel=1e-9)
 
 
-def history(learner: BMF, rounds: int) -> Any:
+def history(learner: BMF, rounds: int, weigh: bool = False) -> Any:
     rng = np.random.default_rng(0)
     state = learner.init(rng)
     for x, answer in offers(rounds, 3):
         y = learner.propose(state, x, rng)
-        state = learner.update(state, x, y, answer(y))
+        feedback = answer(y)
+        state = learner.update(state, x, y, weighed(feedback, len(x.items)) if weigh else feedback)
     return state
+
+
+@pytest.mark.parametrize(("rating", "more"), [(1.0, True), (3.0, True), (5.0, False)])
+def test_who_rates_all_alike_is_shown_more_than_the_first(rating: float, more: bool) -> None:
+    """There may be better; unless it was the highest there is."""
+    learner = BMF(Slate(3, 1.0, 5.0))
+    rng = np.random.default_rng(0)
+    state, x, shown = learner.init(rng), Offer(0, np.arange(12)), set()
+    for _ in range(10):
+        y = learner.propose(state, x, rng)
+        shown |= set(y.tolist())
+        state = learner.update(state, x, y, Rated(np.sort(y), np.full(3, rating)))
+    assert (len(shown) > 3) == more
 
 
 @pytest.mark.parametrize("sampled", [False, True])
@@ -75,25 +110,32 @@ def test_scaled_and_shifted_ratings_show_the_same(sampled: bool) -> None:
     np.testing.assert_allclose((b - 1024.0) / 8.0, a, atol=1e-3)
 
 
-def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once() -> None:
-    learner = BMF(n_factors=2)
-    full = history(learner, 80)
-    pairs = full.pairs
+@pytest.mark.parametrize("gamma", [1.0, 0.95])
+def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once(gamma: float) -> None:
+    learner = BMF(n_factors=2, gamma=gamma)
+    full = history(learner, 80, weigh=True)
+    pairs, scale = full.pairs, full.facts[SCALE]
+    assert scale == pytest.approx(gamma**80)
     user, item = int(pairs.user[0]), int(pairs.item[pairs.used - 1])
-    for taken, gone in (
+    cases: list[tuple[Any, Any]] = [
         (lambda s: learner.without_user(s, user), lambda i, j: i == user),
         (lambda s: learner.without_item(s, item), lambda i, j: j == item),
-    ):
+    ]
+    for taken, gone in cases:
         places = [p for p in range(pairs.used) if pairs.count[p]]
         kept = [p for p in places if not gone(pairs.user[p], pairs.item[p])]
         assert len(kept) < len(places)
         state = taken(full)
         assert [p for p in range(pairs.used) if pairs.count[p]] == kept
-        facts = state.facts
-        assert facts[0] == sum(pairs.count)
-        assert facts[1] == pytest.approx(sum(pairs.total) / facts[0])
-        assert facts[3] == pytest.approx(sum(state.spread[p] for p in kept), abs=1e-9)
-        assert facts[4] == sum(pairs.count[p] - 1 for p in kept)
+        facts, told = state.facts, state.told.reshape(-1, 3)
+        assert facts[WEIGHT] == pytest.approx(scale * sum(pairs.count))
+        assert facts[MEAN] == pytest.approx(sum(pairs.total) / sum(pairs.count))
+        means = pairs.total[kept] / pairs.count[kept]
+        among = scale * np.sum(pairs.count[kept] * (means - facts[MEAN]) ** 2)
+        within = scale * told[kept, 0].sum()
+        if gamma == 1.0:
+            assert facts[SQUARES] == pytest.approx(within + among)
+        np.testing.assert_allclose(facts[[WITHIN, AGAIN, RATINGS]], scale * told[kept].sum(axis=0), atol=1e-9)
         for model in (state.plain, state.factored):
             for rows in (model.users, model.items):
                 np.testing.assert_allclose(rows.sums, rows.adds.sum(axis=0), atol=1e-9)
@@ -103,19 +145,98 @@ def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once() -> None:
         np.testing.assert_allclose(model.users.mean[user], 0.0, atol=1e-12)
 
 
-def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before() -> None:
-    learner = BMF(n_factors=2)
+@pytest.mark.parametrize(("gamma", "weight"), [(1.0, 1.0), (1.0, 0.3), (0.9, 2.0)])
+def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: float, weight: float) -> None:
+    learner = BMF(n_factors=2, gamma=gamma)
     state = history(learner, 50)
     p = int(np.argmax(state.pairs.count))
     for user, item in ((int(state.pairs.user[p]), int(state.pairs.item[p])), (40, 3)):
-        facts, spread = state.facts.copy(), state.spread.copy()
-        state = learner.learned(state, user, item, 4.5)
-        assert state.facts[2] > facts[2]
-        state = learner.without_rating(state, user, item, 4.5)
-        np.testing.assert_allclose(state.facts[:6], facts[:6], atol=1e-9)
-        np.testing.assert_allclose(state.spread, spread, atol=1e-9)
+        facts, told, count = state.facts.copy(), state.told.copy(), state.pairs.count.copy()
+        state = learned(learner, state, user, item, 4.5, weight)
+        assert state.facts[SQUARES] > facts[SQUARES]
+        state = learner.without_rating(state, user, item, 4.5, weight)
+        np.testing.assert_allclose(state.facts, facts, atol=1e-9)
+        np.testing.assert_allclose(state.told, told, atol=1e-9)
+        np.testing.assert_allclose(state.pairs.count, count, atol=1e-9)
     with pytest.raises(LookupError, match=r"^item: wanted one that user 40 rated, got 3$"):
         learner.without_rating(state, 40, 3, 4.5)
+
+
+def test_the_last_rating_taken_out_leaves_nothing() -> None:
+    learner = BMF(n_factors=2)
+    state = learned(learner, learner.init(np.random.default_rng(0)), 1, 2, 4.5, 0.1)
+    state = learner.without_rating(state, 1, 2, 4.5, 0.1)
+    assert not state.facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]].any()
+    assert not state.pairs.count.any()
+
+
+def test_counts_that_have_become_faint_are_written_anew() -> None:
+    """The scale would vanish, .5 to the power of some 1,000; what was written with it is worth the same after."""
+    learner = BMF(n_factors=2, gamma=0.5)
+    state, x = learner.init(np.random.default_rng(0)), Offer(1, np.arange(4))
+    low = 1.0
+    for t in range(400):
+        state = learner.update(state, x, x.items[:1], Rated(x.items[:1], np.full(1, float(t % 2))))
+        low = min(low, state.facts[SCALE])
+        count = state.facts[SCALE] * state.pairs.count[0]
+        assert count == pytest.approx(2.0 - 0.5**t)
+        assert state.facts[WEIGHT] == pytest.approx(count)
+    assert 1e-101 < low < 1e-99
+
+
+def test_what_is_forgotten_gives_way_to_what_is_new() -> None:
+    """An item that everybody liked and then nobody does: with gamma its expected rating follows."""
+    expected = []
+    for gamma in (1.0, 0.98):
+        learner = BMF(n_factors=2, gamma=gamma)
+        state, x = learner.init(np.random.default_rng(0)), Offer(3, np.arange(6))
+        for t in range(600):
+            rating = 5.0 if t < 300 else 1.0
+            state = learner.update(state, x._replace(user=t % 5), x.items[:1], Rated(x.items[:1], np.full(1, rating)))
+        expected.append(learner.ratings(state, x)[0])
+    assert expected[0] > 2.5
+    assert expected[1] < 1.1
+
+
+def test_a_weight_counts_as_so_many_ratings() -> None:
+    """In the counts and sums, in the facts but for how many there were, and in what is expected, to little."""
+    learner, states = BMF(n_factors=2), []
+    x = Offer(0, np.arange(6))
+    for once in (True, False):
+        state = learner.init(np.random.default_rng(0))
+        for user, item, rating, times in ((0, 1, 4.0, 3), (1, 1, 2.0, 1), (0, 2, 1.0, 2), (2, 3, 5.0, 4)):
+            one = np.array([item])
+            given = Weighed(one, np.full(1, rating), np.full(1, float(times)))
+            for feedback in [given] if once else [Rated(one, given.ratings)] * times:
+                state = learner.update(state, x._replace(user=user), one, feedback)
+        states.append(state)
+    for a, b in zip(states[0].pairs, states[1].pairs):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(states[0].facts[[WEIGHT, MEAN, SQUARES]], states[1].facts[[WEIGHT, MEAN, SQUARES]])
+
+
+def test_what_is_expected_is_the_sum_of_its_parts() -> None:
+    learner = BMF(n_factors=2, automatic=False)
+    state = history(learner, 120)
+    before = copied(state)
+    for x in (Offer(2, np.arange(12)), Offer(99, np.array([0, 3, 500]))):
+        ratings, parts = learner.ratings(state, x), learner.parts(state, x)
+        assert [name for name, _ in parts] == [
+            "all ratings", "this item", "this person", "taste", "their own ratings of it",
+        ]  # fmt: skip
+        np.testing.assert_allclose(sum(part for _, part in parts), ratings)
+        assert (learner.deviations(state, x) > 0.0).all()
+    # Nobody knows this person or the last item: they get what all get, and the item's first factors agree with nobody.
+    assert parts[1][1][2] == parts[2][1][0] == parts[3][1][2] == parts[4][1][0] == 0.0
+    known = learner.deviations(state, Offer(2, np.arange(12)))
+    assert known.max() < learner.deviations(state, x)[2]
+    assert same(before, state)
+    x, p = Offer(2, np.arange(12)), state.pairs.of_user[2]
+    own = learner.parts(state, x)[4][1]
+    rated = state.pairs.item[[p]][0]
+    assert own[rated] != 0.0
+    never = np.setdiff1d(x.items, items_of(state.pairs, 2))
+    np.testing.assert_allclose(own[never], 0.0, atol=1e-12)
 
 
 def test_factors_show_where_there_are_some_and_not_where_there_are_none() -> None:
@@ -132,18 +253,18 @@ def test_factors_show_where_there_are_some_and_not_where_there_are_none() -> Non
         assert learner.factors_show(state) is factors
 
 
-def test_how_wide_depends_on_what_factors_explain() -> None:
-    """The greater width where the variances of the factors, without the bias, sum up to more than that of a pair."""
-    learner, rng = BMF(n_factors=2, width=0.5, factor_width=4.0, automatic=False), np.random.default_rng(0)
-    state = learner.init(rng)
-    hyper = state.factored.hyper
-    hyper[1], hyper[4] = 1.0, 9.0
-    for each, wanted in ((0.4, 0.5), (0.6, 4.0)):
-        hyper[5:] = each
-        mean, var, width = learner.believed(state, Offer(0, np.arange(5)), rng)
-        assert width == wanted
-        shown = learner.scores(state, Offer(0, np.arange(5)), rng)
-        assert shown.tolist() == np.minimum(mean + wanted * np.sqrt(var), -0.01 * np.sqrt(var)).tolist()
+def test_how_wide_depends_on_how_often_ratings_come_again() -> None:
+    """width + growth log(1 + again n), n the ratings of this user that count: worked by hand."""
+    learner, rng = BMF(n_factors=2, width=0.5, growth=2.0), np.random.default_rng(0)
+    state, x = learner.init(rng), Offer(0, np.arange(5))
+    for user, item in ((0, 1), (0, 2), (1, 1), (0, 1)):  # one of four came again; three are this user's
+        one = np.array([item])
+        state = learner.update(state, x._replace(user=user), one, Rated(one, np.array([float(item + user)])))
+    for user, wanted in ((0, 0.5 + 2.0 * np.log(1.75)), (1, 0.5 + 2.0 * np.log(1.25)), (2, 0.5)):
+        offer = x._replace(user=user)
+        mean, sd = learner.ratings(state, offer), learner.deviations(state, offer)
+        scores = learner.scores(state, offer, rng)
+        np.testing.assert_allclose(scores, np.minimum(mean + wanted * sd, 2.0 - 0.01 * sd))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +272,8 @@ def test_how_wide_depends_on_what_factors_explain() -> None:
     [
         ({"n_factors": 0}, r"^n_factors: wanted a whole number, 1 to 1000, got 0$"),
         ({"width": -1.0}, r"^width: wanted a number from 0 to 1e6, got -1.0$"),
-        ({"factor_width": float("nan")}, r"^factor_width: wanted a number from 0 to 1e6, got nan$"),
+        ({"growth": float("nan")}, r"^growth: wanted a number from 0 to 1e6, got nan$"),
+        ({"gamma": 0.4}, r"^gamma: wanted a number from 0.5 to 1, got 0.4$"),
         ({"sampled": 1}, r"^sampled: wanted True or False, got 1$"),
         ({"automatic": 0.5}, r"^automatic: wanted True or False, got 0.5$"),
         ({"space": 3}, r"^space: wanted a slate, such as Slate\(5\), got 3$"),

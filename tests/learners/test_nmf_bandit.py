@@ -119,6 +119,13 @@ def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
         learner.without_rating(state, 500, 500, 1.0)
 
 
+def test_what_is_expected_is_above_the_lowest_rating() -> None:
+    learner = NMFBandit(Slate(1, -10.0, 10.0))
+    state = learner.init(np.random.default_rng(0))
+    x = Offer(1, np.array([0, 3]))
+    np.testing.assert_allclose(learner.ratings(state, x), state.V[[0, 3]] @ state.U[1] - 10.0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -16,16 +16,17 @@ from heedful.spaces_offers import Offer, Rated, Slate
 
 
 @pytest.mark.parametrize(
-    ("options", "size", "late"),
+    ("options", "size", "late", "weigh"),
     [
-        ({"resample": 1.0, "spread": 0.8}, 1, 0),
-        ({"resample": 0.5, "sigma": 1.5}, 3, 40),
-        ({"resample": 0.0, "n_factors": 1, "sigma": 4.0}, 2, 0),
-        ({"n_particles": 1}, 1, 20),
+        ({"resample": 1.0, "spread": 0.8}, 1, 0, False),
+        ({"resample": 0.5, "sigma": 1.5}, 3, 40, False),
+        ({"resample": 0.0, "n_factors": 1, "sigma": 4.0}, 2, 0, False),
+        ({"n_particles": 1}, 1, 20, False),
+        ({"sigma": 1.5}, 2, 0, True),
     ],
-    ids=["drawn anew always", "at half, slates, late comers", "never", "one particle"],
+    ids=["drawn anew always", "at half, slates, late comers", "never", "one particle", "weights"],
 )
-def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int) -> None:
+def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int, weigh: bool) -> None:
     learner = PTS(Slate(size), **{"n_factors": 3, "n_particles": 4, **options})
     seed = int(np.random.default_rng(6).integers(2**62))
     slow = naive.PTS(seed, learner.n_factors, learner.n_particles, learner.sigma, learner.spread, learner.resample)
@@ -33,15 +34,15 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
     def update(x: Offer, feedback: Rated) -> None:
         if x.items[-1] >= len(slow.V[0]):  # room doubles, or reaches the highest on offer
             slow.make_room(max(int(x.items[-1]) + 1, 2 * len(slow.V[0])))
-        for item, rating in zip(feedback.items.tolist(), feedback.ratings.tolist()):
-            slow.update(x.user, item, rating)
+        for r, item in enumerate(feedback.items.tolist()):
+            slow.update(x.user, item, float(feedback.ratings[r]), feedback.weight(r))
 
     def propose(user: int, items: list[int], rng: Any) -> list[int]:
         if items[-1] >= len(slow.V[0]):
             slow.make_room(max(items[-1] + 1, 2 * len(slow.V[0])))
         return slow.propose(user, items, size, rng)
 
-    state = played(learner, propose, update, rounds=100, seed=6, late=late)
+    state = played(learner, propose, update, rounds=100, seed=6, late=late, weigh=weigh)
     weights = np.exp(state.log_weights)
     np.testing.assert_allclose(weights / weights.sum(), slow.weights, rtol=1e-7, atol=1e-12)
     for d in range(learner.n_particles):
@@ -112,6 +113,23 @@ def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
     learner.without_user(learner.without_item(state, 500), 500)
     with pytest.raises(LookupError, match=r"^item: wanted one that user 500 rated, got 500$"):
         learner.without_rating(state, 500, 500, 1.0)
+
+
+def test_what_is_expected_is_the_mean_of_the_particles() -> None:
+    """sum w_d u_d . v_dj over the sum of the weights; 0 for somebody unknown; an item that came later counts, too."""
+    learner = PTS(n_factors=2, n_particles=3)
+    rng = np.random.default_rng(0)
+    state = learner.init(rng)
+    for x, answer in offers(40, 3):
+        y = learner.propose(state, x, rng)
+        state = learner.update(state, x, y, answer(y))
+    state.log_weights[:] = np.log([0.5, 0.2, 0.3]) + 7.0
+    user = int(state.pairs.user[0])
+    x = Offer(user, np.array([0, 2, 5, 70]))
+    wanted = sum(w * state.V[d, x.items[:3]] @ state.U[d, user] for d, w in enumerate((0.5, 0.2, 0.3)))
+    np.testing.assert_allclose(learner.ratings(state, x)[:3], wanted)
+    assert np.abs(wanted).max() > 0.1
+    assert learner.ratings(state, Offer(10**4, x.items)).tolist() == [0.0] * 4
 
 
 @pytest.mark.parametrize(

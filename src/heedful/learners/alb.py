@@ -1,7 +1,9 @@
 """Alternating linear bandits, [A18]: a linear bandit for every user, whose actions are the items' factors, and a ridge
 regression for every item on the users' factors; each feeds the other, from nothing.
 
-[A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+[A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [A11]
+Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose rarely switching OFUL
+is an option.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from heedful.ridge import (
     with_users,
 )
 from heedful.spaces_offers import MOST, Offer, Rated, Slate, wanted_slate
+from heedful.switching import agreed, longer_by_user, of_root, with_row
 
 Array = npt.NDArray[np.float64]
 
@@ -34,12 +37,18 @@ Array = npt.NDArray[np.float64]
 class ALBState(NamedTuple):
     """The ratings; the users' optimistic factors and the items' factors, the latter also transposed, for the scores of
     all; what the first factors are drawn by; how many rounds were learned from. With fewer than four factors, columns
-    of 0 make up four."""
+    of 0 make up four.
+
+    Of a learner that switches rarely also, of every user, V^-1 as it was when A_i was found, with what was rated since,
+    and the log of how much det V grew meanwhile, infinite where A_i is to be found anew; else there are none of them.
+    """
 
     pairs: Pairs
     A: Array  # n x k
     B: Array  # m x k
     columns: Array  # k x m
+    inverse: Array  # n x k x k
+    growth: Array  # n
     seed: int
     t: int
 
@@ -59,6 +68,10 @@ class ALB(NamedTuple):
     of j on its users' A (Eq. 8). Line 16 must write the row of the present round, too, and the optimistic vector: with
     mu, or without that row, the model collapses to 0. The several ratings of a slate are learned one after the other.
 
+    With `switching` C above 0 a user's A_i is found by Eq. 6 and 7 only where det V grew by more than 1 + C since it
+    last was; until then it stays as it is, and argmax A_i . B_j is shown ([A11] section 5.1, rarely switching OFUL).
+    det V then grows by the rows B_j as they were when rated: what others change of them counts at the next switch.
+
     Not invariant to a shift of the ratings. No bound is known.
     """
 
@@ -74,6 +87,8 @@ class ALB(NamedTuple):
     """a bound of |A_i|"""
     spread: float = 1.0
     """sigma_2, the standard deviation of the first factors of items"""
+    switching: float = 0.0
+    """C: how much det V grows before a user's factors are found anew; 0: they are in every round"""
     n_users: int = 64
     """room to begin with, as of items: both grow"""
     n_items: int = 64
@@ -89,11 +104,15 @@ class ALB(NamedTuple):
             raise ValueError(f"delta: wanted a number between 0 and 1, got {describe(self.delta)}")
         if not is_number(self.s, int, float) or not 0.0 <= self.s <= 1e50:
             raise ValueError(f"s: wanted a number from 0 to 1e50, got {describe(self.s)}")
+        if not is_number(self.switching, int, float) or not 0.0 <= self.switching <= 1e50:
+            raise ValueError(f"switching: wanted a number from 0 to 1e50, got {describe(self.switching)}")
         seed = int(rng.integers(2**62))
         k = max(self.n_factors, 4)
         columns = with_items(np.zeros((k, 0)), seed, self.spread, self.n_factors, self.n_items)
         A = np.zeros((self.n_users, k))
-        return ALBState(no_pairs(self.n_users, self.n_items), A, columns.T.copy(), columns, seed, 0)
+        rarely = self.n_users if self.switching > 0 else 0
+        inverse, growth = np.zeros((rarely, k, k)), np.full(rarely, np.inf)
+        return ALBState(no_pairs(self.n_users, self.n_items), A, columns.T.copy(), columns, inverse, growth, seed, 0)
 
     def propose(self, state: ALBState, x: Offer, rng: np.random.Generator) -> Ints:
         return best_of(self, state, x)
@@ -102,7 +121,9 @@ class ALB(NamedTuple):
         return learned(self, state, x, feedback)
 
     def scores(self, state: ALBState, x: Offer) -> Array:
-        """What it shows by: how optimistic one may be of each item on offer (c,)."""
+        """What it shows by: how optimistic one may be of each item on offer (c,); A_i . B_j until it switches."""
+        if not due(self, state, x.user):
+            return agreed(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
@@ -112,7 +133,7 @@ class ALB(NamedTuple):
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
 
-    def without_rating(self, state: ALBState, user: int, item: int, rating: float) -> ALBState:
+    def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
         """The state without one rating; owns `state`. LookupError where the user never rated the item.
 
         Counts and sums are then what they were without it, and the factors of the item are fitted afresh. Other factors
@@ -120,19 +141,22 @@ class ALB(NamedTuple):
         """
         if place_of(state.pairs, user, item) < 0:
             raise LookupError(f"item: wanted one that user {user} rated, got {item}")
-        unrated(state.pairs, user, item, rating)
+        unrated(state.pairs, user, item, rating, weight)
+        _outdated(state, [user])
         return _refitted(self, state, [item])
 
     def without_user(self, state: ALBState, user: int) -> ALBState:
         """The state without a user: all ratings, and the factors; as `without_rating` for all the items rated."""
         items = items_of(state.pairs, user).tolist()
         without_user(state.pairs, user)
+        _outdated(state, [user])
         if user < len(state.A):
             state.A[user] = 0.0
         return _refitted(self, state, items)
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
         """The state without an item: all its ratings; its factors are the first again."""
+        _outdated(state, users_of(state.pairs, item).tolist())
         without_item(state.pairs, item)
         return _refitted(self, state, [item])
 
@@ -166,6 +190,14 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 
 @kernel
+def due(learner: ALB, state: ALBState, user: int) -> bool:
+    """Whether a user's factors are to be found anew."""
+    if learner.switching <= 0.0 or user >= state.growth.size:
+        return True
+    return bool(state.growth[user] > math.log1p(learner.switching))
+
+
+@kernel
 def catalogue(learner: ALB, state: ALBState, x: Offer) -> Array:
     """Factors of all items on offer, k x m, also of those that nothing was learned of."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
@@ -175,8 +207,11 @@ def catalogue(learner: ALB, state: ALBState, x: Offer) -> Array:
 @kernel
 def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
     """The numbers of the best items on offer, best first."""
-    mu, inverse, c = ellipsoid(learner, state, x.user)
     columns = catalogue(learner, state, x)
+    if not due(learner, state, x.user):
+        scores = agreed(columns, x.items, state.A[x.user])
+        return x.items[top(scores, min(learner.space.size, scores.size))]
+    mu, inverse, c = ellipsoid(learner, state, x.user)
     if learner.space.size == 1:
         best = most_optimistic(columns, x.items, mu, inverse, c)
         return x.items[best : best + 1].copy()
@@ -196,29 +231,39 @@ def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBStat
         for j in range(B.shape[0]):
             for a in range(k):
                 B[j, a] = columns[a, j]
-    state = ALBState(state.pairs, with_users(state.A, x.user + 1), B, columns, state.seed, state.t + 1)
+    inverse, growth = state.inverse, state.growth
+    if learner.switching > 0.0 and growth.size <= x.user:
+        inverse, growth = longer_by_user(inverse, growth, x.user + 1)
+    A = with_users(state.A, x.user + 1)
+    state = ALBState(state.pairs, A, B, columns, inverse, growth, state.seed, state.t + 1)
     for r in range(feedback.items.size):
-        pairs = with_rating(learner, state, x.user, feedback.items[r], feedback.ratings[r])
-        state = ALBState(pairs, state.A, B, columns, state.seed, state.t)
+        pairs = with_rating(learner, state, x.user, feedback.items[r], feedback.ratings[r], feedback.weight(r))
+        state = ALBState(pairs, A, B, columns, inverse, growth, state.seed, state.t)
     return state
 
 
 @apart
 @kernel
-def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: float) -> Pairs:
-    """The pairs with one rating more; A_i and B_j learn from it, in place."""
+def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float) -> Pairs:
+    """The pairs with one rating more, which counts for `weight`; A_i and B_j learn from it, in place."""
     A, B = state.A, state.B
     k = A.shape[1]
-    L, mu, c = believed(learner, state, user)
-    v = B[item].copy()
-    solved(L, v)  # V^-1 B_j
-    norm = 0.0
-    for a in range(k):
-        norm += v[a] * B[item, a]
-    norm = math.sqrt(max(norm, 0.0))  # |V^-1/2 B_j|
-    for a in range(k):
-        A[user, a] = mu[a] + (c * v[a] / norm if norm > 0.0 else 0.0)  # Eq. 7, lines 11 and 16
-    pairs = rated(state.pairs, user, item, rating)
+    if due(learner, state, user):
+        L, mu, c = believed(learner, state, user)
+        v = B[item].copy()
+        solved(L, v)  # V^-1 B_j
+        norm = 0.0
+        for a in range(k):
+            norm += v[a] * B[item, a]
+        norm = math.sqrt(max(norm, 0.0))  # |V^-1/2 B_j|
+        for a in range(k):
+            A[user, a] = mu[a] + (c * v[a] / norm if norm > 0.0 else 0.0)  # Eq. 7, lines 11 and 16
+        if learner.switching > 0.0:
+            state.growth[user] = 0.0
+            of_root(L, state.inverse[user])
+    if learner.switching > 0.0:
+        state.growth[user] += math.log(with_row(state.inverse[user], math.sqrt(weight) * B[item]))
+    pairs = rated(state.pairs, user, item, rating, weight)
     fit_item(learner, pairs, A, B, state.columns, item)
     return pairs
 
@@ -234,6 +279,11 @@ def fit_item(learner: ALB, pairs: Pairs, A: Array, B: Array, columns: Array, ite
     solved(V, v)
     for a in range(k):
         B[item, a] = columns[a, item] = v[a]
+
+
+def _outdated(state: ALBState, users: list[int]) -> None:
+    """Find the factors of these users anew when they come again."""
+    state.growth[[user for user in users if user < state.growth.size]] = np.inf
 
 
 def _refitted(learner: ALB, state: ALBState, items: list[int]) -> ALBState:

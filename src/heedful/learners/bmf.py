@@ -10,12 +10,35 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import describe, is_number, wanted_count
-from heedful.gaussians import PULL, Rows, beliefs, entered, of_prior, places_of, row_sums, with_rows
-from heedful.kernel import Ints, apart, kernel
+from heedful.gaussians import beliefs, with_rows
+from heedful.kernel import Ints, apart, kernel, primitive
 from heedful.learners.simple_ratings import best, wanted_pair
 from heedful.pairs import Pairs, items_of, longer, no_pairs, place_of, rated, unlinked, unrated, users_of
-from heedful.ridge import cholesky, drawn
-from heedful.spaces_offers import Offer, Rated, Slate, wanted_slate
+from heedful.rating_models import (
+    AGAIN,
+    FACTS,
+    HIGHEST,
+    MEAN,
+    ORIGIN,
+    RATINGS,
+    SCALE,
+    SQUARES,
+    WEIGHT,
+    WITHIN,
+    Preset,
+    foretold,
+    item_row,
+    learn_rows,
+    learn_variances,
+    no_rows,
+    own,
+    user_gaussian,
+    user_row,
+    with_space,
+    worth,
+)
+from heedful.ridge import cholesky
+from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -23,28 +46,17 @@ MEMORY = 0.999
 """How much of its score a preset keeps from one rating to the next."""
 CERTAIN = 0.01
 """Of items that may all be as good as the best rating there ever was, the most certain is shown."""
-# Of the variance of the ratings, before anything is known; and for how many observations that counts.
-NOISE, PAIR, ITEM, USER, FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
-TRUST = 5.0
-
-
-class Preset(NamedTuple):
-    """One of the models that are learned at once; hyper: the variance of noise, of pairs, of items' biases, the mean of
-    those, the variances of a user's bias and factors (4 + K,); score: how well it foretold, log likelihood."""
-
-    users: Rows
-    items: Rows
-    hyper: Array
-    score: float
+FAINT = 1e-100
+"""Where counts are worth less than this of what is written, they are written anew."""
 
 
 class BMFState(NamedTuple):
-    """The ratings; within each pair the squares about its mean (P,); of all ratings how many, mean, squares about it,
-    the squares within pairs, how many came again, the first, the highest (7,); the models; what first factors are drawn
-    by; rounds learned."""
+    """The ratings; of each pair the squares about its mean, how many ratings these are of, how many it has (3 P,); of
+    all ratings the FACTS; the models; what first factors are drawn by; rounds learned. Counts and sums of pairs and
+    `told` are worth facts[SCALE] times what is written."""
 
     pairs: Pairs
-    spread: Array
+    told: Array
     facts: Array
     plain: Preset
     factored: Preset
@@ -55,180 +67,6 @@ class BMFState(NamedTuple):
     def grows(self) -> bool:
         """Its arrays become longer as users and items arrive."""
         return True
-
-
-# ---------------------------------------------------------------------------- a model learns
-
-
-@apart
-@kernel
-def user_row(pairs: Pairs, model: Preset, user: int, origin: float) -> None:
-    """Infer the row of a user from their pairs, in place; without any, it is forgotten."""
-    users, items, hyper = model.users, model.items, model.hyper
-    K = users.mean.shape[1]
-    places = places_of(int(pairs.of_user[user]), pairs.after_user)
-    A, h = np.empty((K, K)), np.empty(K)
-    row_sums(places, pairs, pairs.item, items.mean, items.cov, hyper, origin, A, h)
-    known = 1.0 if A[0, 0] > 0.0 else 0.0
-    of_prior(users, user, 1.0 / hyper[4:], np.zeros(K), A, h)
-    n = missed = inverse = 0.0
-    if known > 0.0:
-        rated_items = pairs.item[places]
-        mean, var = np.empty(places.size), np.empty(places.size)
-        beliefs(items.mean, items.cov, items.adds, rated_items, users.mean[user], users.cov[user], hyper, mean, var)
-        for i in range(places.size):
-            c = pairs.count[places[i]]
-            if c > 0.0:
-                e = pairs.total[places[i]] / c - origin - mean[i]
-                n += 1.0
-                missed += e * e + var[i]
-                inverse += 1.0 / c
-    entered(users, user, known, n, missed, inverse)
-
-
-@apart
-@kernel
-def item_row(pairs: Pairs, model: Preset, item: int, origin: float, seed: int) -> None:
-    """Infer the row of an item from its pairs, in place; without any, it is forgotten."""
-    users, items, hyper = model.users, model.items, model.hyper
-    K = items.mean.shape[1]
-    places = places_of(int(pairs.of_item[item]), pairs.after_item)
-    A, h = np.empty((K, K)), np.empty(K)
-    row_sums(places, pairs, pairs.user, users.mean, users.cov, hyper, origin, A, h)
-    known = 1.0 if A[0, 0] > 0.0 else 0.0
-    precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
-    precision[0] = 1.0 / hyper[2]
-    pull[0] = precision[0] * hyper[3]
-    first = np.empty(K - 1)
-    drawn(seed, item, first)
-    for a in range(1, K):
-        pull[a] = precision[a] * (PULL * first[a - 1])
-    of_prior(items, item, precision, pull, A, h)
-    entered(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
-
-
-@apart
-@kernel
-def learn_variances(model: Preset, facts: Array) -> None:
-    """Empirical Bayes, in place: every variance is the mean of its second moments, TRUST of the first guess added."""
-    hyper, K = model.hyper, model.users.mean.shape[1]
-    whole = facts[2] / facts[0] if facts[0] > 0.0 and facts[2] > 0.0 else 1.0
-    hyper[0] = (facts[3] + NOISE * whole) / (facts[4] + 1.0)
-    users, items = model.users.sums, model.items.sums
-    n = users[K] + TRUST
-    hyper[1] = max((users[K + 2] - hyper[0] * users[K + 3] + TRUST * PAIR * whole) / n, 1e-6 * whole)
-    known = items[K + 1]
-    m = (items[K] + TRUST * (facts[1] - facts[5])) / (known + TRUST)
-    hyper[3] = m
-    hyper[2] = max(
-        (items[0] - 2.0 * m * items[K] + known * m * m + TRUST * ITEM * whole) / (known + TRUST), 1e-6 * whole
-    )
-    for a in range(K):
-        first = (USER if a == 0 else FACTOR) * whole
-        hyper[4 + a] = max((users[a] + TRUST * first) / (users[K + 1] + TRUST), 1e-6 * whole)
-
-
-@apart
-@kernel
-def with_space(state: BMFState, user: int, item: int) -> BMFState:
-    """The state with rows for this user and this item; owns `state`."""
-    a, b = state.plain, state.factored
-    a = Preset(with_rows(a.users, user + 1, -1), with_rows(a.items, item + 1, state.seed), a.hyper, a.score)
-    b = Preset(with_rows(b.users, user + 1, -1), with_rows(b.items, item + 1, state.seed), b.hyper, b.score)
-    return BMFState(state.pairs, state.spread, state.facts, a, b, state.seed, state.t)
-
-
-@apart
-@kernel
-def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
-    """Mean (K,) and covariance (K x K) of a user's row; of somebody unknown, the prior's."""
-    K = model.users.mean.shape[1]
-    if user < model.users.mean.shape[0] and model.users.adds[user, K + 1] > 0.0:
-        return model.users.mean[user].copy(), model.users.cov[user].copy()
-    w, S = np.zeros(K), np.zeros((K, K))
-    for a in range(K):
-        S[a, a] = model.hyper[4 + a]
-    return w, S
-
-
-@apart
-@kernel
-def foretold(pairs: Pairs, model: Preset, user: int, item: int, origin: float) -> tuple[float, float]:
-    """Mean and variance of the next rating of a pair, less `origin`, noise and all."""
-    w, S = user_gaussian(model, user)
-    one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
-    beliefs(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
-    noise, pair = model.hyper[0], model.hyper[1]
-    p = place_of(pairs, user, item)
-    if p < 0 or pairs.count[p] <= 0.0:
-        return float(mean[0]), float(var[0] + pair + noise)
-    c = pairs.count[p]
-    gain = pair / (pair + noise / c)
-    m = mean[0] + gain * (pairs.total[p] / c - origin - mean[0])
-    return float(m), float((1.0 - gain) * (1.0 - gain) * var[0] + pair * (1.0 - gain) + noise)
-
-
-@kernel
-def likelihood(y: float, mean: float, var: float) -> float:
-    """log N(y; mean, var)"""
-    return -0.5 * (math.log(2.0 * math.pi * var) + (y - mean) * (y - mean) / var)
-
-
-@apart
-@kernel
-def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, seed: int, t: int) -> None:
-    """Infer the rows of this pair and, in turn, of one more user and item, in place; then the variances."""
-    model.users.mean[user], model.users.cov[user] = user_gaussian(model, user)
-    item_row(pairs, model, item, facts[5], seed)
-    user_row(pairs, model, user, facts[5])
-    # What the others know has changed, too: everybody's turn comes.
-    n, m = min(pairs.of_user.size, model.users.mean.shape[0]), min(pairs.of_item.size, model.items.mean.shape[0])
-    if model.users.adds[t % n, model.hyper.size - 3] > 0.0:
-        user_row(pairs, model, t % n, facts[5])
-    if model.items.adds[t % m, model.hyper.size - 3] > 0.0:
-        item_row(pairs, model, t % m, facts[5], seed)
-    learn_variances(model, facts)
-
-
-@apart
-@kernel
-def taken_in(state: BMFState, user: int, item: int, rating: float) -> BMFState:
-    """The state with one rating more in the counts and sums, not in the models; owns `state`."""
-    facts, pairs = state.facts, state.pairs
-    if facts[0] == 0.0:
-        facts[5] = facts[6] = rating
-    facts[6] = max(facts[6], rating)
-    facts[0] += 1.0
-    d = rating - facts[1]
-    facts[1] += d / facts[0]
-    facts[2] += d * (rating - facts[1])
-    p = place_of(pairs, user, item)
-    spread = state.spread
-    if p >= 0 and pairs.count[p] > 0.0:
-        c = pairs.count[p]
-        e = rating - pairs.total[p] / c
-        spread[p] += e * e * c / (c + 1.0)
-        facts[3] += e * e * c / (c + 1.0)
-        facts[4] += 1.0
-    pairs = rated(pairs, user, item, rating)
-    spread = longer(spread, pairs.used, 0.0)
-    return BMFState(pairs, spread, facts, state.plain, state.factored, state.seed, state.t)
-
-
-@apart
-@kernel
-def taken_out(facts: Array, count: float, total: float, spread: float) -> None:
-    """The numbers of all ratings without those of a pair, in place."""
-    n = facts[0] - count
-    if n <= 0.0:
-        facts[:5] = 0.0
-        return
-    d = total / count - facts[1]
-    facts[2] = max(facts[2] - spread - d * d * count * facts[0] / n, 0.0)
-    facts[1] -= d * count / n
-    facts[0] = n
-    facts[3] = max(facts[3] - spread, 0.0)
-    facts[4] -= count - 1.0
 
 
 class BMF(NamedTuple):
@@ -242,100 +80,91 @@ class BMF(NamedTuple):
     is learned beside it, and what foretells the next ratings better (`automatic`; log likelihood, .999 of it kept a
     rating) shows.
 
-    Shows the items of the highest mean + `width` standard deviations, at most the highest rating so far; `sampled`, of
-    the highest sample from q, `width` times as wide (Thompson); width 0 is greedy. No bound is known.
+    Shows the items of the highest mean + c standard deviations, at most the highest rating so far (where two differ,
+    or it is the highest there is); `sampled`, of the highest sample from q, c times as wide (Thompson). c = width +
+    growth log(1 + again n_i), n_i how many ratings of this user count, and `again` the share of ratings that came
+    again: to know an item better is worth as much as one will see of it. As in Bayes-UCB, whose quantile 1 - 1 / n
+    grows about so. 0 and 0 is greedy. No bound is known.
     """
 
     space: Any = Slate()
     n_factors: int = 5
-    width: float = 1.25
-    """how many standard deviations count"""
-    factor_width: float = 3.0
-    """the same where factors show and explain more than they leave to single pairs: mean field takes what the two sides
-    do not know for independent, so the standard deviation of a product is too small"""
+    width: float = 0.5
+    """how many standard deviations count from the beginning"""
+    growth: float = 0.5
+    """how many more, as ratings come again"""
     sampled: bool = False
-    """Thompson's samples, `width` times as wide: try width .5, factor_width 1"""
+    """Thompson's samples instead"""
     automatic: bool = True
     """whether the better one shows; else the one with factors"""
+    gamma: float = 1.0
+    """what is left of the weight of a rating after each further round; 1 forgets nothing"""
 
     def init(self, rng: np.random.Generator) -> BMFState:
         wanted_slate(self.space)
         wanted_count("n_factors", self.n_factors, most=1000)
-        for name, width in (("width", self.width), ("factor_width", self.factor_width)):
+        for name, width in (("width", self.width), ("growth", self.growth)):
             if not is_number(width, int, float) or not 0.0 <= width <= 1e6:
                 raise ValueError(f"{name}: wanted a number from 0 to 1e6, got {describe(width)}")
         for name in ("sampled", "automatic"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: wanted True or False, got {describe(getattr(self, name))}")
+        if not is_number(self.gamma, int, float) or not 0.5 <= self.gamma <= 1.0:
+            raise ValueError(f"gamma: wanted a number from 0.5 to 1, got {describe(self.gamma)}")
         seed = int(rng.integers(2**62))
-        facts = np.zeros(7)
+        facts = np.zeros(FACTS)
+        facts[SCALE] = 1.0
         plain, factored = no_rows(1, facts), no_rows(1 + self.n_factors, facts)
-        state = BMFState(no_pairs(64, 64), np.zeros(64), facts, plain, factored, seed, 0)
-        return with_space(state, 63, 63)
+        plain, factored = with_space(plain, 64, 64, -1, seed), with_space(factored, 64, 64, -1, seed)
+        return BMFState(no_pairs(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
     def factors_show(self, state: BMFState) -> bool:
         """Whether the model with factors shows."""
-        return not self.automatic or state.factored.score > state.plain.score
-
-    def believed(self, state: BMFState, x: Offer, rng: np.random.Generator) -> tuple[Array, Array, float]:
-        """Mean and variance of what the user thinks of each item on offer (c,), noise left out, and the width that
-        counts; without a width no variance (0,)."""
-        model, width = state.plain, self.width
-        if self.factors_show(state):
-            model = state.factored
-            if total(model.hyper[5:]) > model.hyper[1]:
-                width = self.factor_width
-        w, S = user_gaussian(model, x.user)
-        if self.sampled:  # one taste for all items: then they vary independently
-            L = S.copy()
-            cholesky(L)
-            z = rng.standard_normal(w.size)
-            for a in range(w.size):
-                for b in range(a + 1):
-                    w[a] += width * (L[a, b] * z[b])
-            S[:] = 0.0
-        items = with_rows(model.items, x.items[-1] + 1, state.seed)
-        mean, var = np.empty(x.items.size), np.empty(x.items.size if width > 0.0 else 0)
-        beliefs(items.mean, items.cov, items.adds, x.items, w, S, model.hyper, mean, var)
-        own(state.pairs, model.hyper, state.facts, x, mean, var)
-        return mean + state.facts[5], var, width
+        return not self.automatic or bool(state.factored.score > state.plain.score)
 
     def scores(self, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
         """What decides: the mean, and as much more as the width says (c,)."""
-        mean, var, width = self.believed(state, x, rng)
-        if width > 0.0:
-            sd = np.sqrt(var)
-            mean = mean + width * (sd * rng.standard_normal(var.size) if self.sampled else sd)
-            # None is better than the best there ever was.
-            mean = np.minimum(mean, state.facts[6] - CERTAIN * sd)
-        return mean
+        return scores_of(self, state, x, rng)
 
     def propose(self, state: BMFState, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(self.scores(state, x, rng), x.items, self.space.size)
+        return best(scores_of(self, state, x, rng), x.items, self.space.size)
 
-    def update(self, state: BMFState, x: Offer, y: Ints, feedback: Rated) -> BMFState:
-        state = with_space(state, x.user, int(x.items[-1]))
+    def update(self, state: BMFState, x: Offer, y: Ints, feedback: Rated | Weighed) -> BMFState:
+        state = with_room(self, state, x)
         for r in range(feedback.items.size):
-            state = self.learned(state, x.user, int(feedback.items[r]), float(feedback.ratings[r]))
-        return BMFState(state.pairs, state.spread, state.facts, state.plain, state.factored, state.seed, state.t + 1)
+            item, rating, weight = int(feedback.items[r]), float(feedback.ratings[r]), float(feedback.weight(r))
+            state = learned(self, state, x.user, item, rating, weight)
+        return state
 
-    def learned(self, state: BMFState, user: int, item: int, rating: float) -> BMFState:
-        """The state after one rating; owns `state`."""
-        facts, plain, factored = state.facts, state.plain, state.factored
-        a, b = plain.score, factored.score
-        if self.automatic and facts[0] > 0.0:
-            y = rating - facts[5]
-            m, v = foretold(state.pairs, plain, user, item, facts[5])
-            a = MEMORY * a + float(likelihood(y, m, v))
-            m, v = foretold(state.pairs, factored, user, item, facts[5])
-            b = MEMORY * b + float(likelihood(y, m, v))
-        state = taken_in(state, user, item, rating)
-        learn_rows(state.pairs, factored, facts, user, item, state.seed, state.t)
-        if self.automatic:
-            learn_rows(state.pairs, plain, facts, user, item, state.seed, state.t)
-        plain = Preset(plain.users, plain.items, plain.hyper, a)
-        factored = Preset(factored.users, factored.items, factored.hyper, b)
-        return BMFState(state.pairs, state.spread, facts, plain, factored, state.seed, state.t)
+    # ------------------------------------------------------------------ what it believes
+
+    def ratings(self, state: BMFState, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        w, S = user_gaussian(shown(self, state), x.user)
+        out: Array = believed(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
+        return out
+
+    def deviations(self, state: BMFState, x: Offer) -> Array:
+        """How certain that is: the standard deviation of what the user thinks of each item, noise left out (c,)."""
+        w, S = user_gaussian(shown(self, state), x.user)
+        return np.sqrt(believed(self, state, x, w, S, 1)[1])
+
+    def parts(self, state: BMFState, x: Offer) -> tuple[tuple[str, Array], ...]:
+        """What `ratings` are the sum of, in words, (c,) each."""
+        model, facts = shown(self, state), state.facts
+        items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
+        w, _ = user_gaussian(model, x.user)
+        K, middle, n = w.size, model.hyper[3], x.items.size
+        known = items.adds[x.items, K + 1] > 0.0
+        item = np.where(known, items.mean[x.items, 0] - middle, 0.0)
+        taste = items.mean[x.items, 1:] @ w[1:]
+        level, person = np.full(n, middle + facts[ORIGIN]), np.full(n, w[0])
+        theirs = np.isin(x.items, items_of(state.pairs, x.user))
+        alone = np.where(theirs, self.ratings(state, x) - level - item - person - taste, 0.0)
+        names = ("all ratings", "this item", "this person", "taste", "their own ratings of it")
+        return tuple(zip(names, (level, item, person, taste, alone)))
+
+    # ------------------------------------------------------------------ taking ratings out
 
     def without_user(self, state: BMFState, user: int) -> BMFState:
         """The state without a user: counts and sums at once, their row, and the rows of what they rated."""
@@ -345,33 +174,33 @@ class BMF(NamedTuple):
         """The state without an item: counts and sums at once, its row, and the rows of who rated it."""
         return self.forgotten(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
-    def without_rating(self, state: BMFState, user: int, item: int, rating: float) -> BMFState:
-        """The state without one rating: counts and sums at once, and both rows inferred anew. LookupError where the
-        user never rated the item. The highest rating, and in what units variances began, stay: fold the log again for
-        *as if never seen*."""
-        pairs, facts = state.pairs, state.facts
+    def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
+        """The state without one rating of this weight (where gamma is below 1: what is left of it): counts and sums at
+        once, and both rows inferred anew. LookupError where the user never rated the item. The highest rating, and in
+        what units variances began, stay: fold the log again for *as if never seen*."""
+        pairs, facts, told = state.pairs, state.facts, state.told
         p = wanted_pair(pairs, user, item)
-        c = pairs.count[p]
-        taken_out(facts, 1.0, rating, 0.0)
-        if c > 1.0:
-            e = rating - (pairs.total[p] - rating) / (c - 1.0)
-            less = min(e * e * (c - 1.0) / c, state.spread[p])
-            state.spread[p] -= less
-            facts[3] = max(facts[3] - less, 0.0)
-            facts[4] -= 1.0
-        else:
-            state.spread[p] = 0.0
-        unrated(pairs, user, item, rating)
+        scale = facts[SCALE]
+        c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
+        if c <= 1e-9 * weight:
+            return self.forgotten(state, [(user, item)])
+        e = rating - total / c
+        # the squares, how many they are of, how many ratings
+        less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * told[3 * p : 3 * p + 3])
+        told[3 * p : 3 * p + 3] -= less / scale
+        taken_out(facts, weight, weight * rating, 0.0, less)
+        unrated(pairs, user, item, rating, weight / scale)
         self.inferred(state, user, item)
         return state
 
     def forgotten(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
         """The state without these pairs, the rows of their users and items inferred anew."""
-        pairs = state.pairs
+        pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in those:
             p = place_of(pairs, user, item)
-            taken_out(state.facts, pairs.count[p], pairs.total[p], state.spread[p])
-            state.spread[p] = 0.0
+            told = state.told[3 * p : 3 * p + 3]
+            taken_out(state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * told[0], scale * told)
+            told[:] = 0.0
             unlinked(pairs, p)
         for user, item in those:
             self.inferred(state, user, item)
@@ -380,43 +209,164 @@ class BMF(NamedTuple):
     def inferred(self, state: BMFState, user: int, item: int) -> None:
         """Infer two rows anew, in place."""
         for model in (state.factored, state.plain) if self.automatic else (state.factored,):
-            item_row(state.pairs, model, item, state.facts[5], state.seed)
-            user_row(state.pairs, model, user, state.facts[5])
+            item_row(state.pairs, model, item, state.facts, state.seed)
+            user_row(state.pairs, model, user, state.facts)
             learn_variances(model, state.facts)
 
 
-@kernel
-def total(values: Array) -> float:
-    """The sum of (n,), one after the other."""
-    s = 0.0
-    for i in range(values.size):
-        s += values[i]
-    return s
+# ---------------------------------------------------------------------------- learning
 
 
 @apart
 @kernel
-def own(pairs: Pairs, hyper: Array, facts: Array, x: Offer, mean: Array, var: Array) -> None:
-    """What the user's own ratings say of single items on offer, into mean (c,) and var (c,), in place."""
-    # What is to be learned of a single pair is worth something only where pairs come again.
-    again = facts[4] / max(facts[0], 1.0)
-    var += again * hyper[1]
-    p = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
-    while p >= 0:
-        if pairs.count[p] > 0.0:
-            j = np.searchsorted(x.items, pairs.item[p])
-            if j < x.items.size and x.items[j] == pairs.item[p]:
-                gain = hyper[1] / (hyper[1] + hyper[0] / pairs.count[p])
-                mean[j] += gain * (pairs.total[p] / pairs.count[p] - facts[5] - mean[j])
-                if var.size:
-                    rest = var[j] - again * hyper[1]
-                    var[j] = (1.0 - gain) * (1.0 - gain) * rest + hyper[1] * (1.0 - gain)
-        p = pairs.after_user[p]
+def with_room(learner: BMF, state: BMFState, x: Offer) -> BMFState:
+    """The state at the beginning of a further round, with rows for the user and the items; owns `state`."""
+    facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
+    if gamma < 1.0:
+        for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
+            facts[i] *= gamma
+        if facts[SCALE] < FAINT:
+            for p in range(pairs.used):
+                pairs.count[p] *= facts[SCALE]
+                pairs.total[p] *= facts[SCALE]
+            for i in range(3 * pairs.used):
+                told[i] *= facts[SCALE]
+            facts[SCALE] = 1.0
+    users, items = x.user + 1, x.items[-1] + 1
+    plain = with_space(state.plain, users, items, -1, state.seed)
+    factored = with_space(state.factored, users, items, -1, state.seed)
+    return BMFState(pairs, told, facts, plain, factored, state.seed, state.t + 1)
 
 
-def no_rows(K: int, facts: Array) -> Preset:
-    """A model of rows of K numbers, of nothing."""
-    sides = [Rows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)]
-    model = Preset(sides[0], sides[1], np.empty(4 + K), 0.0)
-    learn_variances(model, facts)
-    return model
+@apart
+@kernel
+def taken_in(state: BMFState, user: int, item: int, rating: float, weight: float) -> tuple[Pairs, Array]:
+    """The pairs and what was told of them with one rating more, as much in the facts, in place; not in the models."""
+    facts, pairs, told = state.facts, state.pairs, state.told
+    if facts[RATINGS] == 0.0:
+        facts[ORIGIN] = facts[HIGHEST] = rating
+    facts[HIGHEST] = max(facts[HIGHEST], rating)
+    facts[RATINGS] += 1.0
+    facts[WEIGHT] += weight
+    d = rating - facts[MEAN]
+    facts[MEAN] += d * weight / facts[WEIGHT]
+    facts[SQUARES] += weight * (d * (rating - facts[MEAN]))
+    p, scale = place_of(pairs, user, item), facts[SCALE]
+    square, again = 0.0, 0.0
+    if p >= 0 and pairs.count[p] > 0.0:
+        c = scale * pairs.count[p]
+        e = rating - pairs.total[p] / pairs.count[p]
+        square, again = e * e * c * weight / (c + weight), 1.0
+        facts[WITHIN] += square
+        facts[AGAIN] += 1.0
+    pairs = rated(pairs, user, item, rating, weight / scale)
+    told = longer(told, 3 * pairs.used, 0.0)
+    p = place_of(pairs, user, item)
+    told[3 * p] += square / scale
+    told[3 * p + 1] += again / scale
+    told[3 * p + 2] += 1.0 / scale
+    return pairs, told
+
+
+def taken_out(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
+    """The facts without so many ratings of a pair, the squares about their mean, and what was told of them (3,), in
+    place."""
+    n = facts[WEIGHT] - count
+    for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
+        facts[fact] = max(facts[fact] - less, 0.0)
+    if n <= 1e-9 * count:
+        facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]] = 0.0
+        return
+    d = total / count - facts[MEAN]
+    facts[SQUARES] = max(facts[SQUARES] - squares - d * d * count * facts[WEIGHT] / n, 0.0)
+    facts[MEAN] -= d * count / n
+    facts[WEIGHT] = n
+
+
+@apart
+@kernel
+def learned(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
+    """The state after one rating, which counts for `weight`; owns `state`."""
+    facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
+    a, b = plain.score, factored.score
+    if learner.automatic and facts[RATINGS] > 0.0:
+        y = rating - facts[ORIGIN]
+        a = MEMORY * a + foretold(state.pairs, plain, user, item, facts, y, weight)
+        b = MEMORY * b + foretold(state.pairs, factored, user, item, facts, y, weight)
+    pairs, told = taken_in(state, user, item, rating, weight)
+    learn_rows(pairs, factored, facts, user, item, state.seed, t)
+    if learner.automatic:
+        learn_rows(pairs, plain, facts, user, item, state.seed, t)
+    plain = Preset(plain.users, plain.items, plain.hyper, a)
+    factored = Preset(factored.users, factored.items, factored.hyper, b)
+    return BMFState(pairs, told, facts, plain, factored, state.seed, state.t)
+
+
+# ---------------------------------------------------------------------------- deciding
+
+
+@kernel
+def shown(learner: BMF, state: BMFState) -> Preset:
+    """The model that decides."""
+    return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
+
+
+@apart
+@kernel
+def believed(learner: BMF, state: BMFState, x: Offer, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
+    """Mean, less the first rating, and variance of what a user (w (K,), S (K x K)) thinks of each item on offer (c,),
+    noise left out; no variance (0,) unless `uncertain`."""
+    model = shown(learner, state)
+    items = with_rows(model.items, x.items[-1] + 1, state.seed)
+    mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
+    beliefs(items.mean, items.cov, items.adds, x.items, w, S, model.hyper, mean, var)
+    own(state.pairs, model.hyper, state.facts, x, mean, var)
+    return mean, var
+
+
+@kernel
+def how_wide(learner: BMF, facts: Array, count: float) -> float:
+    """How many standard deviations count for somebody of whom `count` ratings do."""
+    return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
+
+
+@apart
+@kernel
+def scores_of(learner: BMF, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
+    """What decides (c,)."""
+    width = how_wide(learner, state.facts, worth(state.pairs, x.user) * state.facts[SCALE])
+    w, S = user_gaussian(shown(learner, state), x.user)
+    z = np.ones(1)
+    if learner.sampled:  # one taste for all items: then they vary independently
+        L, K = S.copy(), w.size
+        cholesky(L)
+        z = rng.standard_normal(K)
+        for a in range(K):
+            for b in range(a + 1):
+                w[a] += width * (L[a, b] * z[b])
+                S[a, b] = S[b, a] = 0.0
+        z = rng.standard_normal(x.items.size if width > 0.0 else 0)
+    mean, var = believed(learner, state, x, w, S, 1 if width > 0.0 else 0)
+    facts = state.facts
+    bounded = facts[SQUARES] > 0.0 or facts[HIGHEST] >= learner.space.high
+    return raised(mean, var, width, z, facts[ORIGIN], facts[HIGHEST] if bounded else math.inf)
+
+
+def _raised_loop(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
+    for j in range(mean.size):
+        mean[j] += origin
+        if width > 0.0:
+            sd = math.sqrt(var[j])
+            mean[j] = min(mean[j] + width * (z[j if z.size > 1 else 0] * sd), highest - CERTAIN * sd)
+    return mean
+
+
+@apart
+@primitive(_raised_loop)
+def raised(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
+    """mean (c,) + origin, raised by width z sd (z (1,) or (c,)): none is better than `highest`."""
+    mean += origin
+    if width > 0.0:
+        sd = np.sqrt(var)
+        mean = np.minimum(mean + width * (z * sd), highest - CERTAIN * sd)
+    return mean

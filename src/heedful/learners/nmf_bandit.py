@@ -12,7 +12,7 @@ from heedful.doors import describe, is_number, wanted_count
 from heedful.kernel import Ints, apart, kernel, primitive, top
 from heedful.learners.simple_ratings import agreements, best, uniform, wanted_pair
 from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item, without_user
-from heedful.spaces_offers import Offer, Rated, Slate, wanted_slate
+from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -160,7 +160,11 @@ class NMFBandit(NamedTuple):
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return agreements(V, x.items, U[x.user])
 
-    def update(self, state: NMFState, x: Offer, y: Ints, feedback: Rated) -> NMFState:
+    def ratings(self, state: NMFState, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x) + state.low
+
+    def update(self, state: NMFState, x: Offer, y: Ints, feedback: Rated | Weighed) -> NMFState:
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         pairs, low, users = state.pairs, state.low, state.users
@@ -171,7 +175,7 @@ class NMFBandit(NamedTuple):
             rating = float(feedback.ratings[r])
             if not bounded:
                 low = rating if pairs.used == 0 else min(low, rating)
-            pairs = rated(pairs, x.user, int(feedback.items[r]), rating)
+            pairs = rated(pairs, x.user, int(feedback.items[r]), rating, float(feedback.weight(r)))
         if (state.t + 1) % self.every == 0:
             self.fit(pairs, low, U, V)
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
@@ -200,9 +204,9 @@ class NMFBandit(NamedTuple):
                 state.V[item, a] = uniform(state.seed, item, 2 * a + 1)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
-    def without_rating(self, state: NMFState, user: int, item: int, rating: float) -> NMFState:
+    def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
         """The state without one rating: counts and sums; the factors move with the next fit. LookupError where the user
         never rated the item."""
         wanted_pair(state.pairs, user, item)
-        unrated(state.pairs, user, item, rating)
+        unrated(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

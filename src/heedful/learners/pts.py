@@ -14,7 +14,7 @@ from heedful.kernel import Ints, apart, kernel
 from heedful.learners.simple_ratings import agreements, best, uniform, wanted_pair
 from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item, without_user
 from heedful.ridge import cholesky, drawn, ridge, solved
-from heedful.spaces_offers import Offer, Rated, Slate, wanted_slate
+from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -46,6 +46,15 @@ def posterior(
     ridge(pairs, first, after, other, rows, penalty, L, mu)
     cholesky(L)
     solved(L, mu)
+
+
+@kernel
+def copy_of(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
+    """G (k x k) and h (k,) into others of their size."""
+    for a in range(h.size):
+        to_h[a] = h[a]
+        for b in range(a + 1):
+            to_G[a, b] = G[a, b]
 
 
 @apart
@@ -172,23 +181,39 @@ class PTS(NamedTuple):
         around(mu, L, self.sigma, rng.standard_normal(k), u)
         return agreements(V, x.items, u)
 
-    def update(self, state: PTSState, x: Offer, y: Ints, feedback: Rated) -> PTSState:
+    def ratings(self, state: PTSState, x: Offer) -> Array:
+        """u . v of each item on offer (c,), the mean over the particles by their weights; 0 for somebody unknown."""
+        V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
+        U = with_factors(state.U, x.user + 1, state.seed, 0.0)
+        weights = np.exp(state.log_weights - state.log_weights.max())
+        out, total = np.zeros(x.items.size), 0.0
+        for d in range(self.n_particles):
+            out += weights[d] * agreements(V[d], x.items, U[d, x.user])
+            total += weights[d]
+        return out / total
+
+    def update(self, state: PTSState, x: Offer, y: Ints, feedback: Rated | Weighed) -> PTSState:
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         state = PTSState(state.pairs, U, V, state.log_weights, state.seed, state.learned, state.t + 1)
         for r in range(feedback.items.size):
-            state = self.learned(state, x.user, int(feedback.items[r]), float(feedback.ratings[r]))
+            rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
+            state = self.learned(state, x.user, int(feedback.items[r]), rating, weight)
         return state
 
-    def learned(self, state: PTSState, user: int, item: int, rating: float) -> PTSState:
-        """The state after one rating; owns `state`."""
+    def learned(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
+        """The state after one rating, which counts for `weight`; owns `state`."""
         pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
         k, D = self.n_factors, self.n_particles
         L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
         v = np.empty(k)
         first = pairs.of_user[user] if user < pairs.of_user.size else -1
+        G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda and what it is to be solved for
         for d in range(D):
-            posterior(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), L, mu)
+            ridge(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), G[d], h[d])
+            copy_of(G[d], h[d], L, mu)
+            cholesky(L)
+            solved(L, mu)
             mean, q = 0.0, 0.0
             for a in range(k):  # v = L^-1 V_j, q = |v|^2
                 w = V[d, item, a]
@@ -197,22 +222,27 @@ class PTS(NamedTuple):
                     w -= L[a, b] * v[b]
                 v[a] = w / L[a, a]
                 q += v[a] * v[a]
-            var = self.sigma * self.sigma * (1.0 + q)
+            var = self.sigma * self.sigma * (1.0 / weight + q)
             weights[d] += -0.5 * (math.log(var) + (rating - mean) * (rating - mean) / var)
         weights -= weights.max()
-        pairs = rated(pairs, user, item, rating)
+        pairs = rated(pairs, user, item, rating, weight)
         if effective(weights) < self.resample * D:
-            self.survive(U, V, weights, uniform(state.seed, state.learned, 1))
+            self.survive(U, V, G, h, weights, uniform(state.seed, state.learned, 1))
         for d in range(D):
             # Keys from 2^40 on: those below belong to first factors
             drawn(state.seed, 2**40 + state.learned * D + d, z)
-            posterior(pairs, pairs.of_user[user], pairs.after_user, pairs.item, V[d], self.penalty(), L, mu)
-            around(mu, L, self.sigma, z[:k], U[d, user])
+            for a in range(k):  # the user's with this rating: one row more
+                h[d, a] += weight * rating * V[d, item, a]
+                for b in range(a + 1):
+                    G[d, a, b] += weight * V[d, item, a] * V[d, item, b]
+            cholesky(G[d])
+            solved(G[d], h[d])
+            around(h[d], G[d], self.sigma, z[:k], U[d, user])
             posterior(pairs, pairs.of_item[item], pairs.after_item, pairs.user, U[d], self.penalty(), L, mu)
             around(mu, L, self.sigma, z[k:], V[d, item])
         return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
 
-    def survive(self, U: Array, V: Array, weights: Array, start: float) -> None:
+    def survive(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
         """Draw the particles anew, in place: who is drawn stays, and again takes the place of one who is not."""
         times = systematic(weights, start)
         weights[:] = 0.0
@@ -224,6 +254,7 @@ class PTS(NamedTuple):
                 times[d] -= 1
                 U[place] = U[d]
                 V[place] = V[d]
+                copy_of(G[d], h[d], G[place], h[place])
 
     def without_user(self, state: PTSState, user: int) -> PTSState:
         """The state without a user: counts and sums at once, and their factors."""
@@ -243,9 +274,9 @@ class PTS(NamedTuple):
                     state.V[d, item, a] = self.spread * one[a]
         return state
 
-    def without_rating(self, state: PTSState, user: int, item: int, rating: float) -> PTSState:
+    def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
         """The state without one rating: counts and sums; the factors move with the next. LookupError where the user
         never rated the item."""
         wanted_pair(state.pairs, user, item)
-        unrated(state.pairs, user, item, rating)
+        unrated(state.pairs, user, item, rating, weight)
         return state

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.doors import describe, is_number
 from heedful.kernel import Floats, Ints, apart, kernel, primitive, top
 from heedful.pairs import Pairs, longer, no_pairs, place_of, rated, unrated, without_item, without_user
-from heedful.spaces_offers import Offer, Rated, Slate, wanted_slate
+from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -96,21 +96,26 @@ class Tally(NamedTuple):
 
 @apart
 @kernel
-def tallied(tally: Tally, user: int, item: int, rating: float) -> Tally:
-    """The tally with one rating more; owns `tally`."""
+def tallied(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
+    """The tally with one rating more, which counts for `weight`; owns `tally`."""
     count, total = longer(tally.counts, item + 1, 0.0), longer(tally.totals, item + 1, 0.0)
-    count[item] += 1.0
-    total[item] += rating
-    pairs = rated(tally.pairs, user, item, rating)
-    return Tally(pairs, count, total, tally.n + 1.0, tally.sum + rating, tally.t)
+    count[item] += weight
+    total[item] += weight * rating
+    pairs = rated(tally.pairs, user, item, rating, weight)
+    return Tally(pairs, count, total, tally.n + weight, tally.sum + weight * rating, tally.t)
 
 
 def less(tally: Tally, item: int, count: float, total: float) -> Tally:
     """The tally without so many ratings of an item, in the numbers that are not by pair."""
     n = tally.n - count
     tally.counts[item] -= count
-    tally.totals[item] = tally.totals[item] - total if tally.counts[item] > 0.0 else 0.0
-    return Tally(tally.pairs, tally.counts, tally.totals, n, tally.sum - total if n > 0.0 else 0.0, tally.t)
+    tally.totals[item] -= total
+    if tally.counts[item] <= 1e-9 * count:
+        tally.counts[item] = tally.totals[item] = 0.0
+    gone = n <= 1e-9 * count
+    return Tally(
+        tally.pairs, tally.counts, tally.totals, 0.0 if gone else n, 0.0 if gone else tally.sum - total, tally.t
+    )
 
 
 def tally_without_user(tally: Tally, user: int) -> Tally:
@@ -132,11 +137,11 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
     return tally
 
 
-def tally_without_rating(tally: Tally, user: int, item: int, rating: float) -> Tally:
+def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
     """The tally without one rating; owns `tally`. LookupError where the user never rated the item."""
     wanted_pair(tally.pairs, user, item)
-    unrated(tally.pairs, user, item, rating)
-    return less(tally, item, 1.0, rating)
+    unrated(tally.pairs, user, item, rating, weight)
+    return less(tally, item, weight, weight * rating)
 
 
 @kernel
@@ -203,7 +208,7 @@ class RandomItem(NamedTuple):
             return x.items[j : j + 1].copy()
         return best(rng.random(x.items.size), x.items, self.space.size)
 
-    def update(self, state: Drawn, x: Offer, y: Ints, feedback: Rated) -> Drawn:
+    def update(self, state: Drawn, x: Offer, y: Ints, feedback: Rated | Weighed) -> Drawn:
         return Drawn(state.t + 1)
 
     def without_user(self, state: Drawn, user: int) -> Drawn:
@@ -212,7 +217,7 @@ class RandomItem(NamedTuple):
     def without_item(self, state: Drawn, item: int) -> Drawn:
         return state
 
-    def without_rating(self, state: Drawn, user: int, item: int, rating: float) -> Drawn:
+    def without_rating(self, state: Drawn, user: int, item: int, rating: float, weight: float = 1.0) -> Drawn:
         return state
 
 
@@ -234,10 +239,14 @@ class UserGreedy(NamedTuple):
         own_first(out, state.pairs, x.user, x.items)
         return out
 
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
     def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
         return best(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated) -> Tally:
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
 
     def without_user(self, state: Tally, user: int) -> Tally:
@@ -246,8 +255,8 @@ class UserGreedy(NamedTuple):
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
 
-    def without_rating(self, state: Tally, user: int, item: int, rating: float) -> Tally:
-        return tally_without_rating(state, user, item, rating)
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
 
 
 class ItemMean(NamedTuple):
@@ -268,10 +277,14 @@ class ItemMean(NamedTuple):
         """What each item on offer is expected to get (c,)."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
     def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
         return best(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated) -> Tally:
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
 
     def without_user(self, state: Tally, user: int) -> Tally:
@@ -280,8 +293,8 @@ class ItemMean(NamedTuple):
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
 
-    def without_rating(self, state: Tally, user: int, item: int, rating: float) -> Tally:
-        return tally_without_rating(state, user, item, rating)
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
 
 
 class PairMean(NamedTuple):
@@ -304,10 +317,14 @@ class PairMean(NamedTuple):
         own_first(out, state.pairs, x.user, x.items)
         return out
 
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
     def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
         return best(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated) -> Tally:
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
 
     def without_user(self, state: Tally, user: int) -> Tally:
@@ -316,15 +333,16 @@ class PairMean(NamedTuple):
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
 
-    def without_rating(self, state: Tally, user: int, item: int, rating: float) -> Tally:
-        return tally_without_rating(state, user, item, rating)
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
 
 
 @kernel
-def learned(tally: Tally, x: Offer, feedback: Rated) -> Tally:
+def learned(tally: Tally, x: Offer, feedback: Rated | Weighed) -> Tally:
     """The tally after a round; owns `tally`."""
     for r in range(feedback.items.size):
-        tally = tallied(tally, x.user, int(feedback.items[r]), float(feedback.ratings[r]))
+        rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
+        tally = tallied(tally, x.user, int(feedback.items[r]), rating, weight)
     return Tally(tally.pairs, tally.counts, tally.totals, tally.n, tally.sum, tally.t + 1)
 
 
