@@ -37,7 +37,7 @@ from heedful.worlds.users import StrictAlpha
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-TEACHES = {"coactive": "takes corrections", "ordinal": "predicts grades"}
+TEACHES = {"coactive": "takes corrections", "ordinal": "predicts grades", "rating": "takes ratings"}
 """What a learner of an interaction does, in words."""
 
 RADIUS = 100.0
@@ -62,7 +62,7 @@ class Setting(NamedTuple):
 
     R and S bound |phi| in the Euclidean and the sup norm; alpha is that of a strict user, NaN for any other;
     `rounds` is how many there are where nobody says: one pass over the queries, or 100 items. What a round costs is
-    called `measure`.
+    called `measure`; where that is rising, more of it is better. `warm` rounds come before the first and do not count.
     """
 
     n_features: int
@@ -74,6 +74,8 @@ class Setting(NamedTuple):
     scenes: tuple[Scene, ...]  # by seed, then by person
     interaction: str = "coactive"
     measure: str = "regret"
+    warm: int = 0
+    rising: bool = False
 
     def learner(self, spec: str) -> Any:
         """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given, or k
@@ -85,7 +87,10 @@ class Setting(NamedTuple):
         if kind not in ("", self.interaction):
             wanted = f"{TEACHES[self.interaction]} ({self.interaction})"
             raise ValueError(f"learner: wanted one that {wanted}, got {spec}, which is {kind}")
-        filled = {"n_ranks": self.space.k} if self.interaction == "ordinal" else {"bound": self.S, "radius": RADIUS}
+        filled = {
+            "coactive": {"bound": self.S, "radius": RADIUS},
+            "ordinal": {"n_ranks": getattr(self.space, "k", 0)},
+        }.get(self.interaction, {})
         learner = make_learner(spec, n_features=self.n_features, space=self.space, **filled)
         try:
             learner.init(np.random.default_rng(0))
@@ -214,13 +219,13 @@ def simulate(
             trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
             idle.append(_clock() - started)
         chunk = 200 if name in plain else max(1000, rounds // 20)
-        regrets, started = np.empty(0), _clock()
-        for so_far in traced(learners[name], scene.world, rounds, scene.draw, interpreted=name in plain, chunk=chunk):
-            events.put(Advance(so_far.size - regrets.size))
-            regrets = so_far
+        regrets, started, T = np.empty(0), _clock(), setting.warm + rounds
+        for so_far in traced(learners[name], scene.world, T, scene.draw, interpreted=name in plain, chunk=chunk):
+            events.put(Advance(so_far[setting.warm :].size - regrets.size))
+            regrets = so_far[setting.warm :]
             if stop.is_set():
                 break
-        took = _clock() - started
+        took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # of the rounds that count
         events.put(Advance(rounds - regrets.size))
         return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
 
@@ -295,6 +300,22 @@ def standard_error(samples: Array) -> Array:
     n = len(samples)
     error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
     return error
+
+
+def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float]:
+    """(mean, standard error) of what a round cost in our runs less what it cost in theirs on the same seeds, as far as
+    both went; the error over seeds, NaN where there is one. ValueError where the seeds are not the same."""
+    seeds = sorted({run.seed for run in ours})
+    if seeds != sorted({run.seed for run in theirs}):
+        raise ValueError(f"theirs: wanted runs on the seeds {seeds}")
+    T = min(run.regrets.size for run in (*ours, *theirs))
+
+    def means(runs: Sequence[Run]) -> Array:
+        by_seed = [[run.regrets[:T].mean() for run in runs if run.seed == seed] for seed in seeds]
+        return np.array([np.mean(same) for same in by_seed])
+
+    d = means(ours) - means(theirs)
+    return float(d.mean()), float(standard_error(d))
 
 
 def pairs_alike(u: Array, v: Array) -> float:

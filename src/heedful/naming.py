@@ -248,6 +248,19 @@ def _parsed(name: str, given: str) -> dict[str, str]:
     return values
 
 
+def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that `NAME:FIELD=VALUE,...` gives to some of these fields, name -> type.
+
+    ValueError for a field there is not, and a value of another type.
+    """
+    name, _, given = spec.strip().partition(":")
+    texts = _parsed(name, given)
+    for field in texts:
+        if field not in fields:
+            raise ValueError(f"{name}: wanted {', '.join(fields)}, got {field!r}{nearest(field, fields)}")
+    return {field: _converted(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
+
+
 def _built(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
     fields = [field for field in cls._fields if field not in _FROM_DATA]
     for field in given:

@@ -12,10 +12,13 @@ from command import heedful
 from heedful import checks
 from heedful.checks import Finding
 from heedful.learners.coactive import ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.simple_ratings import ItemMean
 from heedful.spaces import Ranking
 from heedful.spaces_graded import Ranks
+from heedful.spaces_offers import Slate
 from heedful.worlds.instances import InstanceStream
 from heedful.worlds.queries import QueryStream, feature_bounds
+from heedful.worlds.ratings import Replay
 from heedful.worlds.users import Noisy
 
 GOOD, BAD = Finding("keeps its word", True, "", "40 rounds"), Finding("is [quick]", False, "round 3: slow", "")
@@ -58,6 +61,7 @@ OWN = """
 from typing import Any, NamedTuple
 from heedful.learners.ordinal import ConstantRank, ConstantState
 from heedful.spaces_graded import Ranks
+from heedful.spaces_offers import Slate
 class Latest(NamedTuple):
     'The latest grade again: an example. Interaction: ordinal.'
     n_features: int
@@ -83,6 +87,42 @@ def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
     assert (got.code, got.out) == (2, "")
     assert "wanted one of coactive" in got.err
     assert "psychic" in got.err
+
+
+OWN_RATER = """
+from typing import Any, NamedTuple
+import numpy as np
+from heedful.spaces_offers import Slate
+class Count(NamedTuple):
+    t: int
+class First(NamedTuple):
+    'The first on offer: an example. Interaction: rating.'
+    space: Any = Slate()
+    skip: int = 0
+    def init(self, rng): return Count(0)
+    def propose(self, state, x, rng): return x.items[: self.space.size].copy()
+    def update(self, state, x, y, feedback): return Count(state.t + 1)
+"""
+
+
+def test_one_s_own_learner_of_ratings(tmp_path: Path) -> None:
+    file = tmp_path / "first_of_mine.py"
+    file.write_text(OWN_RATER)
+    got = heedful("check {}:First --json", file)
+    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
+    assert (got.code, len(got.json)) == (0, 11)
+    sly = tmp_path / "sly_of_mine.py"
+    sly.write_text(OWN_RATER.replace("self.space.size].copy()", "self.space.size]"))
+    got = heedful("check {}:First --json", sly)
+    assert got.code == 1
+    assert ["the proposal shares memory" in row["where"] for row in got.json if not row["kept"]] == [True]
+
+
+def test_a_learner_of_ratings_meets_users_who_rate_two_at_a_time(found: dict[str, Any]) -> None:
+    assert heedful("check item-mean:prior=2").code == 0
+    assert found["learner"] == ItemMean(Slate(2, 1.0, 5.0), 2.0)
+    assert isinstance(found["world"], Replay)
+    assert (found["world"].starts.size, found["world"].repeats) == (9, False)
 
 
 def test_a_broken_promise_says_where_and_ends_with_1(found: dict[str, Any]) -> None:

@@ -13,8 +13,10 @@ from heedful.learners.coactive import PreferencePerceptron
 from heedful.naming import find_learners, make_learner
 from heedful.spaces import Ranking
 from heedful.spaces_graded import Ranks
+from heedful.spaces_offers import Slate
 
-SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5)}
+SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5), "rating": Slate()}
+COMMANDS = {"coactive": "simulate catalogue", "ordinal": "simulate ordinal", "rating": "simulate ratings"}
 
 
 def test_all_are_listed(own_file: Path) -> None:
@@ -35,7 +37,9 @@ def test_all_are_listed(own_file: Path) -> None:
         assert row["interaction"] in line
         assert row["paper"].split()[0] in line
     assert "PreferencePerceptron, batch=10" in table
-    assert {row["interaction"] for row in listed.values()} >= {"coactive", "ordinal"}
+    assert {row["interaction"] for row in listed.values()} == {"coactive", "ordinal", "rating"}
+    for paper in {row["paper"].split("]")[0] for row in listed.values() if row["paper"].startswith("[")}:
+        assert f"{paper}] is " in table
     assert listed["prank"]["paper"] == "[P01] Figure 2"
 
 
@@ -58,6 +62,7 @@ def test_each_is_explained(name: str) -> None:
     given = {"n_features": 2, "space": SPACES.get(told["interaction"]), "bound": 1.0, "radius": 100.0}
     assert make_learner(spec, **given) == make_learner(name, **given)
     command = told["example"].split()[:3]
+    assert " ".join(command[1:]) == COMMANDS[told["interaction"]]
     assert heedful(" ".join([*command[1:], "--help"])).code == 0
 
 

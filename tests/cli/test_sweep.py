@@ -12,8 +12,10 @@ import pytest
 from command import heedful
 
 from heedful.cli.grid import read_grid
+from heedful.data.rating_files import open_ratings
 from heedful.fold import trace
 from heedful.grades import ordinal_setting
+from heedful.ratings import SIMPLE, rating_setting
 
 GRID = """
 data = {letor = ["*.txt"]}
@@ -201,6 +203,72 @@ def test_a_grid_of_grades_that_makes_no_sense(tmp_path: Path, old: str, new: str
     assert told in got.err
 
 
+RATED = "user,item,rating\n" + "".join(f"u{i % 5},i{(i * 7) % 11},{1 + (i * 3) % 5}\n" for i in range(55))
+
+
+def test_ratings_beside_simple_rules(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(RATED)
+    grid = tmp_path / "grid.toml"
+    more = "seeds = 2\nrounds = 40\n[[learners]]\nname = 'alb'\nsigma = [0.1, 1]\n"
+    for data, name, how in (
+        ('{ratings = "mine.csv", repeats = true, slate = 2, warm = 3}', "mine.csv", {"repeats": True}),
+        ('{ratings = "gaussian:n_users=4,n_items=9", slate = 2, warm = 3}', "gaussian:n_users=4,n_items=9", {}),
+    ):
+        grid.write_text(f"data = {data}\n{more}")
+        got = heedful(SWEEP, grid, tmp_path / "runs")
+        assert got.code == 0, got.err
+        source: Any = name if ":" in name else open_ratings(tmp_path / name).table
+        setting = rating_setting(source, slate=2, warm=3, seeds=(0, 1), **how)
+        rows = {row["learner"]: row for row in got.json["summary"]}
+        assert list(rows) == sorted(["alb:sigma=0.1", "alb:sigma=1", *SIMPLE])
+        for spec, row in rows.items():
+            learner = setting.learner(spec)
+            runs = [trace(learner, scene.world, 43, scene.draw, interpreted=True)[3:] for scene in setting.scenes]
+            assert row["regret"] == pytest.approx(np.mean(runs), rel=1e-12)
+            assert (row["user"], row["seeds"], row["rounds"]) == ("ratings", 2, 40)
+    again = heedful(SWEEP, grid, tmp_path / "runs").json["cells"]
+    assert (again["computed"], again["kept"]) == (0, 12)
+
+
+def test_a_cell_of_ratings_is_of_the_files_that_it_is_of(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "ratings.csv").write_text(RATED)
+    grid = tmp_path / "grid.toml"
+    grid.write_text('data = {ratings = "mine"}\nlearners = ["alb"]\n')
+    before = {cell.name for cell in read_grid(grid)}
+    folder.rename(tmp_path / "other")
+    grid.write_text('data = {ratings = "other"}\nlearners = ["alb"]\n')
+    assert {cell.name for cell in read_grid(grid)} == before
+    (tmp_path / "other" / "ratings.csv").write_text(RATED + "u9,i9,1\n")
+    assert not {cell.name for cell in read_grid(grid)} & before
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ('{ratings = "mine.csv", repeat = true}', "did you mean repeats?"),
+        ('{ratings = "mine.csv", repeats = 1}', "data: repeats: wanted true or false, got 1"),
+        ('{ratings = "mine.csv", slate = 0}', "data: slate: wanted a whole number, 1 or more, got 0"),
+        ('{ratings = "mine.csv", slate = true}', "data: slate: wanted a whole number, got True"),
+        ('{ratings = "mine.csv", warm = 99}', "warm: wanted a whole number, 1 to 54, got 99"),
+        ('{ratings = "mine.csv", columns = {users = "user"}}', "data: columns: users: wanted user, item, rating"),
+        ('{ratings = "mine.csv", columns = {user = "who"}}', "mine.csv:1: user: wanted the column who"),
+        ('{ratings = "mine.csv", people = 3}', "people: wanted none with ratings data"),
+        ('{ratings = "gaussian", repeats = true}', "data: repeats: wanted none with gaussian, which is drawn"),
+        ('{ratings = "gaussian:noise=x"}', "gaussian: noise: wanted a number, got 'x'"),
+        ('{ratings = "none.csv"}', "none.csv: No such file"),
+        ('{ratings = "mine.csv"}\nusers = ["best"]', "users: wanted none with ratings data, got ['best']"),
+    ],
+)
+def test_a_grid_of_ratings_that_makes_no_sense(tmp_path: Path, data: str, told: str) -> None:
+    (tmp_path / "mine.csv").write_text(RATED)
+    (tmp_path / "grid.toml").write_text(f"data = {data}\nlearners = ['alb']\n")
+    got = heedful(SWEEP, tmp_path / "grid.toml", tmp_path / "runs")
+    assert (got.code, got.out) == (2, "")
+    assert told in got.err
+
+
 def test_a_cell_that_fails_does_not_stop_the_others(grid: Path, own_file: Path, tmp_path: Path) -> None:
     grid.write_text(
         'data = {letor = ["tiny.txt"]}\nusers = ["noisy"]\nseeds = 2\nlearners = ["own.py:Breaks", "batch"]'
@@ -255,12 +323,12 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         (
             "{letor",
             "{leter",
-            "grid.toml: data: leter: wanted letor, catalogue, people, ordinal, got 'leter'; did you mean letor?",
+            "data: leter: wanted letor, catalogue, people, ordinal, ratings, got 'leter'; did you mean letor?",
         ),
         (
             '{letor = ["*.txt"]}',
             "{people = 3}",
-            'grid.toml: data: wanted letor = [...], catalogue = "..." or ordinal = "...", got people',
+            'grid.toml: data: wanted letor = [...], catalogue = "...", ordinal = "..." or ratings = "...", got people',
         ),
         ('"*.txt"]', '"*.txt"], people = 3', "grid.toml: people: wanted only with catalogue data"),
         ("[0.1, 10]", "[]", "grid.toml: learners: second-order: gamma: wanted values, got []"),

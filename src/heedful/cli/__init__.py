@@ -24,6 +24,7 @@ from heedful.cli import (
     serve,
     simulate,
     simulate_ordinal,
+    simulate_ratings,
     sweep,
 )
 from heedful.cli.terminal import Commands
@@ -90,6 +91,9 @@ app.add_typer(simulate.app, name="simulate")
 simulate.app.command(
     "ordinal", epilog="Example: heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"
 )(simulate_ordinal.ordinal)
+simulate.app.command("ratings", epilog="Example: heedful simulate ratings ml-100k --learner alb --learner bmf")(
+    simulate_ratings.ratings
+)
 app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
 app.command("figure", epilog="Example: heedful figure jair2015/fig7 --data downloads --quick")(figure.figure)
 app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)

@@ -38,7 +38,22 @@ def _ordinal(spec: str) -> tuple[Any, Any]:
     return learner, synthetic_ordinal(40, 6, getattr(getattr(learner, "space", None), "k", 5))[0]
 
 
-WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {"coactive": _coactive, "ordinal": _ordinal}
+def _rating(spec: str) -> tuple[Any, Any]:
+    """(the learner, 8 users who rate 40 items from 1 to 5, two of them at a time, each item once)."""
+    import numpy as np
+
+    from heedful.data.ratings import RatingTable
+    from heedful.ratings import rating_setting
+
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((8, 40)) < 0.5)
+    names = np.arange(8).astype(str), np.arange(40).astype(str)
+    table = RatingTable(users, items, rng.integers(1, 6, users.size).astype(np.float64), *names)
+    setting = rating_setting(table, slate=2)
+    return setting.learner(spec), setting.scenes[0].world
+
+
+WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {"coactive": _coactive, "ordinal": _ordinal, "rating": _rating}
 """What a learner is tried in, by its interaction."""
 
 
@@ -49,10 +64,9 @@ def check(
     """Try on your learner what every learner promises.
 
     Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on. It meets rankings of 8
-    candidates with 6 features; where its docstring says `Interaction: ordinal.`, instances of 6 features with grades
-    from 1 to 5. Ends with 1 where a promise is broken, and says where it breaks.
-
-    Example: `heedful check mine.py:Mine:rate=0.1`
+    candidates with 6 features; where its docstring begins `Title: source. Interaction: ordinal.`, instances of 6
+    features with grades from 1 to 5; where `Title: source. Interaction: rating.`, users who rate two items at a time.
+    Ends with 1 where a promise is broken, and says where it breaks.
     """
     from rich.markup import escape
     from rich.table import Table

@@ -52,8 +52,11 @@ def _list(json: bool) -> None:
     screen = console()
     screen.print(table)
     screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
-    screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001.", markup=False)
-    screen.print("Coactive learners take corrections and clicks, ordinal ones grades.")
+    screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001;", markup=False)
+    screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
+    screen.print(
+        "Coactive learners take corrections and clicks, ordinal ones grades, the others ratings of what is shown."
+    )
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
 
@@ -111,7 +114,10 @@ def _reflowed(text: str) -> str:
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
 
 
-_SIMULATE = {"ordinal": "heedful simulate ordinal ratings.csv --target rating"}
+_SIMULATE = {
+    "ordinal": "heedful simulate ordinal ratings.csv --target rating",
+    "rating": "heedful simulate ratings ratings.csv",
+}
 
 
 def _example(name: str, interaction: str, parameters: list[dict[str, Any]]) -> str:

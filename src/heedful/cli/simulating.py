@@ -39,6 +39,7 @@ class Wanted(NamedTuple):
     json: bool
     beside: tuple[str, ...] = ()  # learners that nobody asked for, run for comparison
     remark: str = ""  # what is to be said under the table
+    simple: tuple[str, ...] = ()  # learners of which the best, by the last round, is what the others are held against
 
 
 def check_wanted(wanted: Wanted) -> None:
@@ -54,7 +55,7 @@ def check_wanted(wanted: Wanted) -> None:
 
 def run_and_tell(wanted: Wanted, setting: Setting, title: str) -> None:
     """Run the learners in a setting and say what became of them, in a table or as JSON, and in files."""
-    from heedful.experiment import curve
+    from heedful.experiment import curve, difference
 
     with reading_input():
         learners = {spec: setting.learner(spec) for spec in (*wanted.learners, *wanted.beside)}
@@ -65,14 +66,18 @@ def run_and_tell(wanted: Wanted, setting: Setting, title: str) -> None:
             note(
                 f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
             )
+    best = _best(wanted, setting, curves)
+    of = {spec: [run for run in runs if run.learner == spec] for spec in learners}
+    against = {spec: difference(of[spec], of[best]) for spec in learners if best and spec != best}
     if wanted.out:
         write_runs(wanted.out, runs, people=any(run.person for run in runs), measure=_key(setting))
     if wanted.plot:
         plot(wanted.plot, curves, learners, setting, title)
     if wanted.json:
-        print_json([_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()])
+        rows = [_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()]
+        print_json([row | _less(best, against.get(row["learner"])) for row in rows])
     else:
-        table, remarks = _table(wanted, setting, learners, curves, title)
+        table, remarks = _table(wanted, setting, learners, curves, title, (best, against))
         console().print(table, remarks, sep="\n")
 
 
@@ -80,6 +85,7 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
     """Run everything behind a progress bar; the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from heedful.cli.compiling import compile_apart, uncompiled
     from heedful.experiment import Advance, Compiling, Interpreting, Run, simulate
 
     rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
@@ -87,6 +93,9 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
+        if not wanted.interpreted and jobs > 1 and (new := uncompiled(setting, learners)):
+            progress.update(bar, description=f"compiling {', '.join(new)} (first time only)")
+            compile_apart(setting, new, jobs)
         for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=wanted.interpreted):
             match event:
                 case Compiling(name):
@@ -101,9 +110,27 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
     return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
 
 
+Against = tuple[str, dict[str, tuple[float, float]]]
+"""The best of the simple learners, and of all others what they cost more: (mean, standard error)."""
+
+
+def _best(wanted: Wanted, setting: Setting, curves: dict[str, Curve]) -> str:
+    """The simple learner with the best last average; empty where none is run."""
+    ends = {spec: float(curves[spec].mean[-1]) for spec in wanted.simple if spec in curves}
+    return (max if setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
+
+
+def _less(best: str, against: tuple[float, float] | None) -> dict[str, Any]:
+    """What --json says of the difference to the best of the simple learners; null for that itself."""
+    if not best:
+        return {}
+    mean, error = (None, None) if against is None else (number(against[0]), number(against[1]))
+    return {"less": {"learner": best, "difference": mean, "stderr": error}}
+
+
 def _key(setting: Setting) -> str:
-    """The measure as a key: rank_loss."""
-    return setting.measure.replace(" ", "_")
+    """The measure as a key: rank_loss, ndcg_5."""
+    return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
 def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
@@ -128,7 +155,12 @@ def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: C
 
 
 def _table(
-    wanted: Wanted, setting: Setting, learners: dict[str, Any], curves: dict[str, Curve], title: str
+    wanted: Wanted,
+    setting: Setting,
+    learners: dict[str, Any],
+    curves: dict[str, Curve],
+    title: str,
+    against: Against,
 ) -> tuple[Table, str]:
     """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
     from heedful.experiment import bound, checkpoints
@@ -139,30 +171,44 @@ def _table(
     seeds = len({scene.seed for scene in setting.scenes})
     title = f"Average {setting.measure} of rounds 1 to t: {title}, {seeds} seed{'s' * (seeds > 1)}"
     for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits, wanted.beside)
+        table = _grid(title, curves, sorted(some), limits, wanted.beside, against)
         if width(table) <= console().width:
             break
     with_bound = any(limit is not None for limit in limits.values())
     remarks = _remarks(setting, curves, with_bound)
-    return table, "\n".join(filter(None, (remarks, wanted.remark)))
+    if against[1]:
+        remarks += f" less {against[0]}: the difference to the best simple rule at the end, seed by seed."
+    return table, "\n".join(filter(None, (remarks.strip(), wanted.remark)))
 
 
 def _grid(
-    title: str, curves: dict[str, Curve], marks: list[int], limits: dict[str, float | None], beside: tuple[str, ...]
+    title: str,
+    curves: dict[str, Curve],
+    marks: list[int],
+    limits: dict[str, float | None],
+    beside: tuple[str, ...],
+    against: Against,
 ) -> Table:
     table = new_table(title)
     table.add_column("learner", overflow="fold")
     for t in marks:
         table.add_column(f"t = {t:,}" if t == marks[0] else f"{t:,}", justify="right", no_wrap=True)
     with_bound = any(limit is not None for limit in limits.values())
-    for name in ["bound"] * with_bound + ["rounds/s"]:
+    best, less = against
+    for name in ["bound"] * with_bound + [f"less\n{best}"] * bool(less) + ["rounds/s"]:
         table.add_column(name, justify="right", no_wrap=True)
     for spec, one in curves.items():
         limit = limits[spec]
         cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
+        if less:
+            cells.append(_signed(*less[spec]) if spec in less else "")
         name = f"{spec}\n[dim]for comparison[/dim]" if spec in beside else spec
         table.add_row(name, *cells, f"{one.rounds_per_second:,.0f}")
     return table
+
+
+def _signed(mean: float, error: float) -> str:
+    return f"{'+' if mean > 0 else ''}{short(mean)}" + ("" if error != error else f"\n[dim]±{error:.2g}[/dim]")
 
 
 def _cell(curve: Curve, t: int) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.grid import Cell, graded_setting, load_cell, read_grid, write_cell, write_whole
+from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
+from heedful.cli.grid_data import alone_setting
 from heedful.cli.terminal import (
     Failure,
     console,
@@ -56,6 +57,8 @@ def sweep(
 
     A table of items: data = {catalogue = "items.csv", people = 20}. Grades, without users, where regret is the rank
     loss: data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside.
+    Ratings, without users, simple rules beside: data = {ratings = "ml-100k", repeats = true} or {ratings = "gaussian"};
+    there, too: slate, warm, twice, densest, columns = {user = "who", item = "dish", rating = "stars"}.
 
     It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
     with every user of the latest grid.
@@ -155,8 +158,8 @@ def _setting(cell: Cell) -> Setting:
     if data["kind"] == "letor":
         setting = _letor(cell.files, user, data["k"], cell.seeds)
         return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
-    if data["kind"] == "ordinal":
-        return graded_setting(cell.files[0], data, seed)
+    if data["kind"] in ("ordinal", "ratings"):
+        return alone_setting(cell.files, data, seed)
     from heedful.data.catalogue import load_catalogue
     from heedful.experiment import catalogue_setting
     from heedful.naming import make_user

@@ -3,10 +3,10 @@
 import csv
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,36 @@ class RatingTable(NamedTuple):
     item_names: NDArray[np.str_]  # M
 
 
-def load_ratings(path: str | PathLike[str]) -> RatingTable:
-    """Load a table of users, items and ratings, CSV with commas, semicolons or tabs, plain or gzip.
+class Columns(NamedTuple):
+    """The names of the columns that hold users, items and ratings; what is empty is found by its name or place."""
 
-    The first three columns count, whatever the header calls them; a first line whose third field is no number is taken
-    for the header. Users and items are numbered as they first come.
+    user: str = ""
+    item: str = ""
+    rating: str = ""
+
+
+BY_NAME = Columns()
+
+Twice = Literal["refuse", "last", "mean"]
+"""What becomes of an item that a user rates twice: refused; the rating furthest down counts; their mean does."""
+
+Row = tuple[str, str, str, float]
+"""Where it stands, the user, the item, the rating."""
+
+
+def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> RatingTable:
+    """Load a table of users, items and ratings: CSV with commas, semicolons, tabs or ::, plain or gzip.
+
+    A first line whose third field is no number is taken for the header, as is any where a column is named. Columns that
+    are not named are those that are called user, item and rating, or much the same (`NAMES`); where none is, the first
+    that are left. Users and items are numbered as they first come.
 
     FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a
-    malformed line, a rating that is no finite number, and an item that a user rates twice.
+    malformed line, a column that is not there, a rating that is no finite number, and, unless `twice` says what becomes
+    of it, an item that a user rates twice.
     """
     path = Path(path)
-    return _gathered(path, _rows(path, numbered_lines(path)))
+    return gathered(path, _rows(path, numbered_lines(path), columns), twice)
 
 
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
@@ -48,13 +67,13 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
     """
     path = Path(path)
 
-    def rows() -> Iterator[tuple[int, str, str, float]]:
-        for number, user, item, value in _rows(path, _latin(path)):
+    def rows() -> Iterator[Row]:
+        for where, user, item, value in _rows(path, _latin(path), BY_NAME):
             if not 0 <= value <= 10 or value % 1:
-                raise ValueError(f"{path.name}:{number}: rating: wanted a whole number from 0 to 10, got {value:g}")
-            yield number, user, item, value
+                raise ValueError(f"{where}: rating: wanted a whole number from 0 to 10, got {value:g}")
+            yield where, user, item, value
 
-    table = _gathered(path, rows())
+    table = gathered(path, rows())
     return table if implicit else chosen(table, table.values > 0.0)
 
 
@@ -127,8 +146,44 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     return chosen(table, np.isin(table.users, who) & np.isin(table.items, which))
 
 
-_SEPARATORS = (";", "\t", ",")
+NAMES = {
+    "user": ("user", "person", "reader", "customer", "reviewer", "who"),
+    "item": ("item", "movie", "film", "book", "isbn", "product", "joke", "song", "what"),
+    "rating": ("rating", "score", "stars", "value"),
+}
+"""What columns are called, apart from case, marks, and an id at the end: userId, "User-ID", Book-Rating."""
+
+_SEPARATORS = ("::", ";", "\t", ",")
 _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
+
+
+def plain_name(name: str) -> str:
+    """What a column is called, in the terms of `NAMES`: user of User-ID, rating of Book-Rating."""
+    letters = re.sub("[^a-z]", "", name.lower())
+    return "rating" if letters.endswith("rating") else letters.removesuffix("id") or letters
+
+
+def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
+    """In which columns users, items and ratings are. ValueError where the header has not those that are named."""
+    found: dict[str, int] = {}
+    called = [plain_name(name) for name in header]
+    for field, name in zip(Columns._fields, columns):
+        if name and name not in header:
+            raise ValueError(f"{where}: {field}: wanted the column {name}, got {shown(', '.join(header))}")
+        if name:
+            found[field] = header.index(name)
+    for field in Columns._fields:
+        fit = [j for j, name in enumerate(called) if name in NAMES[field] and j not in found.values()]
+        if field not in found and fit:
+            found[field] = min(fit, key=lambda j: NAMES[field].index(called[j]))
+    for field in Columns._fields:
+        left = [j for j in range(len(header)) if j not in found.values()]
+        if field not in found and not left:
+            raise ValueError(f"{where}: {field}: wanted a column for it, got {shown(', '.join(header))}")
+        found.setdefault(field, left[0] if left else -1)
+    if len(set(found.values())) < 3:
+        raise ValueError(f"{where}: columns: wanted three different ones, got {', '.join(columns)}")
+    return found["user"], found["item"], found["rating"]
 
 
 def _latin(path: Path) -> Iterator[tuple[int, str]]:
@@ -141,47 +196,77 @@ def _latin(path: Path) -> Iterator[tuple[int, str]]:
             raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
 
 
-def _rows(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str, str, float]]:
-    """(line, user, item, rating) of each line but blank ones and the header."""
-    separator = ""
+def fields_of(where: str, text: str, separator: str) -> list[str]:
+    """The stripped fields of a line. ValueError where its quotes do not close."""
+    try:
+        quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
+        if quoted or separator == "::":
+            return [field.strip() for field in (quoted.groups() if quoted else text.split("::"))]
+        return [field.strip() for field in next(csv.reader([text], delimiter=separator, strict=True))]
+    except csv.Error as error:
+        raise ValueError(f"{where}: line: wanted USER{separator}ITEM{separator}RATING, got {error}") from None
+
+
+def separator_of(text: str) -> str:
+    """What keeps the fields of a line apart."""
+    return next((mark for mark in _SEPARATORS if mark in text), ",")
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Whether a first line says what the columns are called: its third field has letters and says no number."""
+    third = fields[2] if len(fields) > 2 else ""
+    return bool(re.search("[A-Za-z]", third)) and not is_number(third) and third.lower() not in _NO_NAMES
+
+
+_NO_NAMES = ("nan", "inf", "-inf", "infinity", "null", "na")
+
+
+def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Iterator[Row]:
+    """Each line but blank ones and the header."""
+    separator, at = "", (0, 1, 2)
     for number, line in lines:
         text = line.strip("\r\n")
         if not text.strip():
             continue
         where = f"{path.name}:{number}"
-        first = not separator
-        separator = separator or next((mark for mark in _SEPARATORS if mark in text), ",")
-        try:
-            quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
-            fields = list(quoted.groups()) if quoted else next(csv.reader([text], delimiter=separator, strict=True))
-        except csv.Error as error:
-            raise ValueError(f"{where}: line: wanted USER{separator}ITEM{separator}RATING, got {error}") from None
-        fields = [field.strip() for field in fields]
-        if len(fields) < 3 or not fields[0] or not fields[1]:
+        first, separator = not separator, separator or separator_of(text)
+        fields = fields_of(where, text, separator)
+        if first and (any(columns) or is_header(fields)):
+            at = places(where, fields, columns)
+            continue
+        user, item, rating = (fields[j] if j < len(fields) else "" for j in at)
+        if max(at) >= len(fields) or not user or not item:
             wanted = "USER, ITEM and RATING, apart by commas, semicolons or tabs"
             raise ValueError(f"{where}: line: wanted {wanted}, got {shown(text)}")
-        if not is_number(fields[2]) or not math.isfinite(float(fields[2])) or abs(float(fields[2])) > 1e50:
-            if first and re.search("[A-Za-z]", fields[2]) and fields[2].lower() not in ("nan", "inf", "infinity"):
-                continue
-            raise ValueError(f"{where}: rating: wanted a finite number, got {shown(fields[2])}")
-        yield number, fields[0], fields[1], float(fields[2])
+        yield where, user, item, finite(where, rating)
 
 
-def _gathered(path: Path, rows: Iterator[tuple[int, str, str, float]]) -> RatingTable:
+def finite(where: str, text: str) -> float:
+    """The rating that a text is. ValueError where it is no finite number."""
+    if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
+        raise ValueError(f"{where}: rating: wanted a finite number, got {shown(text)}")
+    return float(text)
+
+
+def gathered(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
+    """The table of these rows. ValueError as `load_ratings`."""
+    if twice not in ("refuse", "last", "mean"):
+        raise ValueError(f"twice: wanted refuse, last or mean, got {shown(twice)}")
     users: dict[str, int] = {}
     items: dict[str, int] = {}
-    seen: set[tuple[int, int]] = set()
-    columns: list[tuple[int, int, float]] = []
-    for number, user, item, value in rows:
+    rated: dict[tuple[int, int], float] = {}
+    again: dict[tuple[int, int], list[float]] = {}
+    for where, user, item, value in rows:
         pair = users.setdefault(user, len(users)), items.setdefault(item, len(items))
-        if pair in seen:
-            raise ValueError(
-                f"{path.name}:{number}: item: wanted each once for user {user}, got {shown(item)} once more"
-            )
-        seen.add(pair)
-        columns.append((*pair, value))
-    if not columns:
+        if pair in rated:
+            if twice == "refuse":
+                raise ValueError(f"{where}: item: wanted each once for user {user}, got {shown(item)} once more")
+            several = again.setdefault(pair, [rated[pair]])
+            several.append(value)
+            value = value if twice == "last" else math.fsum(several) / len(several)
+        rated[pair] = value
+    if not rated:
         raise ValueError(f"{path.name}: ratings: wanted at least one, got none")
-    whose, what, values = zip(*columns)
+    whose, what = np.array(list(rated), np.int64).T
     names = np.array(list(users)), np.array(list(items))
-    return RatingTable(np.array(whose, np.int64), np.array(what, np.int64), np.array(values, np.float64), *names)
+    return RatingTable(whose.copy(), what.copy(), np.array(list(rated.values()), np.float64), *names)

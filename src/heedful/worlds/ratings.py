@@ -64,6 +64,10 @@ class LowRank(NamedTuple):
     def advance(self, state: Rounds, x: Offer, shown: Ints, feedback: Rated) -> Rounds:
         return Rounds(state.t + 1)
 
+    def value(self, user: int, item: int) -> float:
+        """What the item is worth to the user: the expected rating."""
+        return self.Y[user, item]  # type: ignore[no-any-return]
+
 
 def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
@@ -186,6 +190,10 @@ class Replay(NamedTuple):
                     n -= 1
                     break
         return Left(state.items, state.left, state.users, n)
+
+    def value(self, user: int, item: int) -> float:
+        """What the item is worth to the user: the rating, of an item among theirs."""
+        return rating_of(self, user, item)
 
 
 @kernel

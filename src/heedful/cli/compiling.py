@@ -1,0 +1,67 @@
+"""Compiling several learners at once, in processes of their own, where none of it was compiled before.
+
+numba compiles one thing at a time, so threads would not help. What a process compiles it keeps on disk; whoever runs
+the learners afterwards finds it there.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.experiment import Setting
+
+
+def uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
+    """The names of the learners whose loop is not on disk; none where there are fewer than two, or no such disk."""
+    import numpy as np
+
+    from heedful.compile import is_kept
+    from heedful.fold import coerced, generators, must_interpret
+
+    world, new = coerced(setting.scenes[0].world), []
+    draws = generators(0)
+    for name, learner in learners.items():
+        if must_interpret(learner) or must_interpret(world):
+            continue
+        mine = coerced(learner)
+        try:
+            state, truth = mine.init(draws[2]), world.init(draws[0])
+            if not is_kept(mine, world, state, truth, np.empty(1), 0, *draws):
+                new.append(name)
+        except Exception:  # whatever is wrong with it is told where it is run
+            continue
+    return new if len(new) > 1 else []
+
+
+def compile_apart(setting: Setting, names: Sequence[str], jobs: int) -> None:
+    """Compile the learners of these names, so many at a time. What goes wrong comes up again where they are run."""
+    context = multiprocessing.get_context("spawn")
+    small = setting._replace(scenes=setting.scenes[:1])
+    with ProcessPoolExecutor(min(jobs, len(names)), mp_context=context, initializer=_ignore_interrupts) as pool:
+        try:
+            wait([pool.submit(_compile, small, name) for name in names])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """Whoever is interrupted is the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _compile(setting: Setting, name: str) -> None:
+    """In a process of its own: compile the loop of a learner, and keep it."""
+    from heedful.fold import trace
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace(setting.learner(name), setting.scenes[0].world, 0, 0)

@@ -1,0 +1,135 @@
+"""Any file or folder of ratings: the content tells whose it is, not the name."""
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.data.files import GZIP_ERRORS, is_number, shown, uncompressed
+from heedful.data.ratings import (
+    BY_NAME,
+    Columns,
+    RatingTable,
+    Row,
+    Twice,
+    fields_of,
+    finite,
+    gathered,
+    is_header,
+    load_book_crossing,
+    load_jester,
+    load_ratings,
+    movielens_ratings,
+    places,
+    separator_of,
+)
+from heedful.data.table import placed_rows
+
+_TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parquet")
+
+
+class Opened(NamedTuple):
+    """Ratings, and what became of the file in a few words."""
+
+    table: RatingTable
+    told: str
+
+
+def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> Opened:
+    """Load MovieLens from its folder, or Jester, Book-Crossing or a table from a file, plain or gzip.
+
+    A table is CSV (`load_ratings`), JSON lines or Parquet (`read_table`), in which users and items may be texts or
+    whole numbers. Where a column is named, it is a table. A folder that is not MovieLens holds ratings.csv, or one file
+    of ratings. Implicit ratings of Book-Crossing are left out.
+
+    FileNotFoundError where the path is not there or a folder has no such file. ValueError as the loaders, and where it
+    is not told which of several files is meant.
+    """
+    path = Path(path)
+    if path.is_dir():
+        if not any((path / name).is_file() for name in _MOVIELENS):
+            return open_ratings(_the_one(path), columns, twice=twice)
+        if any(columns):
+            raise ValueError(
+                f"{path.name}: columns: wanted none with MovieLens, got {', '.join(filter(None, columns))}"
+            )
+        return Opened(movielens_ratings(path), "MovieLens")
+    start, line = _beginning(path)
+    if start.startswith((b"PAR1", b"{", b"[")):
+        placed = placed_rows(path)
+        names = list(dict.fromkeys(name for _, row in placed for name in row))
+        at = [names[j] for j in places(path.name, names, columns)]
+        return Opened(gathered(path, _of_objects(placed, at), twice), f"columns {', '.join(at)}")
+    if not any(columns) and _is_book_crossing(line):
+        return Opened(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
+    if not any(columns) and _is_jester(line):
+        return Opened(load_jester(path), "Jester")
+    fields = fields_of(path.name, line, separator_of(line))
+    table = load_ratings(path, columns, twice=twice)
+    header = any(columns) or is_header(fields)
+    names = [fields[j] for j in places(path.name, fields, columns)] if header else ["1", "2", "3"]
+    return Opened(table, f"columns {', '.join(names)}")
+
+
+_MOVIELENS = ("ratings.dat", "ratings.dat.gz", "u.data", "u.data.gz")
+
+
+def _the_one(folder: Path) -> Path:
+    """The file of ratings in a folder."""
+    files = sorted(file for file in folder.iterdir() if file.name.removesuffix(".gz").endswith(_TABLES))
+    named = [file for file in files if file.name.removesuffix(".gz") == "ratings.csv"] or files
+    if not named:
+        wanted = "MovieLens (ratings.dat or u.data), ratings.csv, or one file of ratings"
+        raise FileNotFoundError(f"{folder}: no ratings in it: wanted {wanted}; nothing is fetched")
+    if len(named) > 1:
+        several = ", ".join(file.name for file in named[:4]) + (", ..." if len(named) > 4 else "")
+        raise ValueError(f"{folder}: wanted one file of ratings, got {len(named)}, name one of them: {several}")
+    return named[0]
+
+
+def _beginning(path: Path) -> tuple[bytes, str]:
+    """(the first bytes of a file that are no space, its first line that is not blank)."""
+    with uncompressed(path) as file:
+        try:
+            start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+            text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+    return start, text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip("\r\n")
+
+
+def _is_book_crossing(line: str) -> bool:
+    """A header with ISBN and Book-Rating; or a number, anything and a number, in quotes, as it was published."""
+    lower = line.lower()
+    if "isbn" in lower and "book-rating" in lower:
+        return True
+    return line.startswith('"') and line.endswith('"') and line.count('";"') == 2 and is_number(line.split('"')[1])
+
+
+def _is_jester(line: str) -> bool:
+    """A count, then as many numbers from -10 to 10 among 99s."""
+    fields = line.strip().split(",")
+    if len(fields) < 10 or not all(map(is_number, fields)):
+        return False
+    count, *ratings = map(float, fields)
+    given = [rating for rating in ratings if rating != 99.0]
+    return len(given) == count and all(abs(rating) <= 10.0 for rating in given)
+
+
+def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iterator[Row]:
+    """The rows of JSON lines or Parquet: names that are texts or whole numbers, ratings that are numbers."""
+    for where, row in placed:
+        user, item = _name(where, "user", row.get(at[0])), _name(where, "item", row.get(at[1]))
+        rating = row.get(at[2])
+        if isinstance(rating, bool) or not isinstance(rating, int | float | str):
+            raise ValueError(f"{where}: rating: wanted a finite number in {at[2]}, got {shown(rating)}")
+        yield where, user, item, finite(where, str(rating).strip())
+
+
+def _name(where: str, field: str, cell: Any) -> str:
+    """A cell as a name, 3.0 as 3. ValueError where it is neither text nor a whole number."""
+    if isinstance(cell, float) and cell.is_integer():
+        return f"{cell:.0f}"
+    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
+        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
+    return str(cell).strip()
