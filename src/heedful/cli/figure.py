@@ -33,14 +33,14 @@ def figure(
     name: Annotated[
         str | None, typer.Argument(metavar="ID", help="Which one, such as jair2015/fig7. Without it, all are listed.")
     ] = None,
-    data: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder with letor4-mq2008, movielens-1m, trec-session.")
-    ] = Path("."),
+    data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with letor4-mq2008, movielens-1m, ...")] = Path(
+        "."
+    ),
     letor: Annotated[
         list[Path], typer.Option(metavar="FILE", help="LETOR files for web search, instead of MQ2008.")
     ] = [],  # noqa: B006
     all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller: 5 permutations, 60 people, 20 streams.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller: fewer rounds, orders, people, streams.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
     ),

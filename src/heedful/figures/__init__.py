@@ -1,13 +1,13 @@
-"""The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`), run (`running`, `grading`), judged
-(`claims`), drawn."""
+"""The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`), run (`running`,
+`grading`, `rated`), judged (`claims`), drawn."""
 
 from __future__ import annotations
 
-from heedful.figures import coactive2012, jair2015, pranking2001
+from heedful.figures import alternating2018, coactive2012, jair2015, pranking2001
 from heedful.figures.figure import Figure
 
 FIGURES: dict[str, Figure] = {
-    figure.id: figure for figure in (*coactive2012.FIGURES, *jair2015.FIGURES, *pranking2001.FIGURES)
+    figure.id: figure for paper in (coactive2012, jair2015, pranking2001, alternating2018) for figure in paper.FIGURES
 }
 """Every figure by its id, in the order of the papers."""
 

@@ -26,23 +26,28 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
     if not panels:
         raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
     kinds = {"curves": _curves, "sweep": _sweep, "horizons": _horizons, "distribution": _distribution}
-    kinds["bars"] = _bars
+    kinds |= {"bars": _bars, "growth": _growth, "cells": _cells}
     below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
     with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
         wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6
-        sheet = Sheet(figsize=(wide * len(panels), 7.6 if below else 4.3), dpi=150, layout="constrained")
-        grid = sheet.subplots(1 + below, len(panels), squeeze=False, height_ratios=(4, 3)[: 1 + below])
+        rows, columns = (1, len(panels)) if below or len(panels) <= 4 else (-(-len(panels) // 3), 3)
+        high = 7.6 if below else 4.3 * rows
+        sheet = Sheet(figsize=(wide * columns, high), dpi=150, layout="constrained")
+        grid = sheet.subplots(rows + below, columns, squeeze=False, height_ratios=(4, 3) if below else (1,) * rows)
         for i, panel in enumerate(panels):
-            kinds[panel.kind](grid[0, i], panel, outcome[panel.key])
-            grid[0, i].set_title(panel.title, fontsize=10, loc="left")
+            axes = grid[i // columns, i % columns]
+            kinds[panel.kind](axes, panel, outcome[panel.key])
+            axes.set_title(panel.title, fontsize=10, loc="left")
             if below:
                 _bounds(grid[1, i], panel, outcome[panel.key])
+        for axes in grid.ravel()[len(panels) : rows * columns]:
+            axes.set_axis_off()
         for axes in grid.ravel():
-            axes.grid(which="major", alpha=0.25)
+            axes.grid(visible=not axes.images, which="major", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(frameon=False, fontsize=8)
-        title = fill(f"{figure.id}: {figure.title}", 68 * len(panels))
+        title = fill(f"{figure.id}: {figure.title}", 68 * columns)
         sheet.suptitle(title, fontsize=11, x=0.01, ha="left")
         for path in paths:
             # without the date, the same runs give the same file
@@ -61,6 +66,44 @@ def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
         highest = max(highest, float((mean + error).max()))
     axes.set_ylim(0.0, 1.05 * highest)
     _against_rounds(axes, panel, lines)
+
+
+def _growth(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """As curves, evenly in time, without the first rounds, which are chance."""
+    for i, (label, ran) in enumerate(lines.items()):
+        samples = panel.measure.of(ran.regrets, ran.M)
+        T = samples.shape[1]
+        t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
+        mean, error = samples.mean(axis=0)[t - 1], np.nan_to_num(standard_error(samples))[t - 1]
+        axes.plot(t, mean, label=_label(label, ran), linewidth=1.5, **_style(i))
+        axes.fill_between(t, mean - error, mean + error, color=_style(i)["color"], alpha=0.22, linewidth=0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel("round t")
+    axes.set_ylabel(panel.measure.axis)
+
+
+def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """A square for each pair of hyperparameters, the darker the less; the least of all has a frame."""
+    ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
+    pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
+    names = [next(pair[i][0] for pair in pairs.values()) for i in (0, 1)]
+    marks = [sorted({float(pair[i][1]) for pair in pairs.values()}) for i in (0, 1)]
+    table = np.full((len(marks[0]), len(marks[1])), np.nan)
+    for learner, pair in pairs.items():
+        table[marks[0].index(float(pair[0][1])), marks[1].index(float(pair[1][1]))] = ends[learner]
+    shade = np.log(table)
+    axes.imshow(shade, cmap="viridis", aspect="auto", origin="lower")
+    i, j = np.unravel_index(np.nanargmin(table), table.shape)
+    axes.plot(j, i, marker="s", markersize=22, markerfacecolor="none", markeredgecolor="#d55e00", markeredgewidth=2)
+    middle = (np.nanmin(shade) + np.nanmax(shade)) / 2.0
+    for (i, j), value in np.ndenumerate(table):
+        words = f"{value:.3g}" if value < 1e3 else f"{value / 1e3:.3g}k"
+        color = "white" if shade[i, j] < middle else "black"
+        axes.text(j, i, words, ha="center", va="center", fontsize=7, color=color)
+    axes.set_xticks(range(len(marks[1])), [f"{mark:g}" for mark in marks[1]])
+    axes.set_yticks(range(len(marks[0])), [f"{mark:g}" for mark in marks[0]])
+    axes.set_xlabel(names[1])
+    axes.set_ylabel(names[0])
 
 
 def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:

@@ -53,11 +53,13 @@ class Measure(NamedTuple):
 class Panel(NamedTuple):
     """One plot: in which world (`panels.WORLDS`), its lines, its size in full and with --quick.
 
-    `kind`: "curves" draws the measure against rounds; "sweep" the average regret after the rounds `at` against
-    `values`, one for each line but the last, which is drawn dotted for comparison; "horizons" the average regret
-    after the last round of a run of every length; "distribution" the distribution function of what the lines hold;
-    "bars" the mean of what the lines hold. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with
-    the slack measured. `features`: how those of graded instances are scaled.
+    `kind`: "curves" draws the measure against rounds, on a logarithmic scale; "growth" on a linear one; "sweep" the
+    average regret after the rounds `at` against `values`, one for each line but the last, which is drawn dotted for
+    comparison; "horizons" the average regret after the last round of a run of every length; "distribution" the
+    distribution function of what the lines hold; "bars" the mean of it; "cells" what lines end with that are cells of a
+    grid of two hyperparameters. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack
+    measured. `features`: how those of graded instances are scaled; where items are rated, "once" for each only once,
+    "scores" or "factors" for NDCG by what items are shown by or by what is expected of them, "seconds" for those.
     """
 
     key: str

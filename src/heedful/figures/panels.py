@@ -13,6 +13,8 @@ RATERS_100 = "raters-100"
 RATERS_200 = "raters-200"
 STREAMS = "streams"
 SEPARABLE = "separable"
+GAUSSIAN, UNIFORM, BERNOULLI = "ratings-gaussian", "ratings-uniform", "ratings-bernoulli"
+BOOKS, MOVIES_100K, JESTER = "book-crossing", "movielens-100k", "jester"
 WORLDS = {
     WEB: "web search: queries with labelled documents, LETOR files (letor4-mq2008)",
     MOVIES: "movies: people who rated them (movielens-1m)",
@@ -23,11 +25,19 @@ WORLDS = {
     RATERS_200: "people with at least 200 (movielens-1m)",
     STREAMS: "these three together",
     SEPARABLE: "grades that a rule separates by a margin, which need no data",
+    GAUSSIAN: "ratings of Gaussian factors with noise, [A18], which need no data",
+    UNIFORM: "ratings between -1/4 and 5/4, which need no data",
+    BERNOULLI: "ratings of 0 and 1, which need no data",
+    BOOKS: "people who rated books (book-crossing-subset)",
+    MOVIES_100K: "people who rated movies (movielens-100k)",
+    JESTER: "people who rated jokes (jester-1)",
 }
 RATERS = {RATERS_100: 100, RATERS_200: 200}
 """How many ratings the people of a world have at least."""
 GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
 """Where grades are predicted: there nobody corrects, and a line names no person."""
+RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
+"""Where items are rated, likewise."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(7_840, 5)
 """[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784, so this is 36 and 10 times through them."""

@@ -17,7 +17,23 @@ from heedful.diagnostics import lower_bound
 from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
 from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
 from heedful.figures.grading import People, graded, people_who_rated
-from heedful.figures.panels import CHAINS, GRADED, LOWER, MOVIES, RATERS, SEPARABLE, STREAMS, SYNTHETIC, WEB
+from heedful.figures.panels import (
+    BOOKS,
+    CHAINS,
+    GRADED,
+    JESTER,
+    LOWER,
+    MOVIES,
+    MOVIES_100K,
+    RATED,
+    RATERS,
+    SEPARABLE,
+    STREAMS,
+    SYNTHETIC,
+    WEB,
+)
+from heedful.figures.rated import SYNTHETIC as MADE
+from heedful.figures.rated import rated
 from heedful.figures.statistics import log_spaced
 from heedful.figures.theory import promised, with_slack
 from heedful.fold import trace
@@ -29,7 +45,14 @@ Array = npt.NDArray[np.float64]
 Tell = Callable[[str, float], None]
 """Told what is being run, and which share of the figure is done."""
 
-FOLDERS = {WEB: ("letor4-mq2008",), MOVIES: ("movielens-1m", "ml-1m"), CHAINS: ("trec-session",)}
+FOLDERS = {
+    WEB: ("letor4-mq2008",),
+    MOVIES: ("movielens-1m", "ml-1m"),
+    CHAINS: ("trec-session",),
+    BOOKS: ("book-crossing-subset", "book-crossing"),
+    MOVIES_100K: ("movielens-100k", "ml-100k"),
+    JESTER: ("jester-1", "jester"),
+}
 """Where under the data folder a world's files are looked for; the folder itself is looked into last."""
 KEPT = 1_000_000_000
 """Bytes of regrets that are kept for the next figure."""
@@ -57,6 +80,7 @@ class Sources:
         self._chains: Any = None
         self._ratings: Any = None
         self._people: dict[int, People] = {}
+        self._tables: dict[str, Any] = {}
         self.kept: dict[Any, Any] = {}
         self._runs: dict[tuple[str, str, str, Size], Many] = {}
 
@@ -68,7 +92,7 @@ class Sources:
             for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
                 told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
                 return f"{machines[machine]} {told}"
-        if world in (LOWER, SYNTHETIC, SEPARABLE) or (world == WEB and self._letor) or self._files(world):
+        if world in (LOWER, SYNTHETIC, SEPARABLE, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
         return f"no {FOLDERS[world][0]} in {self._data}"
 
@@ -97,6 +121,20 @@ class Sources:
         if least not in self._people:
             self._people[least] = people_who_rated(self.ratings(), least)
         return self._people[least]
+
+    def table(self, world: str) -> Any:
+        """Who rated which item how: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
+        if world not in self._tables:
+            from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
+
+            [file] = self._files(world)
+            if world == BOOKS:
+                self._tables[world] = densest(load_book_crossing(file), 2000, 2000)
+            elif world == JESTER:
+                self._tables[world] = load_jester(file, users=5000)
+            else:
+                self._tables[world] = movielens_ratings(file.parent)
+        return self._tables[world]
 
     def chains(self) -> Any:
         """The query chains with their clicks and judgments."""
@@ -136,6 +174,9 @@ class Sources:
             WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
             MOVIES: ("ratings.dat",),
             CHAINS: ("sessiontrack2012.xml", "qrels.2012.txt"),
+            BOOKS: ("BX-Book-Ratings.subset.csv",),
+            MOVIES_100K: ("u.data",),
+            JESTER: ("jester-data-1.csv",),
         }[world]
         for place in (*(self._data / folder for folder in FOLDERS[world]), self._data):
             found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
@@ -171,6 +212,8 @@ def run(
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
             outcome[panel.key] = graded(panel, size, sources.people, sources.kept, jobs, part)
+        elif panel.world in RATED:
+            outcome[panel.key] = rated(panel, size, sources.table, sources.kept, jobs, part)
         elif panel.kind == "distribution":
             outcome[panel.key] = distribution(panel, sources)
         elif panel.kind == "horizons":
