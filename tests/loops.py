@@ -42,6 +42,13 @@ def small_loop(
     return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**settings))
 
 
+def rating_loop(path: str | Path, learner: str | None = None, n_items: int = 12, **settings: Any) -> Loop:
+    """A loop of ratings from 1 to 5 in the new folder `path`, of items "i0", "i1", ... with titles; three are shown."""
+    items = [{"id": f"i{j}", "title": f"film {j}"} for j in range(n_items)]
+    how: dict[str, Any] = {"ratings": (1, 5), "k": 3} | settings
+    return Loop.create(path, items=items, learner=learner, settings=Settings(**how))
+
+
 def diverged(path: str | Path, **settings: Any) -> Loop:
     """A grading loop whose weights have overflown, as its eta is too large: decisions d0, ..., d29 and their grades. It
     warns of what is no number: `@pytest.mark.filterwarnings("ignore::RuntimeWarning")`."""

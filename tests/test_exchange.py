@@ -434,7 +434,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         DECISION | {"show": 3},
         "decision: wanted id, person, time, candidates, shown, context, prior, standardised, "
-        "probability, arm, learner, seed, proposal, deferred, grades, got another field: 'show'",
+        "probability, arm, learner, seed, proposal, deferred, grades, ratings, got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: wanted a text of 1 to 200 printable characters, got ''"),
     (DECISION | {"id": None}, "id: wanted a text of 1 to 200 printable characters, got None"),
@@ -469,7 +469,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (CLICK | {"decision": None}, "decision: wanted a text of 1 to 200 printable characters, got None"),
     (
         CLICK | {"thumb": "up"},
-        "feedback: wanted one of clicks, better, edit, thumb, action, rating, grade, choice, none, "
+        "feedback: wanted one of clicks, better, edit, thumb, action, actions, rating, grade, choice, none, "
         "got clicks and thumb",
     ),
     (CLICK | {"time": False}, "time: wanted a time such as 2026-01-31T12:00:00Z, got False"),

@@ -729,6 +729,45 @@ def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
         assert one.ledger.model.shared.t == 6
 
 
+def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
+    spec = f"{tmp_path / 'own.py'}:Touchy"
+    with (
+        small_loop(tmp_path / "loop", spec, control=0.0) as one,
+        Loop.open(tmp_path / "loop", learner=spec) as two,
+    ):
+        one.record([f"i{n}" for n in range(12)], ["i0"], id="d")
+        assert two.items == one.items  # it has looked what is on offer
+        assert not one.feedback("d", id="e3", better=["i3"]).learned
+        one.put_items([{"id": "new"}])
+        one.withdraw("i5")
+        two.ledger.catch_up()
+        assert two.items == one.items
+        assert two.decide(["new"]).shown == ("new",)
+
+
+def test_items_that_another_process_puts_while_this_one_folds_anew(tmp_path: Path) -> None:
+    """Between a commit and the fold anew that it asks for, as an undo does: the fold has what came in between."""
+    with taught(tmp_path / "loop", 2) as one, Loop.open(tmp_path / "loop") as two:
+        learn = one.ledger._learn
+
+        def late(*told: Any) -> None:
+            one.ledger._learn = learn  # type: ignore[method-assign]
+            two.put_items([{"id": "new"}])
+            two.withdraw("i5")
+            two.forget("p1")
+            learn(*told)
+
+        one.ledger._learn = late  # type: ignore[method-assign]
+        assert one.undo("e0").status == "applied"
+        assert one.items == two.items
+        assert one.decide(["new"]).shown == ("new",)
+        answer = one.feedback("d1", better=["i3"])
+        assert (answer.status, answer.reason) == ("rejected", "decision d1 was forgotten")
+        assert one.ledger.log.is_forgotten("decision", "d1")
+        assert one.verify() == two.verify() == []
+
+
 def test_an_interruption_while_it_is_learned(tmp_path: Path) -> None:
     """Ctrl-C between the commit and the answer: the event is there, so it is learned, now and after closing."""
     (tmp_path / "own.py").write_text(textwrap.dedent(OWN))

@@ -18,7 +18,7 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
-from loops import bits, bits_from_scratch, small_loop
+from loops import bits, bits_from_scratch, rating_loop, small_loop
 
 KILLS = 50 if FACTOR > 1 else 8
 
@@ -34,7 +34,7 @@ from heedful import Loop
 
 path, out, run = sys.argv[2], int(sys.argv[3]), sys.argv[4]
 loop = Loop.open(path)
-sent = []  # (event id, decision, clicks) of every thread, sent or just being sent
+sent = []  # (event id, decision, form) of every thread, sent or just being sent
 
 def tell(*parts):
     os.write(out, (" ".join(map(str, parts)) + "\\n").encode())  # one write: all of the line or nothing
@@ -45,13 +45,14 @@ def work(i):
     while True:
         n += 1
         if sent and rng.random() < REPEATED:
-            id, decision, clicks = rng.choice(sent[-200:])
+            id, decision, form = rng.choice(sent[-200:])
         else:
-            d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}")
+            d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}", repeats=loop.ratings and True)
             tell("decision", d.id, "decided", d.seq)
-            id, decision, clicks = f"e-{run}-{i}-{n}", d.id, [d.shown[3]]
-            sent.append((id, decision, clicks))
-        a = loop.feedback(decision, id=id, clicks=clicks)
+            form = {"rating": {d.shown[3]: 1 + n % 5}} if loop.ratings else {"clicks": [d.shown[3]]}
+            id, decision = f"e-{run}-{i}-{n}", d.id
+            sent.append((id, decision, form))
+        a = loop.feedback(decision, id=id, **form)
         tell("feedback", id, a.status, a.seq)
         if rng.random() < 0.03:
             u = loop.undo(id)
@@ -114,15 +115,20 @@ def check(path: Path, told: Acknowledged) -> None:
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
         model = loop.ledger.model
-        assert model.shared.t == len(feedback.keys() - undone), "counted twice, or not"
-        assert sum(person.lessons for person in model.people.values()) == model.shared.t
+        learned = model.shared if loop.ratings is None else model.shared.learned
+        assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
+        assert sum(person.lessons for person in model.people.values()) == learned.t
         assert {event.id for event, _, _ in loop.ledger.lessons()} == {feedback[s] for s in feedback.keys() - undone}
         assert bits(loop) == bits_from_scratch(loop)
 
 
-def test_killed_again_and_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["coactive", "ratings"])
+def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "loop"
-    small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
+    if kind == "coactive":
+        small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
+    else:
+        rating_loop(path, "item-mean", snapshot_every=100, control=0.1, n_items=8, k=8).close()
     told = Acknowledged()
     for run in range(KILLS):
         told.take(killed(path, run))

@@ -550,9 +550,7 @@ def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
 def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:
     file = folder / "stars.py"
     file.write_text(OWN.replace("Interaction: ordinal", "Interaction: rating"))
-    with pytest.raises(
-        ValueError, match=r"wanted a coactive one, or one of grades, got .*, whose interaction is rating"
-    ):
+    with pytest.raises(ValueError, match=r"ratings: wanted the lowest and the highest .*, as .* learns from ratings"):
         small_loop(folder / "l", f"{file}:Mean:n_ranks=5")
 
 

@@ -16,7 +16,8 @@ from heedful import __version__
 
 COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "report", "replay", "import"]
 COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
-COMMANDS += ["simulate letor", "simulate catalogue", "simulate ordinal", "sweep", "figure", "check", "learners", "data"]
+COMMANDS += ["simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
+COMMANDS += ["check", "learners", "data"]
 
 
 def process(*args: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -265,7 +265,8 @@ class _Counts:
         }
         told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
         yield Finding("events", "ok", told)
-        yield Finding("features", "ok", f"{len(self.loop.founding.names):,}, the caller's score among them")
+        if self.loop.ratings is None:
+            yield Finding("features", "ok", f"{len(self.loop.founding.names):,}, the caller's score among them")
         if self.unknown:
             most = ", ".join(f"{name} ({count:,} times)" for name, count in self.unknown.most_common(5))
             more = f", and {len(self.unknown) - 5:,} more" if len(self.unknown) > 5 else ""

@@ -40,12 +40,22 @@ def init(
             "-l",
             metavar="NAME[:A=1,...]",
             help="`heedful learners` lists them.",
-            show_default="fair-pairs; averaged-prank with --grades",
+            show_default="fair-pairs; averaged-prank with --grades, bmf with --ratings",
         ),
     ] = None,
     grades: Annotated[
         int | None, typer.Option(metavar="K", help="Predict the grade of each item, 1 to K, and learn from grades.")
     ] = None,
+    ratings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW..HIGH",
+            help="Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
+        ),
+    ] = None,
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="With --ratings: show again what a person has rated.")
+    ] = False,
     identifier: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
     ] = None,
@@ -61,7 +71,10 @@ def init(
         typer.Option(metavar="CONTEXT:ITEM", help="Columns whose products are features, or all; may be repeated."),
     ] = None,
     k: Annotated[
-        int, typer.Option(min=1, help="Positions that count when an order is corrected; 1 shows one item.")
+        int,
+        typer.Option(
+            min=1, help="Positions that count when an order is corrected; 1 shows one item. With --ratings: how many."
+        ),
     ] = 10,
     control: Annotated[float, typer.Option(help="The share of decisions that keep your order, for comparison.")] = 0.05,
     exploration: Annotated[
@@ -75,8 +88,8 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="NAME=WEIGHT",
-            help="What an action says of its item; may be repeated.",
-            show_default="view=0.1, cart=0.5, buy=1, hide=-1",
+            help="What an action says of its item; with --ratings NAME=RATING:WEIGHT. May be repeated.",
+            show_default="view=0.1, cart=0.5, buy=1, hide=-1; with --ratings up to the range",
         ),
     ] = None,
     no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
@@ -95,7 +108,11 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
-    if texts == (file is not None):
+    if ratings is not None:
+        _wanted_bare(texts, grades, kind, context, cross)
+    elif repeats:
+        raise BadInput("--repeats: wanted --ratings beside it, got none")
+    elif texts == (file is not None):
         raise BadInput(
             "FILE: wanted none with --texts, got one"
             if texts
@@ -103,8 +120,11 @@ def init(
         )
     if texts and (identifier is not None or kind):
         raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
-    learner = _learner(learner, grades)
-    kinds, weights = pairs("--kind", "COLUMN=KIND", kind or ()), numbers("--action", "NAME=WEIGHT", action or ())
+    kinds, bounds = pairs("--kind", "COLUMN=KIND", kind or ()), None if ratings is None else _bounds(ratings)
+    if bounds is None:
+        learner, weights = _learner(learner, grades), numbers("--action", "NAME=WEIGHT", action or ())
+    else:
+        weights = _weighed(action or ())
     loop, rows = _made(
         name,
         file,
@@ -114,7 +134,8 @@ def init(
         cross or [],
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown}
-        | ({"actions": weights} if weights else {}),
+        | ({"actions": weights} if weights else {})
+        | ({} if bounds is None else {"ratings": bounds, "repeats": repeats}),
     )
     with loop:
         if json:
@@ -123,6 +144,37 @@ def init(
             _show(loop, name, len(rows))
             _tell_what_could_count(around, loop, rows)
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
+
+
+def _wanted_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any) -> None:
+    """BadInput for what a loop of ratings does not go with."""
+    given = {"--texts": texts, "--grades": grades is not None, "--kind": kind, "--context": context, "--cross": cross}
+    for option, there in given.items():
+        if there:
+            raise BadInput(f"{option}: wanted none beside --ratings, which looks at no features, got it")
+
+
+def _bounds(given: str) -> tuple[float, float]:
+    """LOW..HIGH as two numbers."""
+    low, dots, high = given.partition("..")
+    try:
+        if dots:
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise BadInput(f"--ratings: wanted LOW..HIGH, such as 1..5, got {given!r}")
+
+
+def _weighed(given: Sequence[str]) -> dict[str, Any]:
+    """NAME=RATING:WEIGHT as pairs by name; NAME=RATING, which counts as one rating."""
+    found: dict[str, Any] = {}
+    for name, text in pairs("--action", "NAME=RATING:WEIGHT", given).items():
+        rating, colon, weight = text.partition(":")
+        try:
+            found[name] = (float(rating), float(weight)) if colon else float(rating)
+        except ValueError:
+            raise BadInput(f"--action: wanted NAME=RATING:WEIGHT, such as buy=5:1, got {name}={text}") from None
+    return found
 
 
 def _learner(given: str | None, grades: int | None) -> str:
@@ -143,7 +195,7 @@ def _learner(given: str | None, grades: int | None) -> str:
 def _made(
     name: str,
     file: Path | None,
-    learner: str,
+    learner: str | None,
     columns: Mapping[str, Any],
     context: Path | None,
     cross: Sequence[str],
@@ -152,7 +204,7 @@ def _made(
     folder = place(name)
     with reading_input():
         from heedful.data.table import read_table
-        from heedful.features import TEXTS, infer
+        from heedful.features import TEXTS, infer, unseen
         from heedful.loop import Loop
         from heedful.loop.settings import Settings
 
@@ -162,7 +214,10 @@ def _made(
             requests = read_table(context) if context is not None else None
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
-        encoding = infer(rows, **columns) if file is not None else TEXTS
+        if told.ratings is not None:
+            encoding = unseen(rows, identifier=columns["identifier"])
+        else:
+            encoding = infer(rows, **columns) if file is not None else TEXTS
         around = infer(requests, identifier="") if requests is not None else None
         crosses = _crosses(cross, around, encoding)
     try:
@@ -204,8 +259,12 @@ def _cross(given: str, context: Encoding, items: Encoding) -> tuple[str, str]:
 
 
 def _next(loop: Loop, name: str) -> str:
+    if loop.items and loop.ratings is not None:
+        return quoted(["heedful", "decide", name, "--person", "NAME"])
     if loop.items:
         return quoted(["heedful", "decide", name])
+    if loop.ratings is not None:
+        return quoted(["heedful", "import", name, "EVENTS.jsonl", "--features", "ITEMS.csv"])
     return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
 
@@ -223,12 +282,16 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "features": len(founding.names),
         "caveats": loop.caveats,
         **({} if loop.grades is None else {"grades": loop.grades}),
+        **({} if loop.ratings is None else {"ratings": list(loop.ratings)}),
         "next": _next(loop, name),
     }
 
 
 def _show(loop: Loop, name: str, n_items: int) -> None:
     founding, screen = loop.founding, console()
+    if loop.ratings is not None:
+        _show_ratings(loop, n_items)
+        return
     screen.print(_table(f"{loop.path}: {n_items:,} items by {founding.encoding.identifier}", founding.encoding))
     if founding.context is not None:
         screen.print(_table("The context", founding.context))
@@ -252,10 +315,23 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
 
 
+def _show_ratings(loop: Loop, n_items: int) -> None:
+    screen, founding, (low, high) = console(), loop.founding, loop.ratings or (0.0, 0.0)
+    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items else "no items yet"
+    screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
+    again = "may be shown again" if founding.settings.repeats else "is not shown again"
+    told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {founding.learner}, from no features"
+    screen.print(f"{told}. What a person has rated {again}.", markup=False, soft_wrap=True)
+    for name, (rating, weight) in founding.settings.actions.items():
+        screen.print(f"  {name}: a rating of {rating:g} that counts as {weight:g}", markup=False)
+    for caveat in loop.caveats:
+        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
+
+
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, Any]]) -> None:
     """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
     kinds = {}
-    for each in loop.founding.encoding.describe():
+    for each in loop.founding.encoding.describe() if loop.ratings is None else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
             kinds[each.column] = kind
     if kinds:

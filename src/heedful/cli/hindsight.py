@@ -11,7 +11,7 @@ from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.terminal import BadInput, console, new_table, number, print_json, short
 
 if TYPE_CHECKING:
-    from heedful.loop.hindsight import Explanation, Replayed
+    from heedful.loop.hindsight import Explanation, Foreseen, Replayed
 
 ROWS = 10
 WEIGHTS = 5
@@ -25,7 +25,8 @@ def explain(
 ) -> None:
     """Say why the first stood first: which features put it there, and which feedback moved it.
 
-    In a loop of grades: why the first was predicted its grade.
+    In a loop of grades: why the first was predicted its grade. In a loop of ratings: what was expected of it, and from
+    which ratings that comes.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
@@ -43,6 +44,9 @@ def _explain(told: Explanation) -> None:
     from rich.markup import escape
 
     screen = console()
+    if told.rating is not None:
+        _rated(told, told.rating)
+        return
     other = "an item of average features" if told.second is None else told.second
     if told.grade is not None:
         screen.print(_graded(told), markup=False, soft_wrap=True)
@@ -73,6 +77,40 @@ def _explain(told: Explanation) -> None:
         screen.print(f"Nothing was learned before it that {apart}.")
 
 
+def _rated(told: Explanation, rating: Foreseen) -> None:
+    """An expected rating in words: how much, how certain, from what."""
+    from rich.markup import escape
+
+    screen = console()
+    told_of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
+    certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
+    screen.print(f"{told_of}{certain}", markup=False, soft_wrap=True)
+    screen.print(f"{told.because[0].upper()}{told.because[1:]}.", markup=False, soft_wrap=True)
+    known = new_table("What was known")
+    for column in ("ratings", "how many", "mean"):
+        known.add_column(column, justify="left" if column == "ratings" else "right")
+    for what, count, mean in (
+        ("of this item, by all", rating.by_all, rating.mean_of_all),
+        ("by this person, of all items", rating.by_person, rating.mean_of_person),
+        ("of this item by this person", rating.own, rating.mean_of_own),
+    ):
+        known.add_row(what, short(count), "" if mean is None else f"{mean:.2f}")
+    parts, lessons = new_table("What it is the sum of"), new_table("What it comes from: without it, so much lower")
+    for column in ("part", "counts"):
+        parts.add_column(column, justify="left" if column == "part" else "right")
+    for part in told.features:
+        parts.add_row(escape(part.name), _signed(part.counts))
+    for column in ("feedback", "form", "event", "by"):
+        lessons.add_column(column, overflow="fold", justify="right" if column in ("event", "by") else "left")
+    for moved in told.lessons[:ROWS]:
+        lessons.add_row(escape(moved.event), moved.form, f"{moved.seq:,}", _signed(moved.by))
+    for table, there in ((known, True), (parts, bool(told.features)), (lessons, bool(told.lessons))):
+        if there:
+            screen.print(table)
+    if len(told.lessons) > ROWS:
+        screen.print(f"and {len(told.lessons) - ROWS:,} more, which count less: --json has all")
+
+
 def _graded(told: Explanation) -> str:
     """A grade in words: the score, and between which it lies."""
     if told.between is None:
@@ -97,7 +135,8 @@ def replay(
     """Say what other learners would have made of the same log; nothing is changed.
 
     Agreement is the share of comparisons that a learner ranked as the person did, before it learned from them; in a
-    loop of grades, how far what it predicted lay from what was given, on average. The loop's own learner comes first.
+    loop of grades or ratings, how far what it predicted lay from what was given, on average. The loop's own learner
+    comes first.
 
     Exit codes: 0 replayed; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
     """
@@ -124,20 +163,30 @@ def _as_json(fold: Replayed) -> dict[str, Any]:
 def _replay(folds: list[Replayed]) -> None:
     from rich.markup import escape
 
-    graded = folds[0].graded is not None
-    measure = "mean error" if graded else "agreement"
+    graded, rated = folds[0].graded is not None, folds[0].rated is not None
+    measure = "mean error" if graded or rated else "agreement"
     table = new_table("The same log, by other learners")
-    for column in ("learner", "lessons", measure, "greatest weights"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("lessons", measure) else "left")
+    last = "agreement" if rated else "greatest weights"
+    for column in ("learner", "lessons", measure, last):
+        right = column in ("lessons", measure, "agreement")
+        table.add_column(column, overflow="fold", justify="right" if right else "left")
     for fold in folds:
         greatest = sorted(fold.weights.items(), key=lambda each: (number(each[1]) is not None, -abs(each[1])))[:WEIGHTS]
         told = ", ".join(f"{name} {_signed(weight)}" for name, weight in greatest if weight)
-        value = fold.rank_loss if graded else fold.agreement
-        measured = "unknown" if value is None else f"{value:.3f}" if graded else f"{value:.1%}"
+        value = fold.error if rated else fold.rank_loss if graded else fold.agreement
+        measured = "unknown" if value is None else f"{value:.3f}" if graded or rated else f"{value:.1%}"
+        if rated:
+            told = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
         table.add_row(escape(fold.learner), f"{fold.lessons:,}", measured, escape(told))
     screen = console()
     screen.print(table)
-    if graded:
+    if rated:
+        told = "Mean error is that of |predicted - given|, each before it was learned from, over"
+        most = max(fold.rated or 0 for fold in folds)
+        screen.print(f"{told} {most:,} ratings; the first learner is the loop's own.", soft_wrap=True)
+        told = "Agreement is the share of pairs that one answer rates differently which were predicted in that order"
+        screen.print(f"{told}.", soft_wrap=True)
+    elif graded:
         told = "Mean error is that of |predicted - given|, each before it was learned from, over"
         screen.print(f"{told} {folds[0].graded:,} grades; the first learner is the loop's own.", soft_wrap=True)
     elif folds[0].agreement is None:

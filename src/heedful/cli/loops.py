@@ -33,11 +33,21 @@ def decide(
         str | None,
         typer.Option(metavar="JSON", help="Your own scores: {item: number}, or a list in the order of the items."),
     ] = None,
-    show: Annotated[int | None, typer.Option(min=1, help="How many will be seen.", show_default="all")] = None,
+    show: Annotated[
+        int | None, typer.Option(min=1, help="How many will be seen.", show_default="all; in a loop of ratings its k")
+    ] = None,
     id: Annotated[
         str | None, typer.Option(help="Of the decision; the same again gives the same.", show_default="new")
     ] = None,
     deferred: Annotated[bool, typer.Option("--deferred", help="It counts as shown only once it is activated.")] = False,
+    repeats: Annotated[
+        bool | None,
+        typer.Option(
+            "--repeats/--no-repeats",
+            help="In a loop of ratings: also what the person has rated.",
+            show_default="as the loop says",
+        ),
+    ] = None,
     candidates: Annotated[
         str | None, typer.Option(metavar="FILE", help="A JSON list of objects to decide among instead; - for stdin.")
     ] = None,
@@ -59,7 +69,14 @@ def decide(
     with opened(name, own) as loop:
         with asking():
             decision = loop.decide(
-                among, person=person, context=around, prior=scores, show=show, id=id, deferred=deferred
+                among,
+                person=person,
+                context=around,
+                prior=scores,
+                show=show,
+                id=id,
+                deferred=deferred,
+                repeats=repeats,
             )
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
@@ -73,17 +90,20 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.founding.encoding.columns if column.kind != "ignored"]
+    if loop.ratings is not None:  # nothing is looked at
+        identifier = loop.founding.encoding.identifier
+        columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    graded = decision.grades is not None
-    if graded:
-        table.add_column("grade", justify="right")
+    predicted = decision.grades if decision.grades is not None else decision.ratings
+    if predicted is not None:
+        table.add_column("rating" if decision.grades is None else "grade", justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
-        grade = [str((decision.grades or ())[i])] if graded else []
+        grade = [] if predicted is None else [short(predicted[i])]
         table.add_row(str(i + 1), *grade, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
@@ -92,7 +112,10 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
-    if loop.grades is None:
+    if loop.ratings is not None:
+        low, high = loop.ratings
+        said, form = f"rates it, {low:g} to {high:g}", ["--rating", f"{decision.shown[0]}={high:g}"]
+    elif loop.grades is None:
         said, form = "clicks", ["--clicks", decision.shown[0]]
     else:
         said, form = f"grades it, 1 to {loop.grades}", ["--grade", f"{decision.shown[0]}={loop.grades}"]
@@ -141,6 +164,9 @@ def feedback(
     thumb: Annotated[str | None, typer.Option(metavar="up|down", help="On what was shown, or on an --item.")] = None,
     action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
     item: Annotated[str | None, typer.Option(help="That --thumb, --action or --edit is about.")] = None,
+    did: Annotated[
+        Many, typer.Option(metavar="ITEM=ACTION", help="In a loop of ratings: what was done with it; repeat it.")
+    ] = None,
     rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
     grade: Annotated[
         Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant, in a loop of grades 1 to K; repeat it.")
@@ -164,7 +190,8 @@ def feedback(
     """Tell what a person answered to a decision, in one form, and learn from it.
 
     Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
-    taken for changed attributes, anything else for the text. A loop that predicts grades takes --grade and --none.
+    taken for changed attributes, anything else for the text. A loop that predicts grades takes --grade and --none, a
+    loop of ratings --rating, --did and --none.
 
     Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
     3 rejected, with the reason.
@@ -177,6 +204,7 @@ def feedback(
         "thumb": _one_of("--thumb", _THUMBS, thumb),
         "action": action,
         "item": item,
+        "actions": _done(did) if did else None,
         "rating": numbers("--rating", "ITEM=NUMBER", rating) if rating else None,
         "grade": numbers("--grade", "ITEM=NUMBER", grade) if grade else None,
         "choice": _one_of("--choice", _CHOICES, choice),
@@ -185,7 +213,7 @@ def feedback(
     }
     form = {field: value for field, value in given.items() if value is not None}
     if not form and not activate:
-        wanted = "--clicks, --better, --edit, --thumb, --action, --rating, --grade, --choice or --none"
+        wanted = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice or --none"
         raise BadInput(f"feedback: wanted {wanted}, got none of them")
     if form:
         from heedful.loop.wire import parse_feedback
@@ -197,6 +225,17 @@ def feedback(
         if form and not (answers and answers[0].status == "rejected"):
             answers.append(loop.feedback(decision, id=id, **form))
         _end(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, form))
+
+
+def _done(given: Sequence[str]) -> dict[str, list[str]]:
+    """ITEM=ACTION, several for an item, as the form `actions`."""
+    found: dict[str, list[str]] = {}
+    for each in given:
+        item, equals, action = each.rpartition("=")
+        if not (equals and item and action):
+            raise BadInput(f"--did: wanted ITEM=ACTION, such as a=buy, got {each!r}")
+        found.setdefault(item, []).append(action)
+    return found
 
 
 def _one_of(option: str, wanted: Sequence[str], given: str | None) -> str | None:
@@ -237,6 +276,8 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     known = loop.ledger.known(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
+    if loop.ratings is not None and ("rating" in given or "actions" in given):
+        return ": what it is about was withdrawn"
     if loop.grades is None and ("rating" in given or "grade" in given):
         return ": that takes two items with different numbers"
     return ": it says nothing, or what was shown already" if given else ""

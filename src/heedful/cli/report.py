@@ -15,6 +15,7 @@ from heedful.cli.terminal import console, new_table, note, print_json, reading_i
 
 if TYPE_CHECKING:
     from heedful.loop.accuracy import Accuracy
+    from heedful.loop.foretelling import Foretelling
     from heedful.loop.report import Arm, Report
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -33,6 +34,7 @@ def report(
     """Say what a loop learned: learned lists against those left alone, and what feedback was worth.
 
     Of a loop of grades: how far what was predicted lay from what was given, against always saying the median so far.
+    Of a loop of ratings: how what was shown was rated, and how far off what was expected was, against the item's mean.
 
     How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
     nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.
@@ -72,22 +74,51 @@ def _show(found: Report, title: str) -> None:
         screen.print(f"{_feedback(found)}\n", soft_wrap=True)
         screen.print(_looked_at(found), soft_wrap=True)
         return
-    table = new_table(escape(f"{title}: how high what was preferred stood (1: first, 0.5: second)"))
+    rated = found.ratings is not None
+    what = "the mean rating of what was shown" if rated else "how high what was preferred stood (1: first, 0.5: second)"
+    table = new_table(escape(f"{title}: {what}"))
     table.add_column("lists", no_wrap=True)
-    for column in ("shown", "answered", "how high"):
+    for column in ("shown", "answered", "rating" if rated else "how high"):
         table.add_column(column, justify="right")
+    there = [arm.mean for window in found.series for arm in (window.learned, window.control) if arm.mean is not None]
+    low, high = (min(there, default=0.0), max(there, default=1.0)) if rated else (0.0, 1.0)
     table.add_column("over time", no_wrap=True)
-    for told, field in (("learned", "learned"), ("left in their own order", "control")):
+    for told, field in (("learned", "learned"), (_aside(found), "control")):
         arm: Arm = getattr(found, field)
         mean = "" if arm.mean is None else f"{arm.mean:.3f}"
-        means = [getattr(window, field).mean for window in found.series]
+        means = [_share(getattr(window, field).mean, low, high) for window in found.series]
         table.add_row(told, f"{arm.shown:,}", f"{arm.answered:,}", mean, f"[cyan]{_line(means)}[/]")
     screen.print(table)
     screen.print(f"{_difference(found)}\n", soft_wrap=True)
+    if found.ratings is not None:
+        screen.print(f"{_foretold(found.ratings)}\n", soft_wrap=True)
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)
     if found.simulation is not None:
         screen.print(f"{_simulation(found)}\n", soft_wrap=True)
     screen.print(_looked_at(found), soft_wrap=True)
+
+
+def _aside(found: Report) -> str:
+    return "left in their own order" if found.ratings is None else "by your score, or by chance"
+
+
+def _share(mean: float | None, low: float, high: float) -> float | None:
+    """Where a mean lies between these."""
+    return None if mean is None else (mean - low) / (high - low) if high > low else 0.5
+
+
+def _foretold(found: Foretelling) -> str:
+    """How well ratings were predicted, in words."""
+    if found.error is None:
+        return f"How well ratings are predicted cannot be said: {found.unsaid}."
+    told = f"Predictions are {found.error:.3f} off on average over {found.ratings:,} ratings; always saying the item's "
+    told += f"mean so far would be {found.item_mean:.3f} off"
+    apart = found.difference
+    if apart is None:
+        return f"{told}. Which is better cannot be said: {found.unsaid}."
+    better = "better" if apart.high < 0.0 else "worse" if apart.low > 0.0 else "it may be chance"
+    told += f": {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
+    return f"{told} ({apart.people:,} people): {better}."
 
 
 def _show_grades(found: Accuracy, title: str) -> None:
@@ -129,7 +160,8 @@ def _difference(found: Report) -> str:
     apart = found.difference
     if apart is None:
         return f"Whether learning helps cannot be said: {found.unsaid}."
-    told = f"Learned less own order: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
+    other = "own order" if found.ratings is None else "the other"
+    told = f"Learned less {other}: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
     better = "learning helps" if apart.low > 0.0 else "learning does harm" if apart.high < 0.0 else "it may be chance"
     return f"{told} ({apart.people:,} people): {better}."
 
@@ -175,7 +207,7 @@ def _plot(path: Path, found: Report, title: str) -> None:
     axes = figure.subplots()
     if found.grades is not None:
         _plot_grades(axes, found.grades)
-    for field, told, color in (("learned", "learned", "C0"), ("control", "left in their own order", "C1")):
+    for field, told, color in (("learned", "learned", "C0"), ("control", _aside(found), "C1")):
         arm = getattr(found, field)
         points = [(window.seq, getattr(window, field).mean) for window in found.series]
         there = [(seq, mean) for seq, mean in points if mean is not None]
@@ -183,7 +215,9 @@ def _plot(path: Path, found: Report, title: str) -> None:
             axes.plot(*zip(*there), color=color, label=f"{told} ({arm.mean:.3f})", linewidth=1.6, marker=".")
             axes.axhline(arm.mean, color=color, linestyle="--", linewidth=1.0)
     axes.set_xlabel("event of the log")
-    if found.grades is None:
+    if found.ratings is not None:
+        axes.set_ylabel("mean rating of what was shown")
+    elif found.grades is None:
         axes.set_ylim(0.0, 1.05)
         axes.set_ylabel("how high what was preferred stood (1: first, 0.5: second)")
     axes.set_title(title, fontsize=10, loc="left")

@@ -43,6 +43,7 @@ class Deciding(Operations):
         show: int | None = None,
         id: str | None = None,
         deferred: bool = False,
+        repeats: bool | None = None,
     ) -> Steps[Decision]:
         """What to show, best first, within `timeout` seconds: as the loop decides, or, where the server does not
         answer, in the caller's order.
@@ -50,9 +51,11 @@ class Deciding(Operations):
         `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
         the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
         LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away. In a
-        loop of grades `grades` are what is predicted of each that is shown; None of a fallback.
+        loop of grades `grades` are what is predicted of each that is shown, in a loop of ratings `ratings`; None of a
+        fallback, which does not know either what the person has consumed. `repeats` shows that again.
         """
-        question = Question(self.name, candidates, features, prior, show, id, deferred, person=person, context=context)
+        beside = {"person": person, "context": context}
+        question = Question(self.name, candidates, features, prior, show, id, deferred, repeats=repeats, **beside)
         reason = "the server did not answer lately"
         if self._breaker.asks():
             until = self._clock() + self.timeout
@@ -77,7 +80,7 @@ class Deciding(Operations):
             self._breaker.answered()
             try:
                 found = decision_of(question.call, outcome, question.id, question.deferred)
-                if question.open_ended and len(found.shown) == 1:
+                if question.open_ended and len(found.shown) == 1 and found.ratings is None:
                     self._single.add(self.name)
                 return found
             except AWAY as error:

@@ -19,7 +19,8 @@ from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
 from heedful.loop.accuracy import Accuracy, Stretch
 from heedful.loop.comparison import Difference
-from heedful.loop.hindsight import Explanation, Moved, Part, Replayed
+from heedful.loop.foretelling import Foretelling, Span
+from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part, Replayed
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import At, Measured
@@ -206,10 +207,14 @@ def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool =
     return Forgotten(events, tuple(exports), version, erased)
 
 
-def _explanation(features: Sequence[Any], lessons: Sequence[Any], between: Any = None, **others: Any) -> Explanation:
+def _explanation(
+    features: Sequence[Any], lessons: Sequence[Any], between: Any = None, rating: Any = None, **others: Any
+) -> Explanation:
     parts = tuple(Part(**part) for part in features)
     ends = None if between is None else (between[0], between[1])
-    return Explanation(features=parts, lessons=tuple(Moved(**moved) for moved in lessons), between=ends, **others)
+    seen = None if rating is None else Foreseen(**rating)
+    moved = tuple(Moved(**each) for each in lessons)
+    return Explanation(features=parts, lessons=moved, between=ends, rating=seen, **others)
 
 
 def _report(
@@ -220,6 +225,7 @@ def _report(
     feedback: Any,
     simulation: Any,
     grades: Any = None,
+    ratings: Any = None,
     **others: Any,
 ) -> Report:
     windows = [Window(each["seq"], each["time"], Arm(**each["learned"]), Arm(**each["control"])) for each in series]
@@ -231,6 +237,7 @@ def _report(
         feedback=Counts(**feedback),
         simulation=None if simulation is None else _measured(**simulation),
         grades=None if grades is None else _accuracy(**grades),
+        ratings=None if ratings is None else _foretelling(**ratings),
         **others,
     )
 
@@ -238,6 +245,11 @@ def _report(
 def _accuracy(difference: Any, series: Sequence[Any], **others: Any) -> Accuracy:
     apart = None if difference is None else Difference(**difference)
     return Accuracy(difference=apart, series=tuple(Stretch(**each) for each in series), **others)
+
+
+def _foretelling(difference: Any, series: Sequence[Any], **others: Any) -> Foretelling:
+    apart = None if difference is None else Difference(**difference)
+    return Foretelling(difference=apart, series=tuple(Span(**each) for each in series), **others)
 
 
 def _measured(curve: Sequence[Any], **others: Any) -> Measured:

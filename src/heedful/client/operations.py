@@ -43,6 +43,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, int] = {}
     grades: int | None = None
     """how many there are, in a loop that predicts grades"""
+    ratings: tuple[float, float] | None = None
+    """the lowest and the highest, in a loop of ratings"""
 
 
 class Operations:

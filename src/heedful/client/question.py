@@ -28,6 +28,7 @@ class Question:
         show: int | None,
         id: str | None,
         deferred: bool,
+        repeats: bool | None = None,
         **beside: Any,
     ) -> None:
         if show is not None:
@@ -35,7 +36,7 @@ class Question:
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._beside = calls.given(**beside)  # person and context
-        query = {**self._beside, **calls.given(show=show, deferred=deferred or None)}
+        query = {**self._beside, **calls.given(show=show, deferred=deferred or None, repeats=repeats)}
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[Any] | None = None
         if features is not None:

@@ -122,11 +122,12 @@ class Exporter:
             "proposal": record.proposal or None,
             "deferred": record.deferred or None,
             "grades": record.grades or None,
+            "ratings": record.ratings or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
-        if self._by_name:
+        if self._by_name or self._ledger.ratings is not None:
             return known.names
         if known.record.attributes:
             return known.record.attributes
@@ -166,6 +167,9 @@ class Exporter:
             return {form: {names[j]: int(value) for j, value in zip(record.chosen, record.values)}}
         if form in ("rating", "grade"):
             return {form: {names[j]: value for j, value in zip(record.chosen, record.values)}}
+        if form == "actions":
+            done = [each[0] if len(each) == 1 else each for each in record.done]
+            return {form: {names[j]: each for j, each in zip(record.chosen, done)}}
         item = {"item": names[record.chosen[0]]} if record.chosen else {}
         if form == "thumb":
             return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.doors import describe
-from heedful.exchange.lineform import grades, standardised, time_of, within
+from heedful.exchange.lineform import grades, ratings, standardised, time_of, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
@@ -60,6 +60,7 @@ class Importer:
         self._loop = loop
         self._waiting: list[Told] = []
         self._needed: set[tuple[str, str]] = set()
+        self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
         self._reached: dict[str, int] = {}  # where in the history of each item the lines are
 
@@ -68,16 +69,19 @@ class Importer:
         return len(self._waiting)
 
     def waits_for(self, kind: str, id: str) -> bool:
-        """Whether something before it, in the same batch, is about this event: in its order, that came too early."""
-        return (kind, id) in self._needed
+        """Whether something before it, in the same batch, is about this event: in its order, that came too early. In a
+        loop of ratings an item takes with it what was said of it before, and nothing that is said later."""
+        comes_or_goes = kind in ("item", "withdraw") and self._loop.ratings is not None
+        return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: Told) -> None:
         self._waiting.append(told)
         self._needed.update(told.about())
+        self._fed_before = self._fed_before or told.kind == "feedback"
 
     def flush(self) -> Iterator[Outcome]:
         """Bring in what waits."""
-        waiting, self._waiting, self._needed = self._waiting, [], set()
+        waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
         yield from self._offered([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
         yield from self._drafted([told for told in waiting if told.kind == "activate"], self._activation)
         yield from self._fed([told for told in waiting if told.kind == "feedback"])
@@ -217,11 +221,19 @@ class Importer:
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
             grades=self._grades(record.get("grades"), len(shown)),
+            ratings=self._ratings(record.get("ratings"), len(shown)),
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
         version, payload = self._loop.version, wire.encode(kept)
         return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
+
+    def _ratings(self, given: Any, n: int) -> tuple[float, ...]:
+        if given is None:
+            return ()
+        if self._loop.ratings is None:
+            raise ValueError("ratings: wanted none, as this is no loop of ratings, got some")
+        return ratings(given, n, self._loop.ratings)
 
     def _grades(self, given: Any, n: int) -> tuple[int, ...]:
         k = self._loop.grades

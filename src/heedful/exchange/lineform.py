@@ -17,7 +17,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", "grades"),
+        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -84,6 +84,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
         standardised(record, len(candidates))
     if record.get("grades") is not None:
         grades(record["grades"], len(shown))
+    if record.get("ratings") is not None:
+        ratings(record["ratings"], len(shown))
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
@@ -108,6 +110,19 @@ def grades(given: Any, n: int, k: int | None = None) -> tuple[int, ...]:
         if not is_number(grade, int) or not 1 <= grade <= most:
             raise ValueError(f"grades[{j}]: wanted a whole number from 1 to {most}, got {describe(grade)}")
     return tuple(given)
+
+
+def ratings(given: Any, n: int, between: tuple[float, float] | None = None) -> tuple[float, ...]:
+    """What was predicted of each of the n that were shown: numbers from the first to the second of `between`, where
+    that is known."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"ratings: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = tuple([wire.wanted_number(f"ratings[{j}]", rating) for j, rating in enumerate(given)])
+    for j, rating in enumerate(numbers):
+        if between is not None and not between[0] <= rating <= between[1]:
+            wanted = f"a number from {between[0]:g} to {between[1]:g}"
+            raise ValueError(f"ratings[{j}]: wanted {wanted}, got {describe(rating)}")
+    return numbers
 
 
 def wanted_time(name: str, value: Any) -> int:

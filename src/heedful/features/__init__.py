@@ -14,10 +14,10 @@ import numpy as np
 
 from heedful.doors import wanted_count
 from heedful.features.columns import Column, Vector, listed, shown
-from heedful.features.encoding import TEXTS, Description, Encoding, Features
-from heedful.features.inference import infer
+from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
+from heedful.features.inference import infer, unseen
 
-__all__ = ["TEXTS", "Column", "Crossed", "Description", "Encoding", "Features", "infer", "vectors"]
+__all__ = ["TEXTS", "UNSEEN", "Column", "Crossed", "Description", "Encoding", "Features", "infer", "unseen", "vectors"]
 
 
 def vectors(size: int) -> Encoding:

@@ -120,5 +120,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"encoding: wanted what Encoding.to_json writes, got: {error}") from None
 
 
+UNSEEN = Encoding(columns=(), identifier="id")
+"""Items of which nothing is looked at but the name, {"id": ...}: what else they have is kept as it is."""
 TEXTS = Encoding(columns=(Prose(name="text", why="built in"),), identifier="id")
 """Bare texts, {"id": ..., "text": ...}, by how they are written."""

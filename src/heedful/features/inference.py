@@ -31,7 +31,7 @@ from heedful.features.columns import (
     text,
     vector,
 )
-from heedful.features.encoding import Encoding
+from heedful.features.encoding import UNSEEN, Encoding
 from heedful.features.texts import bucket, words
 
 _SIMPLE = str | int | float | np.integer | np.floating | np.bool_
@@ -103,6 +103,20 @@ def infer(
         got = listed(f"{column.name} ({column.why})" for column in columns)
         raise ValueError(f"columns: wanted at least one that tells items apart, got {got}")
     return encoding
+
+
+def unseen(rows: Iterable[Mapping[str, Any]], *, identifier: str | None = None) -> Encoding:
+    """The encoding of items of which nothing is looked at but the name: no column becomes features.
+
+    The column of the names is found as by `infer`; without rows it is `identifier`, else "id". ValueError as there."""
+    rows = list(rows)
+    if not rows:
+        return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
+    seen = [_seen(name, rows) for name in _columns(rows)]
+    found, limits = _identifier(seen, identifier), _Limits(1, 1)
+    whys = ["names the item" if column.name == found else "nothing is learned from it" for column in seen]
+    columns = tuple([_made(column, "ignored", why, limits) for column, why in zip(seen, whys)])
+    return Encoding(columns=columns, identifier=found)
 
 
 # ---------------------------------------------------------------------------- what a column becomes

@@ -7,13 +7,14 @@ settings   what a loop is founded on
 log        the database: append-only, group commits, forgetting
 shelf      items and their versions
 model      what is folded: a learner, the caller's prior, people's offsets
-grading    the same for a learner of grades; interaction says which of the two, graders how such a learner is named
+grading    the same for a learner of grades; interaction says which of the three, graders how such a learner is named
+rating     the same for a learner of ratings, raters how one is named, slating what it shows
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
-hindsight  explain and replay: fold again, look, change nothing (regrading: of a grading loop)
+hindsight  explain and replay: fold again, look, change nothing (regrading: of a grading loop; rerating: of ratings)
 lessons    what was said, by name, the newest first
 report     what was learned, measured: learned lists against those left alone (comparison), predicted grades against
-           those given (accuracy), what feedback was worth
+           those given (accuracy), ratings (foretelling), what feedback was worth
 simulation the truth that only a simulation knows: regret and bound
 """
 

@@ -44,8 +44,12 @@ class Answering:
             )
         if (refusal := self.ledger.model.refusal(given.form)) is not None:
             return self.ledger.rejected(event_id, refusal)
+        if given.form == "actions" and self.ledger.ratings is None:
+            return self.ledger.rejected(event_id, "actions: wanted action and item, but in a loop of ratings")
         if self.ledger.grades is not None:
             wire.wanted_grades(given, self.ledger.grades)
+        if self.ledger.ratings is not None:
+            wire.wanted_ratings(given, *self.ledger.ratings)
         try:
             requests, names = self.ledger.requests, known.names
             record, extra = requests.resolved(

@@ -19,8 +19,9 @@ from heedful.loop import wire
 from heedful.loop.grading import GradingModel
 from heedful.loop.ledger import Draft, Known, Ledger, Published
 from heedful.loop.log import Event, now
-from heedful.loop.model import Person, order_shown
+from heedful.loop.model import Model, Person, order_shown
 from heedful.loop.request import Request
+from heedful.loop.slating import Slating
 from heedful.loop.wire import Answer, Decision, DecisionRecord
 
 
@@ -31,6 +32,8 @@ class Asked(NamedTuple):
     request: Request
     person: str | None
     deferred: bool
+    repeats: bool | None = None
+    """in a loop of ratings, whether what the person has consumed may be shown; None as the loop's settings say"""
 
 
 class Deciding:
@@ -40,6 +43,7 @@ class Deciding:
         """From what `ledger` publishes."""
         self.ledger = ledger
         self.settings = ledger.settings
+        self._slating = None if ledger.ratings is None else Slating(ledger)
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -53,6 +57,7 @@ class Deciding:
         show: int | None = None,
         id: str | None = None,
         deferred: bool = False,
+        repeats: bool | None = None,
     ) -> Asked | Decision:
         """A request that was read; or the decision that was made under its id before.
 
@@ -61,14 +66,22 @@ class Deciding:
         person = None if person is None else wire.wanted_id("person", person)
         if not isinstance(deferred, bool):
             raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
+        if repeats is not None:
+            self._wanted_repeats(repeats)
         if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
             return self._repeated(id, known, candidates, person)
         request = self.parsed(candidates, context, prior, show)
-        return Asked(wire.new_id() if id is None else id, request, person, deferred)
+        return Asked(wire.new_id() if id is None else id, request, person, deferred, repeats)
+
+    def _wanted_repeats(self, repeats: Any) -> None:
+        if self._slating is None:
+            raise ValueError("repeats: wanted it in a loop of ratings alone, got it in another")
+        if not isinstance(repeats, bool):
+            raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
 
     def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
         """Candidates and what is known of them, as features."""
-        if show is not None and self.settings.k == 1 and show != 1:
+        if show is not None and self.settings.k == 1 and show != 1 and self._slating is None:
             raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
         return self.ledger.requests.parsed(candidates, context, prior, show)
 
@@ -84,18 +97,20 @@ class Deciding:
 
     def proposed(self, asked: Asked) -> Draft:
         """The event of a decision, from the state published at this moment."""
-        id, request, person, deferred = asked
+        id, request, person, deferred, repeats = asked
         seed = self.settings.seed
+        if self._slating is not None:
+            return self._slating.proposed(id, request, person, deferred, repeats, keyed(seed, id))
         state, own = self.ledger.reading(person)
-        rng = _keyed(seed, id)
+        rng = keyed(seed, id)
         control = rng.random() < self.settings.control
         size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
         order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
-        model = self.ledger.model
+        model: Model | GradingModel = self.ledger.model  # type: ignore[assignment]  # one of ratings slates
         try:
             y = model.propose(state.shared, own, request.x, rng)
             shown = order if control else order_shown(y)[:size]
-            probability = self._probability(y, request, shown, order, state, own)
+            probability = self._probability(model, y, request, shown, order, state, own)
             grades = self._grades(request, shown, state, own)
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
@@ -126,7 +141,14 @@ class Deciding:
         return Draft(event, known, again=True)
 
     def _probability(
-        self, y: Any, request: Request, shown: Any, order: Any, state: Published, own: Person | None
+        self,
+        model: Model | GradingModel,
+        y: Any,
+        request: Request,
+        shown: Any,
+        order: Any,
+        state: Published,
+        own: Person | None,
     ) -> float | None:
         """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
         control, learner = self.settings.control, self.ledger.learner
@@ -136,7 +158,7 @@ class Deciding:
             chance = y.probability  # type: ignore[attr-defined]  # of all that was drawn: the proposal knows it
         elif hasattr(learner, "chance"):
             undrawn = getattr(learner, "order", None)
-            learned = self.ledger.model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
+            learned = model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
             chance = float(learner.chance(learned, shown))
         else:
             return None
@@ -171,6 +193,11 @@ class Deciding:
                 raise ValueError(f"shown: wanted candidates, got {describe(name)}")
         if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
+        if self._slating is not None:  # what was not shown is not kept
+            request, of = self._slating.only(request, [places[name] for name in names]), len(request.called)
+            places = {name: j for j, name in enumerate(names)}
+        else:
+            of = 0
         record = DecisionRecord(
             shown=tuple([places[name] for name in names]),
             items=request.items,
@@ -180,6 +207,7 @@ class Deciding:
             probability=None if probability is None else float(probability),
             context=request.context,
             attributes=request.attributes,
+            of=of,
         )
         person = None if person is None else wire.wanted_id("person", person)
         when = now() if time is None else wire.wanted_time("time", time)
@@ -222,10 +250,12 @@ def told(id: str, known: Known, seq: int | None = None) -> Decision:
     record, names = known.record, known.names
     shown = tuple([names[j] for j in record.shown])
     at = known.seq if seq is None else seq
-    return Decision(id, shown, record.probability, known.version, record.arm, at, record.grades or None)
+    return Decision(
+        id, shown, record.probability, known.version, record.arm, at, record.grades or None, record.ratings or None
+    )
 
 
-def _keyed(seed: int, id: str) -> np.random.Generator:
+def keyed(seed: int, id: str) -> np.random.Generator:
     """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace. It is this
     thread's own, until its next decision."""
     key = np.frombuffer(hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest(), "<u8")

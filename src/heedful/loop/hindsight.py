@@ -44,6 +44,24 @@ class Moved(NamedTuple):
     by: float
 
 
+class Foreseen(NamedTuple):
+    """What a loop of ratings expected of an item, and from how much."""
+
+    expected: float | None
+    """the rating, within the range; None for a learner that does not say"""
+    spread: float | None
+    """the standard deviation of that belief; None where it is not known"""
+    by_all: float
+    """how many ratings the item had from all by then, actions by their weight; and their mean, None without any"""
+    mean_of_all: float | None
+    by_person: float
+    """... how many the person had given, and their mean"""
+    mean_of_person: float | None
+    own: float
+    """... how many of this item by this person, and their mean"""
+    mean_of_own: float | None
+
+
 class Explanation(NamedTuple):
     """Why the first of a decision stands before the second, by the model as it was then."""
 
@@ -65,6 +83,9 @@ class Explanation(NamedTuple):
     between: tuple[float | None, float | None] | None = None
     """of a grading loop, the scores from which on and up to which this grade is predicted; None at an end, and
     altogether where there is no such score: `because` says why"""
+    rating: Foreseen | None = None
+    """of a loop of ratings, what was expected of the first, which is then explained by itself: `margin` is that rating,
+    `features` what it is the sum of"""
 
 
 class Replayed(NamedTuple):
@@ -77,11 +98,17 @@ class Replayed(NamedTuple):
     agreement: float | None
     """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
     comparisons: float
-    """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours"""
+    """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours; in
+    a loop of ratings pairs of items that one answer rates differently"""
     rank_loss: float | None = None
     """of a grading loop, the mean of |predicted - given|, each before it learned from it; None without any"""
     graded: int | None = None
     """of a grading loop, how many grades that is over"""
+    error: float | None = None
+    """of a loop of ratings, the mean of |predicted - given|, each before it learned from it; None without any, and for
+    a learner that does not predict"""
+    rated: int | None = None
+    """of a loop of ratings, how many ratings that is over"""
 
 
 def explain(ledger: Ledger, id: str) -> Explanation:

@@ -1,20 +1,24 @@
 """Which model folds which learner: the one place where a loop asks for the interaction.
 
 A learner that is taught what is better makes a coactive loop (`heedful.loop.model`), one that predicts grades a grading
-loop (`heedful.loop.grading`).
+loop (`heedful.loop.grading`), one that is taught ratings a loop of ratings (`heedful.loop.rating`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from heedful.loop import model
 from heedful.loop.graders import is_grading
 from heedful.loop.grading import GradingModel
 from heedful.loop.model import Model
+from heedful.loop.raters import is_rating
+from heedful.loop.rating import RatingModel
 
-AnyModel: TypeAlias = Model | GradingModel
+AnyModel: TypeAlias = Model | GradingModel | RatingModel
 
 
 def grades_of(learner: Any) -> int | None:
@@ -22,18 +26,39 @@ def grades_of(learner: Any) -> int | None:
     return learner.space.k if is_grading(type(learner)) else None
 
 
-def model_of(learner: Any, shrink: float = 0.0) -> AnyModel:
-    """A fresh model that folds this learner."""
+def ratings_of(learner: Any) -> tuple[float, float] | None:
+    """The lowest and the highest rating for a learner of ratings; None for another."""
+    return (learner.space.low, learner.space.high) if is_rating(type(learner)) else None
+
+
+def model_of(learner: Any, shrink: float = 0.0, actions: Mapping[str, Any] | None = None) -> AnyModel:
+    """A fresh model that folds this learner; of one of ratings, what `actions` stand for."""
+    if is_rating(type(learner)):
+        return RatingModel(learner, actions or {})
     return GradingModel(learner, shrink) if is_grading(type(learner)) else Model(learner, shrink)
 
 
 def learner_version(learner: Any) -> str:
     """A digest of the code that a fold of this learner runs. Comments and docstrings do not count."""
-    if not is_grading(type(learner)):
+    kind = type(learner)
+    if not is_grading(kind) and not is_rating(kind):
         return model.learner_version(learner)
     modules = {type(part).__module__ for part in (learner, learner.space, *learner) if hasattr(part, "_fields")}
-    modules |= {"heedful.kernel", "heedful.loop.grading"}
+    modules |= {"heedful.kernel", "heedful.loop.rating" if is_rating(kind) else "heedful.loop.grading"}
+    if is_rating(kind):
+        modules = _reached({*modules, "heedful.actions", "heedful.pairs", "heedful.spaces_offers"})
     digest = hashlib.sha256()
     for name in sorted(modules):
         digest.update(name.encode() + model._code(name).encode())
     return digest.hexdigest()[:12]
+
+
+def _reached(modules: set[str]) -> set[str]:
+    """These modules, and those of this package that theirs are made of; doors, which change no fold, left out."""
+    found, left = set[str](), modules
+    while left:
+        found |= left
+        parts = [part for name in left - {"heedful.loop.rating"} for part in vars(sys.modules[name]).values()]
+        made_of = {str(getattr(part, "__module__", "")) for part in parts}
+        left = {name for name in made_of if name.startswith("heedful.")} - found - {"heedful.doors"}
+    return found

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from heedful.fold import copied
-from heedful.loop.grading import GradingModel
 from heedful.loop.interaction import AnyModel
 from heedful.loop.log import Log
-from heedful.loop.model import Person
+from heedful.loop.model import Model, Person
 from heedful.loop.settings import Founding
 from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
 
@@ -147,7 +146,7 @@ def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
     shared = state_like(model.shared, arrays, "shared")
-    like = model.nobody() if isinstance(model, GradingModel) else model.shared
+    like = model.shared if isinstance(model, Model) else model.nobody()
     people = {
         name: Person(
             state_like(like, {leaf: array[i] for leaf, array in own.items()}, "people"),

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from heapq import merge
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +21,10 @@ from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
-from heedful.loop.interaction import AnyModel, grades_of, learner_version, model_of
+from heedful.loop.interaction import AnyModel, grades_of, learner_version, model_of, ratings_of
 from heedful.loop.log import Busy, Event, Log
 from heedful.loop.model import Person
+from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
@@ -123,7 +125,9 @@ class Ledger:
         self.settings = self.founding.settings
         self.learner = built_learner(self.founding, named)
         self.grades = grades_of(self.learner)
-        """how many grades there are, in a grading loop; None in a coactive one"""
+        """how many grades there are, in a grading loop; None in another"""
+        self.ratings = ratings_of(self.learner)
+        """the lowest and the highest rating, in a loop of ratings; None in another"""
         self.learner_version = learner_version(self.learner)
         if self.learner_version != self.founding.learner_version:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
@@ -139,7 +143,7 @@ class Ledger:
         self._decisions = OrderedDict[str, Kept]()
         self._held = 0
         self._remembering = threading.Lock()
-        self._model = model_of(self.learner, self.settings.shrink)
+        self._model = self.fresh()
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
         self._marks: list[Mark] = []
@@ -276,7 +280,10 @@ class Ledger:
                 self.log.append(group.values())
             self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
             self._learn([(i, event, drafts[i]) for i, event in zip(fresh, group.values())], answers)
-            self._head = max(head, self._head)  # folded anew, it has what other processes appended meanwhile
+            if self._head > head:  # folded anew, the model has what other processes appended meanwhile
+                self.log.look_for_forgotten()
+                self.forget_cached()
+            self._head = max(head, self._head)
             self._stale = False
             self._publish()
             if self._since_mark >= max(BETWEEN, len(self._model.people)):
@@ -330,7 +337,7 @@ class Ledger:
                 undone.add(event.target or 0)
                 self._version = max(event.seq, self._version)
             elif event.kind == "item":
-                self.shelf.put(event)
+                self._put(event, anew)
             elif event.kind == "decision":
                 self._remember(as_known(event) if decision is None else decision, event.seq)
             version = event.version if event.kind == "decision" else self._version
@@ -362,6 +369,7 @@ class Ledger:
                     self._take_in(event)
                     if event.seq in self.failed:
                         self.rebuild()  # it may have stopped half-way
+                        self.shelf.look_again()  # what came after it is in the model, and not yet on the shelf
                         break
                 self._head = head
                 self._stale = False
@@ -376,12 +384,20 @@ class Ledger:
     def _take_in(self, event: Event) -> None:
         """One event of another process."""
         if event.kind == "item":
-            self.shelf.put(event)
+            self._put(event)
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
                 self._teach(self._model, event, as_known(decided), wire.decode_feedback(event.payload))
             self._version = event.seq
+
+    def _put(self, event: Event, folded: bool = False) -> None:
+        """An item was put on offer or withdrawn: a loop of ratings is made of that too (`folded`: it is already)."""
+        self.shelf.put(event)
+        if isinstance(self._model, RatingModel):
+            self._version = max(event.seq, self._version)
+            if not folded:
+                self.offer(self._model, event)
 
     def catch_up(self) -> None:
         """Take in what another process appended since."""
@@ -394,6 +410,20 @@ class Ledger:
             self.catch_up()
 
     # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> AnyModel:
+        """A model that has learned nothing."""
+        return model_of(self.learner, self.settings.shrink, self.settings.actions)
+
+    def offer(self, model: RatingModel, event: Event) -> None:
+        """One step of a fold of ratings: an item comes or goes."""
+        number, there = self.shelf.number(event.subject or ""), event.arrays is not None
+        try:
+            model.put(number, there)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            model.put(number, there, unlearn=False)
+            told = f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
+            self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
     def teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
@@ -430,10 +460,10 @@ class Ledger:
 
         What another process appends meanwhile is left for later."""
         while True:
-            model = model_of(self.learner, self.settings.shrink)
+            model = self.fresh()
             position = 0 if from_scratch else self._start(model, head)
             failed = len(self.failed)
-            for event, decision, feedback in self.lessons(position, head):
+            for event, decision, feedback in self.steps(model, position, head):
                 self._teach(model, event, decision, feedback)
                 if len(self.failed) > failed:
                     break  # it may have stopped half-way: once more, without that lesson
@@ -454,6 +484,16 @@ class Ledger:
         self._marks = [*self._marks, Mark(self._head, copied(self._model.shared), dict(self._model.people))][-MARKS:]
         self._since_mark = 0
 
+    def before(self, model: AnyModel, version: int) -> int:
+        """Put the newest state up to a version that was kept and still holds into a fresh model; its position in the
+        log, from which on to fold."""
+        with self.turn:  # what is kept comes and goes
+            there = [mark for mark in self._marks if mark.position <= version]
+            if there:
+                model.shared, model.people = copied(there[-1].shared), dict(there[-1].people)
+                return there[-1].position
+            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)
+
     def _drop_marks(self, position: int) -> None:
         """A lesson at `position` no longer counts: what was made with it is of no use."""
         self._marks = [mark for mark in self._marks if mark.position < position]
@@ -468,20 +508,38 @@ class Ledger:
             if event.seq not in undone:
                 yield event, as_known(decided), wire.decode_feedback(event.payload)
 
+    def steps(
+        self, model: AnyModel, after: int = 0, up_to: int | None = None
+    ) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+        """The same `lessons`; a model of ratings is told on the way which items come and go."""
+        if not isinstance(model, RatingModel):
+            yield from self.lessons(after, up_to)
+            return
+        items = ((event, None, None) for event in self.log.events(after, kinds=["item"]))
+        for event, decision, feedback in merge(self.lessons(after, up_to), items, key=lambda step: step[0].seq):
+            if decision is not None and feedback is not None:
+                yield event, decision, feedback
+            elif up_to is not None and event.seq > up_to:
+                return
+            else:
+                self.offer(model, event)
+
     def rebuild(self) -> None:
         """Fold anew, and publish."""
         self._stale = True
         undone = set(self.log.targets("undo"))
         for target in undone - self._undone:
             self._drop_marks(target)
-        head, version = self.log.last()
+        head, version = self.log.last(self.ratings is not None)
         model = self.folded(head)
         self._undone, self._head, self._version, self._model = undone, head, version, model
         self._stale = False
         self._publish()
 
     def _publish(self) -> None:
-        self._published = Published(self._version, copied(self._model.shared), self._model.people)
+        model = self._model
+        shared = model.published() if isinstance(model, RatingModel) else copied(model.shared)
+        self._published = Published(self._version, shared, model.people)
 
     @property
     def model(self) -> AnyModel:

@@ -45,7 +45,7 @@ class LessonTold(NamedTuple):
     """of a rating or grade, the numbers of what was chosen; of a thumb 1 or -1; of an action what it weighs, below 0
     where it speaks against its item"""
     text: str | None
-    """the corrected text, the name of the action; None where texts are not stored"""
+    """the corrected text, the names of the actions; None where texts are not stored"""
     late: bool
     undone: bool
     learned: bool
@@ -95,8 +95,8 @@ def shown_at(ledger: Ledger, decision: Known) -> int:
 def lesson_of(
     ledger: Ledger, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
 ) -> Any:
-    """What feedback says to the learner of a model, a Lesson, Thumb or Grades; None where that is nothing. `context` is
-    the decision's."""
+    """What feedback says to the learner of a model, a Lesson, Thumb, Grades or Weighed; None where that is nothing.
+    `context` is the decision's."""
     extra: Floats = ledger.requests.extra(feedback, event.arrays, context, ledger.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 
@@ -119,7 +119,7 @@ def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonT
         tuple([names[j] if j >= 0 else _elsewhere(ledger, feedback.chain[-1 - j]) for j in chosen]),
         tuple([names[j] for j in over]),
         _values(feedback, chosen),
-        feedback.text,
+        "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
         event.time - shown_at(ledger, decision) > 1e6 * ledger.settings.late_after,
         undone,
         lesson is not None and event.seq not in ledger.failed,

@@ -414,10 +414,12 @@ class Log:
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE kind = ? AND subject = ?"
         return int(self._one(query, (kind, subject))[0])
 
-    def last(self) -> tuple[int, int]:
-        """The sequence numbers of the last event and of the last the model is made of; 0 where there is none."""
+    def last(self, items: bool = False) -> tuple[int, int]:
+        """The sequence numbers of the last event and of the last the model is made of; 0 where there is none. `items`
+        says whether it is made of those, too."""
         # The plus keeps SQLite on the table: from its end, the first that is met.
-        made_of = "SELECT seq FROM event WHERE +kind IN ('feedback', 'undo', 'forget') ORDER BY seq DESC LIMIT 1"
+        kinds = "'feedback', 'undo', 'forget'" + (", 'item'" if items else "")
+        made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
         [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
         return head, version
 
@@ -506,6 +508,11 @@ class Log:
                 SELECT max(seq) FROM event w WHERE w.kind = e.kind AND w.subject = e.subject AND w.arrays IS NULL
             ), 0) GROUP BY subject ORDER BY min(seq)"""
         return dict(self._scan(query, (kind,)))
+
+    def subjects(self, kind: str) -> list[str]:
+        """What the events of that kind are about, each once, in the order they first came."""
+        query = "SELECT subject FROM event WHERE kind = ? AND subject IS NOT NULL GROUP BY subject ORDER BY min(seq)"
+        return [row[0] for row in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
         """How many events of each kind there are."""

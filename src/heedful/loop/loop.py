@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import wanted_count
-from heedful.features.encoding import Encoding
+from heedful.doors import describe, wanted_count
+from heedful.features.encoding import UNSEEN, Encoding
 from heedful.kernel import scores, top
 from heedful.loop import keeping, wire
 from heedful.loop.answering import Answering, Unknown
@@ -27,12 +27,16 @@ from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
 from heedful.loop.interaction import learner_version
-from heedful.loop.ledger import AGAIN, Draft, Ledger
+from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
+from heedful.loop.model import Person
+from heedful.loop.raters import DEFAULT
+from heedful.loop.rating import RatingModel
 from heedful.loop.regrading import explain_grade, replay_grades
 from heedful.loop.report import Report, report
-from heedful.loop.request import encode_rows, wanted_rows
+from heedful.loop.request import Request, encode_rows, wanted_rows
+from heedful.loop.rerating import Expected, expected, explain_rating, replay_ratings
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
 
@@ -77,9 +81,9 @@ class Loop:
         cls,
         path: str | Path,
         *,
-        encoding: Encoding,
+        encoding: Encoding | None = None,
         items: Iterable[Mapping[str, Any]] = (),
-        learner: str = "fair-pairs",
+        learner: str | None = None,
         settings: Settings | None = None,
         context: Encoding | None = None,
         crosses: Sequence[tuple[str, str]] = (),
@@ -89,11 +93,18 @@ class Loop:
         `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
         `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
         with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
-        1 to 5 (a grading loop). All of this is frozen in the log. FileExistsError where the
-        folder is there; ValueError, by name, where something makes no sense, and then nothing is made.
+        1 to 5 (a grading loop). `Settings(ratings=(1, 5))` makes a loop of ratings: its items need no features and so
+        no `encoding`, and there may be none yet; its learner is "bmf" where none is named, else "fair-pairs". All of
+        this is frozen in the log. FileExistsError where the folder is there; ValueError, by name, where something makes
+        no sense, and then nothing is made.
         """
         folder = Path(path)
-        founding = Founding.of(learner, encoding, context, crosses, Settings() if settings is None else settings)
+        settings = Settings() if settings is None else settings
+        rated = isinstance(settings, Settings) and settings.ratings is not None
+        learner = (DEFAULT if rated else "fair-pairs") if learner is None else learner
+        encoding = UNSEEN if rated and encoding is None else encoding
+        founding = Founding.of(learner, encoding, context, crosses, settings)
+        encoding = founding.encoding
         rows = wanted_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
         made = built_learner(founding, learner)
@@ -152,8 +163,13 @@ class Loop:
 
     @property
     def grades(self) -> int | None:
-        """How many grades there are, 1 the lowest, in a grading loop; None in one that is taught what is better."""
+        """How many grades there are, 1 the lowest, in a grading loop; None in another."""
         return self.ledger.grades
+
+    @property
+    def ratings(self) -> tuple[float, float] | None:
+        """The lowest and the highest rating there may be, in a loop of ratings; None in another."""
+        return self.ledger.ratings
 
     @property
     def notes(self) -> list[str]:
@@ -216,7 +232,8 @@ class Loop:
         return event is not None and event.id.startswith(f"{digest}-")
 
     def withdraw(self, name: str | int) -> bool:
-        """Take an item off offer; whether it was on. What was learned from it stays, and so do its old versions."""
+        """Take an item off offer; whether it was on. What was learned from it stays, and so do its old versions; in a
+        loop of ratings all that was rated of it is taken out at once, and put back it begins anew."""
         self.ledger.catch_up()
         version = self.ledger.shelf.current.get(wire.wanted_id("name", name))
         if version is None:
@@ -241,6 +258,7 @@ class Loop:
         show: int | None = None,
         id: str | None = None,
         deferred: bool = False,
+        repeats: bool | None = None,
     ) -> Decision:
         """What to show, best first; logged, with the probability of showing just that, before it is returned.
 
@@ -248,13 +266,22 @@ class Loop:
         array of features (m x N; their names are then "0", "1", ...), in the caller's order, which is what is shown
         before anything was learned. `prior` is the caller's own score, by name or in the order of the candidates;
         `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
-        shown only once it is activated. In a grading loop `grades` are what is predicted of each that is shown.
+        shown only once it is activated. In a grading loop `grades` are what is predicted of each that is shown. In a
+        loop of ratings candidates are names, `ratings` are what is predicted, and what the person has consumed is left
+        out but with `repeats` (None: as the loop's settings say).
         ValueError, by name, on bad input; LookupError for an item that is not on offer, or a decision that was
         forgotten.
         """
         asked = self._reread(
             lambda: self.deciding.asked(
-                candidates, person=person, context=context, prior=prior, show=show, id=id, deferred=deferred
+                candidates,
+                person=person,
+                context=context,
+                prior=prior,
+                show=show,
+                id=id,
+                deferred=deferred,
+                repeats=repeats,
             )
         )
         while isinstance(asked, Asked):
@@ -275,13 +302,15 @@ class Loop:
         """The order that the model has of the candidates at this moment, best first: all of them, by name.
 
         No exploration, no control, and nothing is logged, so feedback on it needs a decision of its own: `decide`
-        makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`.
+        makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`. In a loop
+        of ratings by what is expected, what was consumed included; as they were asked for where that is not known.
         """
-        person = None if person is None else wire.wanted_id("person", person)
-        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
-        state, own = self.ledger.reading(person)
+        request, state, own = self._look(candidates, person, context, prior)
         model = self.ledger.model
-        if isinstance(model, GradingModel):
+        if isinstance(model, RatingModel):
+            expected = model.ratings(state.shared, own, request.x)
+            order = np.arange(len(request.x)) if expected is None else np.argsort(-expected, kind="stable")
+        elif isinstance(model, GradingModel):
             order = model.order(state.shared, own, request.x)
         else:
             order = top(scores(request.x, model.effective(state.shared, own)), len(request.x))
@@ -299,14 +328,25 @@ class Loop:
 
         For a grading loop; ValueError for another. Nothing is logged, as with `ranked`.
         """
-        person = None if person is None else wire.wanted_id("person", person)
-        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
-        state, own = self.ledger.reading(person)
+        request, state, own = self._look(candidates, person, context, prior)
         model = self.ledger.model
         if not isinstance(model, GradingModel):
             raise ValueError(f"graded: wanted a loop that predicts grades, got one of {self.founding.learner}")
         grades = model.grades(state.shared, own, request.x).tolist()
         return {request.called[j]: grades[j] for j in model.order(state.shared, own, request.x).tolist()}
+
+    def rated(self, candidates: Sequence[str] | None = None, *, person: str | None = None) -> dict[str, Expected]:
+        """What the model expects this person to give each candidate at this moment, by name, the most first.
+
+        For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
+        request, state, own = self._look(candidates, person, None, None)
+        return expected(self.ledger, request, state, own)
+
+    def _look(self, candidates: Any, person: Any, context: Any, prior: Any) -> tuple[Request, Published, Person | None]:
+        """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
+        person = None if person is None else wire.wanted_id("person", person)
+        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        return request, *self.ledger.reading(person)
 
     def _reread(self, read: Callable[[], T]) -> T:
         """What `read` gives; where something is not there, another process may have put it there."""
@@ -366,9 +406,10 @@ class Loop:
 
         `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
         `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`; a grading loop takes `grade` and `none`,
-        whole numbers from 1 to `grades`. `id` is the caller's event id: sent again
-        it counts once. Returns when it is on the disk and learned. ValueError, by name, where it is no feedback;
-        what fits no longer what happened is answered with `rejected` and the reason. Nothing is changed by either.
+        whole numbers from 1 to `grades`, a loop of ratings `rating`, `none` and `actions={"b": "buy", "c": ["view"]}`.
+        `id` is the caller's event id: sent again it counts once. Returns when it is on the disk and learned.
+        ValueError, by name, where it is no feedback; what fits no longer what happened is answered with `rejected` and
+        the reason. Nothing is changed by either.
         """
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             form = {**decision, **form}
@@ -451,16 +492,20 @@ class Loop:
 
     def explain(self, decision: str) -> Explanation:
         """Why the first of a decision stood first: which features put it there, which feedback moved it; in a grading
-        loop, what its score is made of, and between which thresholds it lies.
+        loop, what its score is made of, and between which thresholds it lies; in a loop of ratings, what was expected
+        of it, how certain that is, and which ratings it comes from.
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
-        look = explain if self.grades is None else explain_grade
+        look = explain_rating if self.ratings is not None else explain if self.grades is None else explain_grade
         return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
-        return (replay if self.grades is None else replay_grades)(self.ledger, learner)
+        if not isinstance(learner, str):
+            raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
+        again = replay_ratings if self.ratings is not None else replay if self.grades is None else replay_grades
+        return again(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
         """What the loop learned, measured: learned lists against those left alone, what feedback was worth.

@@ -2,7 +2,8 @@
 
 How good a list was, is said by whoever it was shown to: 1 / the place of what she preferred in it (1 where it stood
 first, 1/2 where it stood second, 0 where it was not there or she wanted none of it). Only what is the same for both
-arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here.
+arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here. In a loop of
+ratings the rating says it: the mean of those that were given to what was shown.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import numpy as np
 from heedful.loop import wire
 from heedful.loop.accuracy import Accuracy, Predicted
 from heedful.loop.comparison import Difference, difference
+from heedful.loop.foretelling import Foretelling, Foretold
 from heedful.loop.grading import Grades, GradingModel
 from heedful.loop.hindsight import direction, order_reader
 from heedful.loop.ledger import Ledger, as_known
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Person
+from heedful.loop.rating import RatingModel
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.wire import FeedbackRecord
+from heedful.spaces_offers import Weighed
 
 WINDOWS, LEAST = 100, 10
 """Windows that the lists are divided into over time, at most; lists of a window, at least."""
@@ -38,7 +42,8 @@ class Arm(NamedTuple):
     answered: int
     """of them, how many got feedback that says what was preferred, or that nothing was"""
     mean: float | None
-    """of 1 / the place of what was preferred, over those answered; None without any"""
+    """of 1 / the place of what was preferred, over those answered; in a loop of ratings of the lists' mean ratings;
+    None without any"""
 
 
 class Window(NamedTuple):
@@ -59,7 +64,7 @@ class Counts(NamedTuple):
     """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
     contradictory: int
     """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]; in a grading
-    loop it would say a grade two or more away"""
+    loop it would say a grade two or more away, in a loop of ratings a rating more than a quarter of the range away"""
     late: int
     """came later after its decision than the setting `late_after`; it was learned all the same"""
     undone: int
@@ -91,6 +96,8 @@ class Report(NamedTuple):
     """regret, where the loop is taught by a simulated person; otherwise None"""
     grades: Accuracy | None = None
     """how well grades were predicted, in a grading loop; otherwise None"""
+    ratings: Foretelling | None = None
+    """what ratings were given, and how well they were predicted, in a loop of ratings; otherwise None"""
 
 
 class _Shown(NamedTuple):
@@ -112,7 +119,8 @@ def report(ledger: Ledger, last: int) -> Report:
             break
         looked.at(event)
     lists = looked.lists[::-1]
-    found = _difference(lists)
+    low, high = (0.0, 1.0) if ledger.ratings is None else ledger.ratings
+    found = _difference(lists, low, high)
     return Report(
         ledger.published.version,
         looked.decisions,
@@ -123,11 +131,12 @@ def report(ledger: Ledger, last: int) -> Report:
         _arm(lists, True),
         _arm(lists, False),
         found,
-        "" if found is not None else _unsaid(lists, ledger.settings.control, looked.forms),
+        "" if found is not None else _unsaid(lists, ledger, looked.forms),
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.measured(looked.whole),
         None if looked.predicted is None else looked.predicted.measured(),
+        None if looked.foretold is None else looked.foretold.measured(),
     )
 
 
@@ -138,8 +147,10 @@ class _Look:
         self._ledger = ledger
         self._state = ledger.published
         self._weights: dict[Any, Any] = {}
-        self._reader = None if ledger.grades is not None else order_reader(ledger.learner)
+        other = ledger.grades is not None or ledger.ratings is not None
+        self._reader = None if other else order_reader(ledger.learner)
         self.predicted = None if ledger.grades is None else Predicted(ledger.grades)
+        self.foretold = None if ledger.ratings is None else Foretold(*ledger.ratings)
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -149,7 +160,8 @@ class _Look:
         self.lists: list[_Shown] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
-        simulation = Simulation.read(ledger.path) if ledger.settings.keep_unshown else None  # else the best is unknown
+        known = ledger.settings.keep_unshown and ledger.ratings is None  # else the best is not
+        simulation = Simulation.read(ledger.path) if known else None
         self.truth = None if simulation is None else Truth(ledger, simulation)
 
     def at(self, event: Event) -> None:
@@ -179,7 +191,8 @@ class _Look:
             self.imported += 1
         else:
             self.forms |= {feedback.form for _, feedback in given}
-            score = standing(record.shown, [feedback for _, feedback in given])
+            said = [feedback for _, feedback in given]
+            score = standing(record.shown, said) if self.foretold is None else rating(said)
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
@@ -197,7 +210,8 @@ class _Look:
             lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
             counts["empty"] += lesson is None
             if self._reader is None:
-                counts["contradictory"] += lesson is not None and self._far(lesson, decision.person)
+                far = self._off if self.foretold is not None else self._far
+                counts["contradictory"] += lesson is not None and far(lesson, decision.person)
                 read.append(Said(event, feedback, None))
                 continue
             said = lesson_of(ledger, self._reader, event, decision, feedback, context)
@@ -208,6 +222,8 @@ class _Look:
             truth.take(decision, context.x, read, self._reader)
         if self.predicted is not None:
             self.predicted.take(decision, given)
+        if self.foretold is not None:
+            self.foretold.take(decision, ledger.shelf.names(decision.record.items), given)
 
     def _against(self, D: Any, person: str | None) -> bool:
         """Whether the model, as it is, has it the other way round."""
@@ -224,6 +240,15 @@ class _Look:
         assert isinstance(model, GradingModel)
         predicted = model.grades(self._state.shared, self._own(person), lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
+
+    def _off(self, lesson: Weighed, person: str | None) -> bool:
+        """Whether the model, as it is, would expect another rating of one of these, by more than a quarter of the
+        range."""
+        model = self._ledger.model
+        assert isinstance(model, RatingModel)
+        expected = model.ratings(self._state.shared, self._own(person), lesson.items)
+        low, high = self._ledger.ratings or (0.0, 0.0)
+        return expected is not None and bool(np.abs(expected - lesson.ratings).max() > (high - low) / 4.0)
 
     def _own(self, person: str | None) -> Person | None:
         return self._state.people.get(person) if person is not None else None
@@ -243,6 +268,12 @@ def standing(shown: Sequence[int], answers: Iterable[FeedbackRecord]) -> float |
         if wanted is not None:
             told = 0.0
     return told
+
+
+def rating(answers: Iterable[FeedbackRecord]) -> float | None:
+    """The mean of all ratings among these answers; None without any."""
+    given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
+    return sum(given) / len(given) if given else None
 
 
 def preferred(shown: Sequence[int], feedback: FeedbackRecord) -> list[int] | None:
@@ -280,18 +311,24 @@ def _series(lists: list[_Shown]) -> tuple[Window, ...]:
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 
 
-def _difference(lists: Sequence[_Shown]) -> Difference | None:
+def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference | None:
+    """Of scores from `low` to `high`."""
     answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
     if not answered:
         return None
     scores, learned, names = zip(*answered)
     numbers: dict[Any, int] = {}
     people = [numbers.setdefault(i if name is None else name, len(numbers)) for i, name in enumerate(names)]
-    return difference(np.array(scores), np.array(learned), np.array(people, np.int64))
+    span = high - low
+    found = difference((np.array(scores) - low) / span, np.array(learned), np.array(people, np.int64))
+    return None if found is None else Difference(found.by * span, found.low * span, found.high * span, found.people)
 
 
-def _unsaid(lists: Sequence[_Shown], control: float, forms: set[str]) -> str:
+def _unsaid(lists: Sequence[_Shown], ledger: Ledger, forms: set[str]) -> str:
     """Why no difference can be told; `forms` are those of what was answered."""
+    control = ledger.settings.control
+    if ledger.ratings is not None:
+        return _unsaid_ratings(lists, control)
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     arms = [(_arm(lists, True), "made from what was learned"), (_arm(lists, False), "left in its own order")]
@@ -306,3 +343,20 @@ def _unsaid(lists: Sequence[_Shown], control: float, forms: set[str]) -> str:
     if max(map(len, answers)) == 1 and min(arm.answered for arm, _ in arms) > 1:
         return "in either kind of list what was preferred always stood in the same place: chance cannot be told"
     return "too few people have answered: of either kind of list it takes the answers of two at least"
+
+
+def _unsaid_ratings(lists: Sequence[_Shown], control: float) -> str:
+    """The same in a loop of ratings."""
+    arms = [
+        (_arm(lists, True), "made from what was learned"),
+        (_arm(lists, False), "left to the caller's score or chance"),
+    ]
+    if control == 0.0 and arms[1][0].shown == 0:
+        return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
+    for arm, how in arms:
+        if arm.answered == 0:
+            return f"nothing that was {how} was rated so far"
+    answers = [{each.score for each in lists if each.learned == arm} - {None} for arm in (True, False)]
+    if max(map(len, answers)) == 1 and min(arm.answered for arm, _ in arms) > 1:
+        return "all ratings of either kind of list were the same: chance cannot be told"
+    return "too few people have rated: of either kind of list it takes the ratings of two at least"

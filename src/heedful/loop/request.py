@@ -23,9 +23,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Request(NamedTuple):
-    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column."""
+    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column; in a loop of
+    ratings the numbers of the items (m,)."""
 
-    x: Floats
+    x: Any
     items: tuple[int, ...]
     """their versions, of candidates of the catalogue"""
     names: tuple[str, ...]
@@ -68,6 +69,7 @@ class Requests:
         self._crossed = founding.crossed()
         self._n_items = founding.encoding.size
         self._n_context = founding.context.size if founding.context is not None else 0
+        self._rated = founding.settings.ratings is not None
         self._n = len(founding.names)
         self._nothing = np.empty((0, self._n))
         texts = [column.name for column in founding.encoding.columns if column.kind in ("text", "prose")]
@@ -84,6 +86,8 @@ class Requests:
         names: tuple[str, ...] = ()
         rows: Ints | None = None
         came: Any = None
+        if self._rated and (isinstance(candidates, np.ndarray) or _objects(candidates)):
+            raise ValueError("candidates: wanted names of items on offer, in a loop of ratings, got what came along")
         if candidates is None:
             on_offer = self.shelf.on_offer()
             if not on_offer:
@@ -210,8 +214,11 @@ class Requests:
             return ()
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
-    def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Array:
-        """What the learner sees, m x N: of items on the shelf, or of candidates that came along."""
+    def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
+        """What the learner sees, m x N: of items on the shelf, or of candidates that came along; in a loop of ratings
+        the numbers of the items (m,)."""
+        if self._rated and rows is not None:
+            return self.shelf.items_at(rows)
         if rows is None or self._crossed is not None:
             return self._whole(came if rows is None else self.shelf.at(rows), context, prior)
         x = self.shelf.whole(rows)
@@ -253,17 +260,29 @@ class Requests:
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
-        chosen = [_place(given.form, name, place) for name in given.names]
+        chosen = [_place(given.form, name, place, self._rated) for name in given.names]
         if given.form == "edit":
             return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
-        if given.form in ("thumb", "action"):
+        if self._rated or given.form in ("thumb", "action"):
             _wanted_shown(given.form, given.names, chosen, decision)
+        if given.form == "actions":
+            self._wanted_actions(given)
+            return FeedbackRecord(given.form, chosen, done=[list(names) for names in given.done]), None
         values = list(given.values)
         if given.form == "action":
             values = [self.founding.settings.weight(given.text or "")]
         if given.form == "choice" and len(decision.shown) < 2:
             raise LookupError("choice: wanted a decision that showed two, got one that showed one")
         return FeedbackRecord(given.form, chosen, values, text=given.text), None
+
+    def _wanted_actions(self, given: Feedback) -> None:
+        """ValueError, by name, for an action that is not in the loop's table."""
+        known = self.founding.settings.actions
+        for item, names in zip(given.names, given.done):
+            for name in names:
+                if name not in known:
+                    wanted = f"wanted {', '.join(known)}, got {describe(name)}"
+                    raise ValueError(f"actions[{describe(item)}]: {wanted}")
 
     def _clicks(
         self, given: Feedback, decision: DecisionRecord, names: Sequence[str], find: Callable[[str], Any]
@@ -399,10 +418,11 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
     return lambda name: names.index(name) if name in names else -1
 
 
-def _place(form: str, name: str, place: Callable[[str], int]) -> int:
+def _place(form: str, name: str, place: Callable[[str], int], rated: bool) -> int:
     j = place(name)
     if j < 0:
-        raise LookupError(f"{form}: {describe(name)} was not among the candidates")
+        there = "shown" if rated else "among the candidates"  # of a loop of ratings only what was shown is kept
+        raise LookupError(f"{form}: {describe(name)} was not {there}")
     return j
 
 

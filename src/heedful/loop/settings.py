@@ -12,6 +12,7 @@ from heedful.doors import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
 from heedful.loop import wire
 from heedful.loop.graders import grader, is_grading, wanted_for_loops
+from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
 from heedful.naming import ALIASES, about, find_learners, learner_class, make_learner
 from heedful.spaces import Primed, Ranking
 
@@ -24,15 +25,22 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """How a loop decides and what it keeps. ValueError, by name, for what makes no sense."""
 
     k: int = 10
-    """how many positions count when an order is corrected; 1 shows a single item (in a grading loop nothing else)"""
+    """how many positions count when an order is corrected; 1 shows a single item (in a grading loop nothing else). In a
+    loop of ratings: how many are shown where a request does not say"""
     control: float = 0.05
-    """the share of decisions that keep the caller's order, for comparison"""
+    """the share of decisions that keep the caller's order, for comparison; in a loop of ratings without the caller's
+    score that order is drawn"""
     exploration: float | None = None
     """how often two neighbours are swapped, 0 to 0.5; None for the learner's own default"""
     shrink: float = 0.0
     """above 0: learn an offset per person, which counts half after that many of her lessons (grading loops: grades)"""
-    actions: dict[str, float] = msgspec.field(default_factory=lambda: dict(ACTIONS))
-    """what each action says of its item: above 0 for it, below 0 against it, and how loudly"""
+    actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
+    """what each action says of its item: above 0 for it, below 0 against it, and how loudly; in a loop of ratings the
+    rating that it stands for and how many ratings it counts as, (value, weight)"""
+    ratings: tuple[float, float] | None = None
+    """makes a loop of ratings: the lowest and the highest there may be"""
+    repeats: bool = False
+    """in a loop of ratings, whether what a person has rated is shown to them again"""
     late_after: float = 3600.0
     """seconds after a decision from which feedback on it is called late; it is learned all the same"""
     store_text: bool = True
@@ -57,11 +65,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             wanted_share("exploration", self.exploration, 0.5)
         wanted_share("shrink", self.shrink, 1e9)
         wanted_share("late_after", self.late_after, 1e12)
-        for name in ("store_text", "keep_unshown"):
+        for name in ("store_text", "keep_unshown", "repeats"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
+        if self.ratings is not None:
+            low, high = wanted_range(self.ratings)
+            msgspec.structs.force_setattr(self, "ratings", (low, high))
+            msgspec.structs.force_setattr(self, "actions", wanted_table(self.actions, ACTIONS, low, high))
+            return
+        if self.repeats:
+            raise ValueError("repeats: wanted false but in a loop of ratings, got true")
         weights = {
             wire.wanted_id("actions", a): wire.wanted_number(f"actions[{a}]", w) for a, w in self.actions.items()
         }
@@ -74,7 +89,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """What an action says, from -1 to 1. ValueError for one that the loop does not know."""
         if action not in self.actions:
             raise ValueError(f"action: wanted {', '.join(self.actions)}, got {describe(action)}")
-        return self.actions[action] / max(abs(weight) for weight in self.actions.values())
+        return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
 class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -108,6 +123,9 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError("crosses: wanted an encoding of the context too, whose columns are crossed")
         if not settings.store_text:
             encoding, context = without_texts(encoding), without_texts(context)
+        if settings.ratings is not None and (encoding.size or context is not None):
+            wanted = "wanted none in a loop of ratings, which learns from ratings alone"
+            raise ValueError(f"{'encoding: features' if encoding.size else 'context'}: {wanted}, got some")
         founding = cls(learner=learner, encoding=encoding, context=context, crosses=crosses, settings=settings)
         founding.crossed()
         return founding
@@ -120,7 +138,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def names(self) -> list[str]:
-        """The names of the features as the learner sees them, N; the last is the caller's score."""
+        """The names of the features as the learner sees them, N; the last is the caller's score. None in a loop of
+        ratings."""
+        if self.settings.ratings is not None:
+            return []
         crossed = self.crossed()
         return [*(crossed.names if crossed else self.encoding.names), "the caller's score"]
 
@@ -160,6 +181,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def caveats(self, learner: Any) -> list[str]:
         """What can no longer be proved with these settings, in words."""
         told = []
+        if self.settings.ratings is not None:
+            if self.settings.control == 0.0:
+                told.append("control 0: all is shown by what was learned, so that it got better cannot be shown")
+            return told
         if is_grading(type(learner)):
             if self.settings.control == 0.0:
                 told.append(
@@ -199,7 +224,9 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
 
 def founded_on(founding: Founding, spec: str) -> Any:
     """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
-    interaction = about(learner_class(spec)).interaction
+    interaction, ratings = about(learner_class(spec)).interaction, founding.settings.ratings
+    if interaction == "rating" or ratings is not None:
+        return rater(spec, founding.settings.k, ratings, founding.settings.shrink)
     if interaction == "ordinal":
         return grader(spec, len(founding.names), founding.settings.shrink)
     if interaction not in ("", "coactive"):
@@ -216,7 +243,9 @@ def founded_on(founding: Founding, spec: str) -> Any:
 
 def wanted_learner(spec: str) -> None:
     """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
-    if is_grading(learner_class(spec)):
+    if is_rating(learner_class(spec)):
+        rater(spec, 1, (0.0, 1.0))
+    elif is_grading(learner_class(spec)):
         grader(spec, 1, 0.0)
     else:
         make_learner(spec, n_features=1, space=Ranking(2))

@@ -26,6 +26,7 @@ class Shelf:
         self._log = log
         self._n = n_features
         self._current: dict[str, int] | None = None
+        self._numbering: dict[str, int] | None = None
         self._place: dict[int, int] = {}  # version -> row of the features
         self._names: list[str] = []  # of the versions, by row
         self._versions: list[int] = []
@@ -36,7 +37,7 @@ class Shelf:
     def look_again(self) -> None:
         """What is on offer may have changed: read it from the log when it is next asked for."""
         with self._lock:
-            self._current, self._standing = None, {}
+            self._current, self._numbering, self._standing = None, None, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
         """(name, version) of every item that is on offer, in the order they first came."""
@@ -51,10 +52,33 @@ class Shelf:
                 self._current = self._log.current("item")
             return self._current
 
+    @property
+    def numbering(self) -> dict[str, int]:
+        """The number of every item that ever was on offer, by name: 0, 1, ... in the order they first came."""
+        with self._lock:
+            if self._numbering is None:
+                self._numbering = {name: i for i, name in enumerate(self._log.subjects("item"))}
+            return self._numbering
+
+    def number(self, name: str) -> int:
+        """The number of an item; the next one where it comes now. Events are gone through in the order of the log."""
+        with self._lock:
+            return self.numbering.setdefault(name, len(self.numbering))
+
+    def items_at(self, rows: Ints) -> Ints:
+        """The numbers of the items whose versions stand in these rows (m,)."""
+        numbering, names = self.numbering, self.called(rows.tolist())
+        try:
+            return np.array([numbering[name] for name in names], np.int64)
+        except KeyError:  # of a rehearsal: it is not in the log
+            return np.array([self.number(name) for name in names], np.int64)
+
     def put(self, event: Event) -> None:
         """An item event was appended: a new item, another version of one, or, without features, its end."""
         with self._lock:
             if event.subject is not None:
+                if self._numbering is not None:
+                    self.number(event.subject)
                 current = self.current
                 if event.arrays is None:
                     current.pop(event.subject, None)

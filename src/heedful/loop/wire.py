@@ -63,6 +63,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """made ahead of time: not shown before it is activated"""
     grades: tuple[int, ...] = ()
     """in a grading loop, what was predicted of each that was shown; empty where nothing was"""
+    ratings: tuple[float, ...] = ()
+    """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,6 +83,8 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """a corrected object's attributes, where texts are stored"""
     base: int = 0
     """the candidate that a corrected object was made of"""
+    done: list[list[str]] = []
+    """in a loop of ratings, the names of the actions on each of those chosen"""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):
@@ -116,12 +120,16 @@ class Decision(NamedTuple):
     seq: int
     grades: tuple[int, ...] | None = None
     """of a grading loop, the grade predicted of each that is shown; otherwise None"""
+    ratings: tuple[float, ...] | None = None
+    """of a loop of ratings, the rating predicted of each that is shown; None where nothing is, and otherwise"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `grades` only where there are some."""
+        """The decision by name, as it is told in JSON: `grades` and `ratings` only where there are some."""
         fields = self._asdict()
         if self.grades is None:
             del fields["grades"]
+        if self.ratings is None:
+            del fields["ratings"]
         return fields
 
 
@@ -137,9 +145,10 @@ class Feedback(NamedTuple):
     chain: tuple[str, ...] = ()
     text: str | None = None
     given: Mapping[str, Any] | None = None
+    done: tuple[tuple[str, ...], ...] = ()
 
 
-FORMS = ("clicks", "better", "edit", "thumb", "action", "rating", "grade", "choice", "none")
+FORMS = ("clicks", "better", "edit", "thumb", "action", "actions", "rating", "grade", "choice", "none")
 
 
 def parse_feedback(given: Mapping[str, Any]) -> Feedback:
@@ -206,6 +215,16 @@ def _action(value: Any, given: Mapping[str, Any]) -> Feedback:
     return Feedback("action", (wanted_id("item", given.get("item")),), text=wanted_id("action", value))
 
 
+def _actions(value: Any, given: Mapping[str, Any]) -> Feedback:
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(f"actions: wanted what was done with each item, as {{item: action}}, got {describe(value)}")
+    done = []
+    for item, names in value.items():
+        where = f"actions[{describe(item)}]"
+        done.append(wanted_names(where, [names] if isinstance(names, str) else names, most=100))
+    return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
+
+
 def _graded(form: str) -> Any:
     def parse(value: Any, given: Mapping[str, Any]) -> Feedback:
         if not isinstance(value, Mapping) or not value:
@@ -222,6 +241,18 @@ def wanted_grades(given: Feedback, k: int) -> None:
         if not 1 <= value <= k or value != int(value):
             got = int(value) if value == int(value) else value
             raise ValueError(f"grade[{describe(name)}]: wanted a whole number from 1 to {k}, got {got}")
+
+
+def wanted_ratings(given: Feedback, low: float, high: float) -> None:
+    """ValueError, by name, where the ratings of feedback are not all numbers from `low` to `high`."""
+    for name, value in zip(given.names, given.values):
+        if not low <= value <= high:
+            raise ValueError(f"rating[{describe(name)}]: wanted a number from {low:g} to {high:g}, got {_told(value)}")
+
+
+def _told(value: float) -> str:
+    """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
+    return short if float(short := f"{value:g}") == value else repr(value)
 
 
 def _choice(value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -242,6 +273,7 @@ _PARSERS: dict[str, Any] = {
     "edit": _edit,
     "thumb": _thumb,
     "action": _action,
+    "actions": _actions,
     "rating": _graded("rating"),
     "grade": _graded("grade"),
     "choice": _choice,

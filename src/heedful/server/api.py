@@ -114,6 +114,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
         **({} if loop.grades is None else {"grades": loop.grades}),
+        **({} if loop.ratings is None else {"ratings": loop.ratings}),
     }
 
 

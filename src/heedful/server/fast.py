@@ -60,7 +60,10 @@ class Fast:
 
     async def _decide(self, desk: Desk, kind: bytes, body: bytes, headers: Headers, query: bytes) -> dict[str, Any]:
         if kind == FLOAT32:
-            given = from_numbers(body, query, desk.loop.founding.encoding.size)
+            size = desk.loop.founding.encoding.size
+            if not size:
+                raise ValueError("body: wanted names of items, in a loop of ratings, got raw numbers")
+            given = from_numbers(body, query, size)
         else:
             given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
         large = kind != FLOAT32 and len(body) > LARGE

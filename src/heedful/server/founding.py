@@ -17,7 +17,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
     """What makes the loop in a folder, of the fields of a request. ValueError, by name, when it is called."""
 
     def make(folder: Path) -> Loop:
-        from heedful.features import TEXTS, infer
+        from heedful.features import TEXTS, infer, unseen
         from heedful.loop.settings import Settings
 
         rows = _rows("items", given.get("items"))
@@ -38,14 +38,20 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
             raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
         with naming("context"):
             around = infer(context, identifier="") if context else None
+        told = Settings(**settings)
+        if told.ratings is not None and kinds:
+            raise ValueError("kinds: wanted none in a loop of ratings, which looks at no column, got some")
         with naming("items"):
-            encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS
+            if told.ratings is not None:
+                encoding = unseen(rows, identifier=identifier)
+            else:
+                encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS
             return Loop.create(
                 folder,
                 encoding=encoding,
                 items=rows,
-                learner="fair-pairs" if learner is None else learner,
-                settings=Settings(**settings),
+                learner=learner,
+                settings=told,
                 context=around,
                 crosses=() if crosses is None else crosses,
             )

@@ -50,6 +50,9 @@ class Decide(_Body):
     show: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
     id: Id | UnsetType = UNSET
     deferred: bool | UnsetType = UNSET
+    repeats: Annotated[
+        bool | UnsetType, Meta(description="in a loop of ratings, whether what the person has consumed may be shown")
+    ] = UNSET
 
 
 class Record(_Body):
@@ -77,11 +80,15 @@ class Decision(msgspec.Struct, kw_only=True):
     grades: Annotated[
         list[int] | UnsetType, Meta(description="of a loop that predicts grades: of each that is shown")
     ] = UNSET
+    ratings: Annotated[
+        list[float] | UnsetType, Meta(description="of a loop of ratings: what is expected of each that is shown")
+    ] = UNSET
 
 
 class Feedback(_Body):
-    """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, rating, grade, choice or
-    none. docs/feedback.md says what each means. A loop that predicts grades takes grade and none."""
+    """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, actions, rating, grade,
+    choice or none. docs/feedback.md says what each means. A loop that predicts grades takes grade and none, a loop of
+    ratings rating, actions and none."""
 
     decision: Id
     id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET
@@ -94,6 +101,10 @@ class Feedback(_Body):
     thumb: Literal["up", "down"] | UnsetType = UNSET
     action: Id | UnsetType = UNSET
     item: Id | UnsetType = UNSET
+    actions: (
+        Annotated[dict[Id, Id | Annotated[list[Id], Meta(min_length=1, max_length=100)]], Meta(min_length=1)]
+        | UnsetType
+    ) = UNSET
     rating: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
     grade: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
     choice: Literal["first", "second", "equal", "cannot_judge"] | UnsetType = UNSET
@@ -161,6 +172,10 @@ class Loop(msgspec.Struct, kw_only=True):
     notes: list[str]
     unknown: dict[str, int]
     grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
+    ratings: Annotated[
+        Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType,
+        Meta(description="of a loop of ratings: the lowest and the highest"),
+    ] = UNSET
 
 
 class Loops(msgspec.Struct):
@@ -223,6 +238,19 @@ class Moved(msgspec.Struct):
     by: Learned
 
 
+class Foreseen(msgspec.Struct):
+    """What a loop of ratings expected of an item, and from how many ratings; an action counts as its weight."""
+
+    expected: Annotated[float | None, Meta(description="null of a learner that does not say")]
+    spread: Annotated[float | None, Meta(description="the standard deviation of that belief")]
+    by_all: float
+    mean_of_all: float | None
+    by_person: float
+    mean_of_person: float | None
+    own: Annotated[float, Meta(description="of this item by this person")]
+    mean_of_own: float | None
+
+
 class Explanation(msgspec.Struct):
     """Why the first stood first."""
 
@@ -238,6 +266,7 @@ class Explanation(msgspec.Struct):
     between: Annotated[
         list[float | None] | UnsetType, Meta(description="the scores that this grade lies between; null at an end")
     ] = UNSET
+    rating: Annotated[Foreseen | UnsetType, Meta(description="of a loop of ratings: of the first")] = UNSET
 
 
 class Replayed(msgspec.Struct):
@@ -250,6 +279,8 @@ class Replayed(msgspec.Struct):
     comparisons: float
     rank_loss: Annotated[float | UnsetType, Meta(description="of grades: the mean of |predicted - given|")] = UNSET
     graded: Annotated[int | UnsetType, Meta(description="how many grades that is over")] = UNSET
+    error: Annotated[float | UnsetType, Meta(description="of ratings: the mean of |predicted - given|")] = UNSET
+    rated: Annotated[int | UnsetType, Meta(description="how many ratings that is over")] = UNSET
 
 
 class Arm(msgspec.Struct):
@@ -257,7 +288,12 @@ class Arm(msgspec.Struct):
 
     shown: int
     answered: Annotated[int, Meta(description="got feedback that says what was preferred, or that nothing was")]
-    mean: Annotated[float | None, Meta(description="of 1 / the place of what was preferred, over those answered")]
+    mean: Annotated[
+        float | None,
+        Meta(
+            description="of 1 / the place of what was preferred, over those answered; in a loop of ratings of ratings"
+        ),
+    ]
 
 
 class Difference(msgspec.Struct):
@@ -328,6 +364,29 @@ class Accuracy(msgspec.Struct):
     series: list[Stretch]
 
 
+class Span(msgspec.Struct):
+    """Some ratings that were given one after the other."""
+
+    seq: int
+    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
+    ratings: int
+    mean: float
+    error: float | None
+    item_mean: float
+
+
+class Foretelling(msgspec.Struct):
+    """What ratings were given, and how well they were predicted, each before it was known."""
+
+    ratings: Annotated[int, Meta(description="how many were given to what the loop had shown")]
+    mean: Annotated[float | None, Meta(description="of the ratings")]
+    error: Annotated[float | None, Meta(description="the mean of |predicted - given|")]
+    item_mean: Annotated[float | None, Meta(description="the same of always saying the item's mean so far")]
+    difference: Annotated[Difference | None, Meta(description="error less that: below 0 is better")]
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+    series: list[Span]
+
+
 class Report(msgspec.Struct):
     """What a loop learned, measured from its log."""
 
@@ -345,6 +404,7 @@ class Report(msgspec.Struct):
     feedback: Counts
     simulation: Measured | None
     grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
+    ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
 
 
 class Problem(msgspec.Struct):

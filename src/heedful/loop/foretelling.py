@@ -1,0 +1,146 @@
+"""How well a loop of ratings predicted: |predicted - given| of every rating, beside the item's mean's on the same.
+
+A prediction is the one that was told with its decision, in either arm, so it was made before the rating was known. The
+item's mean is that of all ratings that came before, one of the overall mean added (`item-mean`): it knows at least as
+much as the model did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.loop.accuracy import LEAST, WINDOWS
+from heedful.loop.comparison import Difference, paired
+from heedful.loop.ledger import Known
+from heedful.loop.log import Event
+from heedful.loop.wire import FeedbackRecord
+
+Array = npt.NDArray[np.float64]
+
+
+class Span(NamedTuple):
+    """Some ratings that were given one after the other."""
+
+    seq: int
+    """of the last, and its time in microseconds since 1970"""
+    time: int
+    ratings: int
+    mean: float
+    """of the ratings"""
+    error: float | None
+    item_mean: float
+
+
+class Foretelling(NamedTuple):
+    """What ratings were given to what was shown, and how far off what was predicted lay."""
+
+    ratings: int
+    """how many were given to what the loop had shown, in either arm"""
+    mean: float | None
+    """of them; None without any"""
+    error: float | None
+    """the mean of |predicted - given|; None without any, and for a learner that does not predict"""
+    item_mean: float | None
+    """the same of who always says the mean of the item so far"""
+    difference: Difference | None
+    """error less that, with its 95 % interval over people: below 0 the model predicts better; None where it cannot be
+    said"""
+    unsaid: str
+    """why not, in words; "" where it can"""
+    series: tuple[Span, ...]
+
+
+class _Rating(NamedTuple):
+    """One rating, and what was predicted."""
+
+    seq: int  # of the feedback
+    place: int  # in it
+    time: int
+    who: str | int  # the person; of nobody in particular the decision
+    item: str
+    given: float
+    predicted: float | None
+    shown: bool  # by the loop, not by somebody else
+
+
+class Foretold:
+    """Takes in the decisions of a loop of ratings, in any order, and says how well they predicted."""
+
+    def __init__(self, low: float, high: float) -> None:
+        """Ratings lie from `low` to `high`."""
+        self._low, self._high = low, high
+        self._given: list[_Rating] = []
+
+    def take(self, decision: Known, names: Sequence[str], given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision among `names` with the feedback on it that counts."""
+        record = decision.record
+        predicted = dict(zip(record.shown, record.ratings))
+        who = decision.seq if decision.person is None else decision.person
+        for event, feedback in given:
+            if feedback.form == "rating":
+                for i, (j, value) in enumerate(zip(feedback.chosen, feedback.values)):
+                    ours = record.arm != "imported"
+                    rating = _Rating(event.seq, i, event.time, who, names[j], value, predicted.get(j), ours)
+                    self._given.append(rating)
+
+    def measured(self) -> Foretelling:
+        """What was found."""
+        self._given.sort()
+        means = self._item_means()
+        there = [i for i, each in enumerate(self._given) if each.shown]
+        if not there:
+            return Foretelling(0, None, None, None, None, "no rating was given to what was shown so far", ())
+        found = [self._given[i] for i in there]
+        given = np.array([each.given for each in found])
+        said = np.array([np.nan if each.predicted is None else each.predicted for each in found])
+        error, item_mean = np.abs(said - given), np.abs(np.array(means)[there] - given)
+        known = ~np.isnan(error)
+        numbers: dict[str | int, int] = {}
+        people = [numbers.setdefault(each.who, len(numbers)) for each, there in zip(found, known) if there]
+        apart = None
+        if known.any():
+            apart = paired((error - item_mean)[known], np.array(people, np.int64), self._high - self._low)
+        unsaid = "" if apart is not None else _unsaid(len(numbers), bool(known.any()))
+        n = min(WINDOWS, max(given.size // LEAST, 1))
+        edges = np.linspace(0, given.size, n + 1).astype(int).tolist()
+        series = [
+            Span(
+                found[end - 1].seq, found[end - 1].time, end - start, float(given[start:end].mean()),
+                _mean(error[start:end]), float(item_mean[start:end].mean()),
+            )
+            for start, end in pairwise(edges)
+        ]  # fmt: skip
+        both = item_mean[known] if known.any() else item_mean
+        mean = float(given.mean())
+        return Foretelling(given.size, mean, _mean(error), float(both.mean()), apart, unsaid, tuple(series))
+
+    def _item_means(self) -> list[float]:
+        """What the mean of the item says before each of these ratings, which are in order."""
+        said, n, total = [], 0, 0.0
+        items: dict[str, tuple[int, float]] = {}
+        for each in self._given:
+            overall = total / n if n else (self._low + self._high) / 2.0
+            count, sum_ = items.get(each.item, (0, 0.0))
+            said.append((sum_ + overall) / (count + 1))
+            items[each.item] = count + 1, sum_ + each.given
+            n, total = n + 1, total + each.given
+        return said
+
+
+def _mean(values: Array) -> float | None:
+    """The mean of those that are there."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else None
+
+
+def _unsaid(people: int, predicted: bool) -> str:
+    if not predicted:
+        return "the learner does not say what it expects"
+    if people < 2:
+        return "too few people have rated: it takes two at least"
+    return "both were equally far off in every rating: chance cannot be told"

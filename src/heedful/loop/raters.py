@@ -1,0 +1,62 @@
+"""Learners of ratings by name, in a loop: `bmf`, from nothing; what its ratings and actions may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heedful.actions import wanted_actions
+from heedful.doors import describe, is_number
+from heedful.loop import wire
+from heedful.loop.graders import wanted_for_loops
+from heedful.naming import about, learner_class, make_learner
+from heedful.spaces_offers import Slate
+
+DEFAULT = "bmf"
+"""The learner of a loop of ratings where none is named."""
+_ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide": (0.0, 1.0)}
+"""What actions say where nobody says otherwise: (how far up the range of ratings, as how many ratings)."""
+
+
+def is_rating(cls: type) -> bool:
+    """Whether a learner of this class learns from ratings: its interaction is rating."""
+    return about(cls).interaction == "rating"
+
+
+def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
+    """The learner of ratings that `spec` names, for slates of `size` and ratings of this range. ValueError where it
+    does not fit."""
+    if not is_rating(learner_class(spec)):
+        raise ValueError(f"learner: wanted one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings")
+    if ratings is None:
+        wanted = "wanted the lowest and the highest rating there may be, such as 1 and 5"
+        raise ValueError(f"ratings: {wanted}, as {spec} learns from ratings, got none")
+    if shrink > 0.0:
+        raise ValueError(f"shrink: wanted 0 in a loop of ratings, whose learner knows people apart, got {shrink:g}")
+    learner = make_learner(spec, n_features=0, space=Slate(size, *ratings))
+    wanted_for_loops(learner, spec)
+    if not isinstance(getattr(learner, "space", None), Slate):
+        raise ValueError(f"learner: wanted one whose space is a Slate, the items that it shows, got {spec}")
+    learner.init(np.random.default_rng(0))
+    return learner
+
+
+def wanted_range(given: Any) -> tuple[float, float]:
+    """given as the lowest and the highest rating. ValueError where it is no range, or one whose squares the learners
+    could not tell apart."""
+    numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
+    if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
+        wanted = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
+        raise ValueError(f"ratings: wanted {wanted}, got {describe(given)}")
+    return float(given[0]), float(given[1])
+
+
+def wanted_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
+    """What actions say, (value, weight) by name: as `given`; of the ratings from `low` to `high`, where that is
+    `unsaid`. ValueError, by name."""
+    if given == unsaid:
+        return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
+    named = {wire.wanted_id("actions", name): told for name, told in given.items()}
+    return {name: (each.value, each.weight) for name, each in wanted_actions(named, Slate(1, low, high)).items()}

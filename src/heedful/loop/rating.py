@@ -1,0 +1,209 @@
+"""What a loop of ratings folds: a learner over whoever rates and whatever is rated, from nothing.
+
+People have numbers by their first lesson in the fold, items by their first appearance in the log: so a log without a
+person is folded as if they had never been, and what was learned of an item keeps its first factors whoever rates it.
+Somebody without a name is a stranger every time: a number that nobody else gets.
+
+What a person has said of an item adds up, a rating as 1, an action as its weight; from 1 on the item is consumed. An
+item that is withdrawn goes with all that was learned of it, at its place in the log; put back, it begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.actions import Action, weighed
+from heedful.fold import copied, generators
+from heedful.kernel import Floats, Ints
+from heedful.loop.model import Context, Person
+from heedful.loop.wire import FeedbackRecord
+from heedful.pairs import Pairs, longer, no_pairs, rated, without_item
+from heedful.spaces_offers import Offer, Weighed
+
+Array = npt.NDArray[np.float64]
+
+CONSUMED = 1.0 - 1e-9
+"""Ten actions of a tenth are one rating, to rounding."""
+
+
+class RatingState(NamedTuple):
+    """The learner's state; what each person has said of each item, counts (a rating 1, an action its weight) and sums
+    of pairs; 1 for every item that is withdrawn (M,); how many people have numbers."""
+
+    learned: Any
+    said: Pairs
+    gone: Ints
+    users: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as people and items arrive."""
+        return True
+
+
+class Number(NamedTuple):
+    """What is one person's own: the number the learner knows them by."""
+
+    user: int
+
+
+class RatingModel:
+    """The state of a loop of ratings: of its learner, and who has which number. `teach` is the fold's step.
+
+    A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
+    """
+
+    def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
+        """`learner` of ratings; what `actions` say, (value, weight) by name."""
+        self.learner = learner
+        self.actions = {name: Action(*told) for name, told in actions.items()}
+        self.shared = RatingState(learner.init(generators(0)[2]), no_pairs(64, 64), np.zeros(64, np.int64), 0)
+        self.people: dict[str, Person] = {}
+        self._lent = False  # somebody decides from these arrays: they are not written to
+
+    def nobody(self) -> Number:
+        """A number as it is kept of a person."""
+        return Number(0)
+
+    # ------------------------------------------------------------------------ proposing
+
+    def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> Offer:
+        """These items, rising, on offer to this person; to somebody new where there is none."""
+        return Offer(shared.users if person is None else person.state.user, numbers)
+
+    def consumed(self, shared: RatingState, person: Person | None) -> Ints:
+        """The numbers of the items that this person has consumed."""
+        if person is None:
+            return np.zeros(0, np.int64)
+        said, found = shared.said, []
+        p = said.of_user[person.state.user] if person.state.user < said.of_user.size else -1
+        while p >= 0:
+            if said.count[p] >= CONSUMED:
+                found.append(said.item[p])
+            p = said.after_user[p]
+        return np.array(found, np.int64)
+
+    def propose(self, shared: RatingState, offer: Offer, size: int, rng: Any) -> Ints:
+        """The best `size` items on offer, their numbers, best first."""
+        learner = self.learner._replace(space=self.learner.space._replace(size=size))
+        return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
+
+    def ratings(self, shared: RatingState, person: Person | None, numbers: Ints) -> Array | None:
+        """What this person is expected to give these items (m,), within the range, in its middle before anything was
+        rated; None for a learner that cannot say, or says what is no number."""
+        if not hasattr(self.learner, "ratings"):
+            return None
+        space = self.learner.space
+        if not shared.said.count[: shared.said.used].any():  # nothing is known
+            return np.full(numbers.size, (space.low + space.high) / 2.0)
+        order = numbers.argsort()
+        found = np.empty(numbers.size)
+        found[order] = self.learner.ratings(shared.learned, self.offer(shared, person, numbers[order]))
+        return None if np.isnan(found).any() else np.clip(found, space.low, space.high)
+
+    def spreads(self, shared: RatingState, person: Person | None, numbers: Ints) -> list[float] | None:
+        """The standard deviation of what is believed of these items (m,); None for a learner that cannot say."""
+        if not hasattr(self.learner, "deviations"):
+            return None
+        order, found = numbers.argsort(), np.empty(numbers.size)
+        found[order] = self.learner.deviations(shared.learned, self.offer(shared, person, numbers[order]))
+        return found.tolist()
+
+    def effective(self, shared: RatingState, person: Person | None) -> Array:
+        """No weights of features: there are none (0,)."""
+        return np.zeros(0)
+
+    # ------------------------------------------------------------------------ learning
+
+    def refusal(self, form: str) -> str | None:
+        """Why the learner cannot use a form of feedback; None where it can."""
+        if form in ("rating", "actions", "none"):
+            return None
+        low, high = self.learner.space.low, self.learner.space.high
+        wanted = f"{form}: wanted rating, actions or none: this loop learns ratings from {low:g} to {high:g}"
+        hints = {"grade": "send grades as rating", "action": "write actions={item: action}"}
+        return f"{wanted}; {hints[form]}" if form in hints else wanted
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
+        """Learn from one piece of feedback; whether there was anything in it to learn. What it says of items that are
+        withdrawn by now is left out."""
+        lesson = self.lesson(context, feedback, extra)
+        if lesson is None:
+            return False
+        there = self._there(lesson.items)
+        if not there.any():
+            return False
+        lesson = Weighed(*(part[there] for part in lesson))
+        learned, said, gone, users = self._own()
+        person = self.people.get(context.person) if context.person is not None else None
+        if person is None:
+            person, users = Person(Number(users), 0, version), users + 1
+        user = person.state.user
+        shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
+        shown = shown[self._there(shown)]
+        learned = self.learner.update(learned, Offer(user, np.sort(shown)), shown, lesson)
+        for item, rating, weight in zip(*(part.tolist() for part in lesson)):
+            said = rated(said, user, item, rating, weight)
+        self.shared = RatingState(learned, said, gone, users)
+        if context.person is not None:
+            self.people[context.person] = person._replace(lessons=person.lessons + 1)
+        return True
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Weighed | None:
+        """What a piece of feedback says to the learner: ratings in the order shown, with their weights; None where it
+        says nothing."""
+        if feedback.form not in ("rating", "actions"):
+            return None
+        place = {j: i for i, j in enumerate(feedback.chosen)}
+        among = [j for j in context.record.shown if j in place]
+        items: Ints = np.array(context.x[among], np.int64)
+        if feedback.form == "rating":
+            return Weighed(items, np.array([feedback.values[place[j]] for j in among]), np.ones(items.size))
+        return weighed(self.actions, items, [feedback.done[place[j]] for j in among])
+
+    def put(self, number: int, there: bool, unlearn: bool = True) -> None:
+        """An item was put on offer (`there`), or withdrawn: then all that was learned of it goes at once. What the
+        learner raises is raised, and then nothing is changed; without `unlearn` it is not asked."""
+        if there:
+            if number < self.shared.gone.size and self.shared.gone[number]:
+                self._own().gone[number] = 0
+            return
+        learned, said, gone, users = self._own()
+        if unlearn and hasattr(self.learner, "without_item"):
+            learned = self.learner.without_item(copied(learned), number)
+        gone = longer(gone, number + 1, 0)
+        gone[number] = 1
+        without_item(said, number)
+        self.shared = RatingState(learned, said, gone, users)
+
+    def _there(self, numbers: Ints) -> Any:
+        """Which of these items are not withdrawn (m,)."""
+        gone = self.shared.gone
+        return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)
+
+    # ------------------------------------------------------------------------ keeping
+
+    def published(self) -> RatingState:
+        """The state for readers, which is not written to from now on: the next lesson begins with a copy."""
+        self._lent = True
+        return self.shared
+
+    def _own(self) -> RatingState:
+        """The state, in arrays that nobody reads."""
+        if self._lent:
+            self.shared, self._lent = copied(self.shared), False
+        return self.shared
+
+    def described(self, y: Any) -> dict[str, Any]:
+        """What a proposal carries besides what is shown, as JSON: nothing."""
+        return {}
+
+    def copy(self) -> RatingModel:
+        """A model that shares no array with this one."""
+        other = RatingModel(self.learner, self.actions)
+        other.shared, other.people = copied(self.shared), dict(self.people)
+        return other

@@ -1,0 +1,902 @@
+"""A loop of ratings from outside: what is shown and expected, what ratings teach, what is refused, what is measured."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import Loop, Settings, infer
+from heedful.checks import same
+from heedful.data.lines import Line
+from heedful.exchange import export_lines, import_lines, rehearse
+from heedful.loop.wire import plain
+from loops import bits, bits_from_scratch, rating_loop, rows, small_loop, specs
+
+RATERS = specs("rating")
+SURE = ["bmf", "item-mean"]
+"""Learners that draw nothing, with and without a state that grows."""
+SAYS = [spec for spec in RATERS if spec != "random-item"]
+"""Learners that say what they expect."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A new folder in memory where there is such a thing: a commit waits for the disk otherwise."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path
+    yield made
+    if made != tmp_path:
+        shutil.rmtree(made)
+
+
+def liking(name: str, person: int) -> float:
+    """What person 0, 1, ... gives an item: half of them like the even ones."""
+    j = int(name[1:])
+    return float(np.clip(3.0 + (1.5 if (j + person) % 2 else -1.5) + 0.25 * (j % 3), 1.0, 5.0))
+
+
+def taught(loop: Loop, n: int, people: int = 5) -> None:
+    """n decisions, and a rating of all that was shown."""
+    for t in range(n):
+        d = loop.decide(person=f"p{t % people}", id=f"d{t}", repeats=True)
+        answer = loop.feedback(d.id, id=f"e{t}", rating={name: liking(name, t % people) for name in d.shown})
+        assert (answer.status, answer.learned) == ("applied", True)
+
+
+# ---------------------------------------------------------------------------- from nothing
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
+    """No item, no person, no rating; then one comes after the other."""
+    with Loop.create(folder / "l", learner=spec, settings=Settings(ratings=(-10, 10), k=2, control=0.0)) as loop:
+        assert (loop.ratings, loop.grades, loop.items, loop.weights) == ((-10.0, 10.0), None, [], {})
+        with pytest.raises(ValueError, match="candidates: wanted some, or items on offer, got neither"):
+            loop.decide(person="p")
+        assert loop.put_items([{"id": "a"}, {"id": "b", "title": "B", "year": 1999}]) == 2
+        d = loop.decide(person="p", id="d")
+        assert sorted(d.shown) == ["a", "b"]
+        assert loop.feedback("d", rating={"a": 9.5, "b": -10}).learned
+        loop.put_items([{"id": f"i{j}"} for j in range(100)])  # more than there was room for
+        assert loop.decide(["i99"], person="q", id="d2").shown == ("i99",)
+        assert loop.feedback("d2", rating={"i99": 0}).learned
+        assert loop.verify() == []
+        kept = bits(loop)
+    with Loop.open(folder / "l") as loop:
+        assert (loop.notes, bits(loop)) == ([], kept)
+
+
+def test_bmf_is_what_learns_where_nobody_says(folder: Path) -> None:
+    with rating_loop(folder / "l") as loop:
+        assert (loop.founding.learner, loop.founding.encoding.size) == ("bmf", 0)
+    with small_loop(folder / "other") as loop:
+        assert loop.ratings is None
+        with pytest.raises(ValueError, match="rated: wanted a loop of ratings, got one of pairwise-logistic"):
+            loop.rated(["i0"])
+
+
+@pytest.mark.parametrize("spec", SURE)
+def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> None:
+    with rating_loop(folder / "l", spec, control=0.0) as loop:
+        for t in range(12):
+            loop.decide([f"i{t}"], person="p", id=f"d{t}")
+            loop.feedback(f"d{t}", rating={f"i{t}": 5.0 if t in (3, 7, 11) else 2.0})
+        d = loop.decide(person="q", show=3)
+        assert set(d.shown) == {"i3", "i7", "i11"}
+        assert d.ratings is not None
+        assert d.ratings == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
+        assert set(loop.ranked(person="q")[:3]) == set(d.shown)
+        assert list(loop.rated(person="q")) == list(loop.ranked(person="q"))
+        assert all(1.0 <= rating <= 5.0 for rating in d.ratings)
+
+
+def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
+    with rating_loop(folder / "l") as loop:
+        before = loop.ledger.log.counts(), bits(loop)
+        with pytest.raises(LookupError, match="candidates: 'x' is not on offer"):
+            loop.decide(["i0", "x"], person="p")
+        assert (loop.ledger.log.counts(), bits(loop)) == before
+
+
+def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
+    """And what other loops write into their logs is what it was."""
+    with small_loop(folder / "l") as loop:
+        d = loop.decide(["i0", "i1"])
+        assert (loop.ratings, d.ratings) == (None, None)
+        assert "ratings" not in d.plain()
+        assert "ratings" not in plain(loop.report())
+        assert "rating" not in plain(loop.explain(d.id))
+        loop.feedback(d.id, rating={"i0": 1, "i1": 7})
+        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
+        assert all(b"atings" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings alone"):
+            loop.decide(["i0"], repeats=True)
+        answer = loop.feedback(d.id, actions={"i0": "buy"})
+        assert (answer.status, answer.reason) == (
+            "rejected",
+            "actions: wanted action and item, but in a loop of ratings",
+        )
+
+
+# ---------------------------------------------------------------------------- what is shown
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_what_was_consumed_is_not_shown_again_unless_it_is_said(folder: Path, spec: str) -> None:
+    with rating_loop(folder / "l", spec, n_items=4, k=2) as loop:
+        first = loop.decide(person="p", id="d0")
+        loop.feedback("d0", id="e0", rating=dict.fromkeys(first.shown, 3))
+        second = loop.decide(person="p", id="d1")
+        assert sorted([*first.shown, *second.shown]) == ["i0", "i1", "i2", "i3"]
+        assert len(loop.decide(person="q", id="q").shown) == 2  # of others nothing is known
+        loop.feedback("d1", rating={second.shown[0]: 4})
+        assert loop.decide(person="p", show=4).shown == second.shown[1:]
+        loop.feedback("d1", rating={second.shown[1]: 4})
+        before = loop.ledger.log.counts(), bits(loop)
+        wanted = "candidates: wanted one that p has not consumed, got 4 that were; repeats shows them again"
+        with pytest.raises(ValueError, match=wanted):
+            loop.decide(person="p")
+        with pytest.raises(ValueError, match="got 1 that were"):
+            loop.decide([first.shown[0]], person="p")
+        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert len(loop.decide(person="p", repeats=True, show=4).shown) == 4
+        loop.undo("e0")
+        assert sorted(loop.decide(person="p", show=4).shown) == sorted(first.shown)
+    with rating_loop(folder / "again", spec, n_items=2, repeats=True) as loop:
+        for t in range(3):
+            d = loop.decide(person="p", id=f"d{t}")
+            assert sorted(d.shown) == ["i0", "i1"]
+            loop.feedback(d.id, rating=dict.fromkeys(d.shown, 3))
+        with pytest.raises(ValueError, match="that p has not consumed"):
+            loop.decide(person="p", repeats=False)
+
+
+def test_who_has_no_name_is_a_stranger_every_time(folder: Path) -> None:
+    with rating_loop(folder / "l", n_items=2, control=0.0) as loop:
+        for t in range(3):
+            d = loop.decide(id=f"d{t}")
+            assert sorted(d.shown) == ["i0", "i1"]
+            assert loop.feedback(d.id, rating={"i0": 5, "i1": 1}).learned
+        assert (loop.ledger.model.shared.users, loop.ledger.model.people) == (3, {})
+        assert loop.decide().shown == ("i0", "i1")
+        loop.decide(person="p", id="d")
+        loop.feedback("d", rating={"i0": 1})
+        assert loop.ledger.model.people["p"].state.user == 3
+
+
+def test_how_many_are_shown(folder: Path) -> None:
+    """As many as the request says, else as the loop does; fewer where fewer are left. What was not shown is not
+    kept."""
+    with rating_loop(folder / "l", control=0.0) as loop:
+        assert len(loop.decide(person="p").shown) == 3
+        d = loop.decide([f"i{j}" for j in range(8)], person="p", show=5, id="d")
+        assert len(d.shown) == 5
+        known = loop.ledger.known("d")
+        assert known is not None
+        assert (known.names, known.record.of, len(known.record.items)) == (d.shown, 8, 5)
+        assert len(loop.decide(["i0", "i1"], person="p", show=5).shown) == 2
+        assert loop.decide([f"i{j}" for j in range(8)], person="p", id="d") == d
+        with pytest.raises(ValueError, match="id: wanted a new one"):
+            loop.decide(["i0", "i1"], person="p", id="d")
+        with pytest.raises(ValueError, match="show: wanted a whole number"):
+            loop.decide(person="p", show=0)
+    with rating_loop(folder / "one", k=1) as loop:
+        assert len(loop.decide(person="p").shown) == 1
+        assert len(loop.decide(person="p", show=4).shown) == 4
+
+
+@pytest.mark.parametrize("spec", SURE)
+def test_the_probability_of_showing_is_what_it_says(folder: Path, spec: str) -> None:
+    """The control is drawn: any two of four, in order, one in twelve; the learner shows one list for certain."""
+    with rating_loop(folder / "l", spec, n_items=4, k=2, control=0.5) as loop:
+        seen: dict[tuple[str, ...], int] = {}
+        told: dict[tuple[str, ...], float | None] = {}
+        for t in range(600):
+            d = loop.decide(person="p", id=f"d{t}")
+            seen[d.shown] = seen.get(d.shown, 0) + 1
+            assert told.setdefault(d.shown, d.probability) == d.probability
+        assert len(seen) == 12
+        assert sum(told.values()) == pytest.approx(1.0)  # type: ignore[arg-type]
+        for shown, times in seen.items():
+            p = told[shown]
+            assert p is not None
+            assert p == pytest.approx(0.5 + 0.5 / 12 if times > 100 else 0.5 / 12)
+            assert abs(times - 600 * p) < 5.0 * np.sqrt(600 * p)
+
+
+def test_where_the_learner_draws_its_probability_is_not_known(folder: Path) -> None:
+    with rating_loop(folder / "l", "pts", control=0.2) as loop:
+        assert loop.decide(person="p").probability is None
+    with rating_loop(folder / "t", "bmf:sampled=true,width=0.5", control=0.2) as loop:
+        assert loop.decide(person="p").probability is None
+    with rating_loop(folder / "r", "random-item", n_items=4, k=2, control=0.2) as loop:
+        assert loop.decide(person="p").probability == pytest.approx(1 / 12)
+    with rating_loop(folder / "c", "pts", n_items=4, k=2, control=1.0) as loop:
+        assert loop.decide(person="p").probability == pytest.approx(1 / 12)
+
+
+def test_the_control_keeps_the_callers_score_where_there_is_one(folder: Path) -> None:
+    with rating_loop(folder / "l", control=0.5) as loop:
+        taught(loop, 10)
+        arms = set()
+        for t in range(30):
+            prior = {"i4": 9.0, "i2": 8.0, "i9": 7.5, "i0": 0.0}
+            d = loop.decide(list(prior), person="new", prior=prior, id=f"c{t}", show=2)
+            arms.add(d.arm)
+            if d.arm == "control":
+                assert d.shown == ("i4", "i2")
+            assert d.probability is not None
+            assert d.ratings == pytest.approx(
+                [loop.rated([name], person="new")[name].rating for name in d.shown], rel=1e-5
+            )
+        assert arms == {"control", "learned"}
+
+
+def test_the_same_id_again_says_the_same(folder: Path) -> None:
+    with rating_loop(folder / "l") as loop:
+        first = loop.decide(person="p", id="d")
+        loop.feedback("d", rating={first.shown[0]: 1})
+        assert loop.decide(person="p", id="d") == first
+    with Loop.open(folder / "l") as loop:
+        assert loop.decide(person="p", id="d") == first
+        with pytest.raises(ValueError, match="was shown to somebody else"):
+            loop.decide(person="q", id="d")
+
+
+# ---------------------------------------------------------------------------- ratings, and what is none
+
+BAD: list[tuple[Mapping[str, Any], str]] = [
+    ({"rating": {"i0": 5.5}}, "rating['i0']: wanted a number from 1 to 5, got 5.5"),
+    ({"rating": {"i0": 0}}, "rating['i0']: wanted a number from 1 to 5, got 0"),
+    ({"rating": {"i0": 2, "i1": -1e30}}, "rating['i1']: wanted a number from 1 to 5, got -1e+30"),
+    ({"rating": {"i0": float("nan")}}, "rating['i0']: wanted a finite number, got nan"),
+    ({"rating": {"i0": float("inf")}}, "rating['i0']: wanted a finite number, got inf"),
+    ({"rating": {"i0": True}}, "rating['i0']: wanted a finite number, got True"),
+    ({"rating": {"i0": "4"}}, "rating['i0']: wanted a finite number, got '4'"),
+    ({"rating": {}}, "rating: wanted a number for each item"),
+    ({"rating": 4}, "rating: wanted a number for each item"),
+    ({"actions": {"i0": "veiw"}}, "actions['i0']: wanted view, cart, buy, hide, got 'veiw'"),
+    ({"actions": {"i0": []}}, "actions['i0']: wanted a list of 1 to 100 names, got []"),
+    ({"actions": {"i0": 3}}, "actions['i0']: wanted a list of 1 to 100 names, got 3"),
+    ({"actions": "buy"}, "actions: wanted what was done with each item"),
+]
+
+
+@pytest.mark.parametrize(("form", "told"), BAD)
+def test_what_is_no_rating_is_refused_by_name_and_changes_nothing(
+    folder: Path, form: Mapping[str, Any], told: str
+) -> None:
+    """Where one of several is none, none is taken."""
+    with rating_loop(folder / "l") as loop:
+        loop.decide(["i0", "i1"], id="d", person="p")
+        before = bits(loop), loop.ledger.log.counts()
+        with pytest.raises(ValueError, match="wanted") as refused:
+            loop.feedback("d", **form)
+        assert told in str(refused.value)
+        [answer] = loop.feedback_many([{"decision": "d", **form}])
+        assert (answer.status, answer.learned) == ("rejected", False)
+        assert told in str(answer.reason)
+        assert (bits(loop), loop.ledger.log.counts()) == before
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"clicks": ["i0"]},
+        {"better": ["i1"]},
+        {"edit": {"title": "x"}},
+        {"thumb": "up"},
+        {"action": "buy", "item": "i0"},
+        {"choice": "second"},
+        {"grade": {"i0": 4}},
+    ],
+)
+def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
+    with rating_loop(folder / "l") as loop:
+        loop.decide(["i0", "i1"], id="d", person="p")
+        before = bits(loop), loop.ledger.log.counts()
+        answer = loop.feedback("d", **form)
+        assert answer.status == "rejected"
+        assert f"{next(iter(form))}: wanted rating, actions or none" in str(answer.reason)
+        assert ("send grades as rating" in str(answer.reason)) == ("grade" in form)
+        assert ("write actions={item: action}" in str(answer.reason)) == ("action" in form)
+        assert (bits(loop), loop.ledger.log.counts()) == before
+
+
+def test_what_was_not_shown_cannot_be_rated(folder: Path) -> None:
+    with rating_loop(folder / "l", control=0.0) as loop:
+        d = loop.decide(["i0", "i1", "i2"], id="d", show=1, person="p")
+        other = "i1" if d.shown == ("i0",) else "i0"
+        before = bits(loop)
+        for name in (other, "i9", "nothing"):
+            answer = loop.feedback("d", rating={d.shown[0]: 2, name: 3})
+            assert (answer.status, answer.reason) == ("rejected", f"rating: {name!r} was not shown")
+        assert bits(loop) == before
+        assert not loop.feedback("d", none=True).learned
+        assert loop.feedback("d", rating={d.shown[0]: 2}).learned
+
+
+def test_candidates_are_names(folder: Path) -> None:
+    with rating_loop(folder / "l") as loop:
+        for candidates in ([{"id": "i0"}], np.zeros((2, 1), np.float32)):
+            with pytest.raises(ValueError, match="candidates: wanted names of items on offer, in a loop of ratings"):
+                loop.decide(candidates, person="p")
+        for candidates, told in (([], "candidates: wanted a list of 1 to"), (["i0", "i0"], "wanted each once")):
+            with pytest.raises(ValueError, match=told):
+                loop.decide(candidates, person="p")
+        with pytest.raises(ValueError, match="repeats: wanted true or false, got 1"):
+            loop.decide(["i0"], person="p", repeats=1)  # type: ignore[arg-type]
+
+
+def test_several_ratings_are_learned_in_the_order_shown(folder: Path) -> None:
+    found = []
+    for how in ("as shown", "turned round"):
+        with rating_loop(folder / how.replace(" ", ""), control=0.0) as loop:
+            d = loop.decide(["i0", "i1", "i2"], id="d", person="p")
+            ratings = dict(zip(d.shown, (1.0, 5.0, 3.0)))
+            loop.feedback("d", id="e", rating=ratings if how == "as shown" else dict(reversed(ratings.items())))
+            found.append(bits(loop))
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- actions
+
+
+def test_actions_are_ratings_that_weigh(folder: Path) -> None:
+    """What the table says; a tenth of a rating ten times consumes, and so does one rating."""
+    with rating_loop(folder / "l", "item-mean:prior=0", n_items=3, control=0.0) as loop:
+        assert loop.settings.actions == {"view": (3.2, 0.1), "cart": (4.0, 0.5), "buy": (5.0, 1.0), "hide": (1.0, 1.0)}
+        loop.decide(person="p", id="d")
+        assert loop.feedback("d", actions={"i0": "view", "i1": ["cart", "cart"], "i2": "buy"}).learned
+        assert loop.rated() == {"i2": (5.0, None), "i1": (4.0, None), "i0": (pytest.approx(3.2), None)}
+        loop.feedback("d", id="e", actions={"i0": ["view", "buy"]})
+        assert loop.rated(["i0"])["i0"].rating == pytest.approx((3.2 * 0.2 + 5.0) / 1.2)
+        [told] = loop.lessons(1)
+        assert (told.form, told.chosen, told.values, told.text) == ("actions", ("i0",), (), "view, buy")
+    with rating_loop(folder / "t", "item-mean", n_items=3, actions={"star": 5, "skip": [1, 0.25]}) as loop:
+        assert loop.settings.actions == {"star": (5.0, 1.0), "skip": (1.0, 0.25)}
+        for t in range(4):
+            assert len(loop.decide(person="p", id=f"d{t}").shown) == 3
+            loop.feedback(f"d{t}", actions={"i0": "skip"})
+        assert sorted(loop.decide(person="p").shown) == ["i1", "i2"]
+    with Loop.open(folder / "t") as loop:
+        assert loop.settings.actions == {"star": (5.0, 1.0), "skip": (1.0, 0.25)}
+        assert loop.verify() == []
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_one_action_of_weight_one_is_the_rating(folder: Path, spec: str) -> None:
+    found = []
+    for form in ({"rating": {"i0": 5, "i1": 1}}, {"actions": {"i0": "buy", "i1": "hide"}}):
+        with rating_loop(folder / next(iter(form)), spec) as loop:
+            loop.decide(["i0", "i1"], id="d", person="p")
+            loop.feedback("d", **form)
+            found.append(bits(loop))
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- items go and come back
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, spec: str) -> None:
+    """At its place in the log; what is said of it afterwards counts for nothing, put back it begins anew."""
+    with rating_loop(folder / "l", spec, n_items=4, k=4) as loop:
+        taught(loop, 8)
+        loop.decide(person="new", id="late")
+        assert loop.withdraw("i1")
+        model = loop.ledger.model
+        if spec == "item-mean":
+            assert (model.shared.learned.counts[1], model.shared.learned.totals[1]) == (0.0, 0.0)
+        assert model.shared.said.of_item[1] == -1
+        assert loop.verify() == []
+        assert "i1" not in loop.decide(person="q", show=4).shown
+        with pytest.raises(LookupError, match="'i1' is not on offer"):
+            loop.decide(["i1"], person="q")
+        before = bits(loop)
+        answer = loop.feedback("late", rating={"i1": 4})
+        assert (answer.status, answer.learned) == ("applied", False)
+        assert bits(loop) == before
+        assert loop.feedback("late", rating={"i1": 4, "i2": 4}).learned
+        assert loop.verify() == []
+        loop.put_items([{"id": "i1", "title": "again"}])
+        loop.decide(["i1"], person="p0", id="back")  # who had consumed it
+        assert loop.feedback("back", rating={"i1": 2}).learned
+        assert loop.verify() == []
+        loop.undo("e3")
+        assert loop.verify() == []
+        kept, version = bits(loop), loop.version
+        loop.snapshot()
+    with Loop.open(folder / "l") as loop:
+        assert (bits(loop), loop.version, loop.notes) == (kept, version, [])
+
+
+def test_an_item_event_is_a_version_of_the_model(folder: Path) -> None:
+    with rating_loop(folder / "l", n_items=2) as loop:
+        assert loop.version == 3
+        loop.withdraw("i0")
+        assert loop.version == 4
+        d = loop.decide(person="p")
+        assert d.version == 4
+        with Loop.open(folder / "l") as other:
+            assert other.version == 4
+            other.put_items([{"id": "z"}])
+            loop.ledger.catch_up()
+            assert loop.version == other.version == 6
+
+
+# ---------------------------------------------------------------------------- taking back, starting again
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str) -> None:
+    """Without a rating, or a person, it is that of a log that never had them; a restart changes nothing, with a
+    snapshot or without."""
+    with rating_loop(folder / "l", spec, snapshot_every=15, control=0.2) as loop:
+        taught(loop, 40)
+        assert loop.undo("e7").status == loop.undo("e39").status == "applied"
+        loop.forget("p0")  # the first: everybody else gets another number
+        loop.forget("p2")
+        assert loop.ledger.model.people["p1"].state.user == 0
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.verify() == []
+        kept = bits(loop)
+        shown = {f"d{t}": loop.ledger.known(f"d{t}") for t in range(40)}
+    with Loop.open(folder / "l") as loop:
+        assert loop.notes == []
+        assert bits(loop) == kept
+        loop.snapshot()
+        for path in loop.path.glob("snapshot-*"):
+            path.unlink()
+    with Loop.open(folder / "l") as loop:
+        assert bits(loop) == kept
+    with rating_loop(folder / "never", spec) as loop:
+        for t in range(40):
+            known = shown[f"d{t}"]
+            if known is not None:
+                loop.record(list(known.names), list(known.names), id=f"d{t}", person=known.person)
+                if t not in (7, 39):
+                    loop.feedback(f"d{t}", rating={name: liking(name, t % 5) for name in known.names})
+        assert bits(loop) == kept
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_without_an_item_it_is_a_log_that_never_had_it(folder: Path, spec: str) -> None:
+    """The last to come, i11: what others were rated before and after is folded as without it."""
+    found = []
+    for never in (True, False):
+        with rating_loop(folder / str(never), spec, n_items=11, k=12) as loop:
+            if not never:
+                loop.put_items([{"id": "i11"}])
+            for t in range(12):
+                names = [f"i{j}" for j in range(11)] + ([] if never else ["i11"])
+                loop.record(names, names, id=f"d{t}", person=f"p{t % 4}")
+                rated = {name: liking(name, t % 4) for name in names[t % 5 :: 5]}
+                if never or rated.keys() - {"i11"} == rated.keys():
+                    loop.feedback(f"d{t}", id=f"e{t}", rating=rated)
+                else:  # what is said of it comes alone, and is taken back
+                    loop.feedback(f"d{t}", id=f"x{t}", rating={"i11": rated.pop("i11")})
+                    loop.feedback(f"d{t}", id=f"e{t}", rating=rated)
+            for t in range(12):
+                if not never and loop.ledger.log.find("feedback", f"x{t}"):
+                    loop.undo(f"x{t}")
+            found.append(bits(loop))
+            assert loop.verify() == []
+    differ = {name for name in found[0] if found[0][name] != found[1][name]}
+    assert differ == set()
+
+
+def test_what_readers_have_is_not_written_to(folder: Path) -> None:
+    """Arrays grow and are written over in the next version, not in the one that somebody decides from."""
+    from heedful.fold import copied
+
+    with rating_loop(folder / "l") as loop:
+        taught(loop, 5)
+        state = loop.ledger.published
+        kept = copied(state.shared)
+        loop.put_items([{"id": f"n{j}"} for j in range(200)])
+        loop.decide(["n199"], person="new", id="d")
+        loop.feedback("d", rating={"n199": 5})
+        loop.withdraw("i3")
+        assert same(state.shared, kept)
+        assert not same(loop.ledger.published.shared, kept)
+        after = loop.ledger.published.shared
+        loop.decide(person="new")
+        assert loop.ledger.published.shared is after  # what did not change is not copied
+
+
+def test_two_processes_teach_one_loop(folder: Path) -> None:
+    with rating_loop(folder / "l", n_items=6) as one, Loop.open(folder / "l") as two:
+        for t in range(12):
+            loop, other = (one, two) if t % 2 else (two, one)
+            d = loop.decide(person=f"p{t % 3}", id=f"d{t}", repeats=True)
+            loop.feedback(d.id, id=f"e{t}", rating={d.shown[0]: 1.0 + t % 5})
+            if t == 5:
+                other.withdraw("i0")
+            if t == 7:
+                other.put_items([{"id": "i0", "title": "back"}, {"id": "more"}])
+            if t == 9:
+                other.undo("e3")
+            if t == 10:
+                other.forget("p1")
+            one.ledger.catch_up()
+            two.ledger.catch_up()
+            assert bits(one) == bits(two)
+        assert one.verify() == two.verify() == []
+
+
+def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> None:
+    """Six digits are told, and the range may have more: rounded, a prediction would lie beyond it."""
+    with rating_loop(folder / "l", "item-mean", n_items=2, ratings=(0.0, 0.12345678), control=0.0) as loop:
+        for t in range(3):
+            loop.decide(["i0"], id=f"d{t}")
+            loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": 0.12345678})
+        assert loop.decide(["i0"], id="d").ratings == (0.12345678,)
+        with pytest.raises(ValueError, match=r"wanted a number from 0 to 0\.123457, got 0\.12345679"):
+            loop.feedback("d", rating={"i0": 0.12345679})  # what came is told so that one sees it
+        lines = json.loads(json.dumps(list(export_lines(loop))))
+    with Loop.create(folder / "b", learner="item-mean", settings=loop.settings) as other:
+        told = list(import_lines(other, [Line(i, line, None) for i, line in enumerate(lines)]))
+        assert {each.status for each in told} == {"applied"}
+
+
+def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
+    """The same model and predictions, bit for bit, also where items went and came back; a second time changes
+    nothing."""
+    with rating_loop(folder / "a", control=0.3) as loop:
+        taught(loop, 20)
+        loop.withdraw("i2")
+        loop.decide(person="p1", id="x", repeats=True)
+        loop.feedback("x", id="ex", actions={next(iter(loop.ledger.known("x").names)): ["view", "buy"]})  # type: ignore[union-attr]
+        loop.put_items([{"id": "i2", "title": "back"}])
+        loop.decide(["i2"], person="p0", id="y")
+        loop.feedback("y", id="ey", rating={"i2": 5})
+        loop.undo("e3")
+        lines = json.loads(json.dumps(list(export_lines(loop))))
+        first = next(line for line in lines if line["kind"] == "decision")
+        assert len(first["ratings"]) == len(first["shown"]) == 3
+        wanted = bits(loop), loop.report().ratings
+    Loop.create(folder / "b", settings=Settings(ratings=(1, 5), k=3, control=0.3)).close()
+    with rehearse(folder / "b") as loop:
+        told = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
+        assert {each.status for each in told} == {"applied"}, [each for each in told if each.status == "rejected"]
+    with Loop.open(folder / "b") as loop:
+        for _ in range(2):
+            outcomes = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
+            assert {each.status for each in outcomes} <= {"applied", "duplicate"}, outcomes
+            assert bits(loop) == wanted[0]
+            found = loop.report().ratings
+            assert found is not None
+            assert wanted[1] is not None
+            assert found._replace(series=()) == wanted[1]._replace(series=())
+        assert loop.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("ratings", "told"),
+    [
+        ([1.5], "ratings: wanted 2 of them, one for each that was shown, got [1.5]"),
+        ([1, "2"], "ratings[1]: wanted a finite number, got '2'"),
+        ([1, 5.5], "ratings[1]: wanted a number from 1 to 5, got 5.5"),
+    ],
+)
+def test_lines_with_ratings_that_do_not_fit_are_rejected(folder: Path, ratings: Any, told: str) -> None:
+    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "ratings": ratings}
+    with rating_loop(folder / "l") as loop:
+        [outcome] = import_lines(loop, [Line(1, line, None)])
+        assert (outcome.status, told in str(outcome.reason)) == ("rejected", True)
+    with small_loop(folder / "other") as loop:
+        [outcome] = import_lines(loop, [Line(1, line | {"ratings": [1.5, 2]}, None)])
+        assert outcome.reason == "ratings: wanted none, as this is no loop of ratings, got some"
+
+
+# ---------------------------------------------------------------------------- looking back
+
+
+@pytest.mark.parametrize("spec", RATERS)
+def test_explain_says_what_was_known(folder: Path, spec: str) -> None:
+    with rating_loop(folder / "l", spec, n_items=5, control=0.0) as loop:
+        for t in range(10):
+            loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"d{t}", person=f"p{t % 2}")
+            loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": 4, "i1": 2} if t % 2 else {"i0": 5})
+        d = loop.decide(["i0"], person="p1", id="why", repeats=True)
+        loop.feedback("why", id="after", rating={"i0": 1})  # it was not known then
+        told = loop.explain("why")
+        assert (told.first, told.second, told.rating is not None) == ("i0", None, True)
+        assert told.rating is not None
+        assert (told.rating.by_all, told.rating.mean_of_all) == (10.0, 4.5)
+        assert (told.rating.by_person, told.rating.mean_of_person) == (10.0, 3.0)
+        assert (told.rating.own, told.rating.mean_of_own) == (5.0, 4.0)
+        if spec == "random-item":
+            assert (d.ratings, told.rating.expected, told.lessons) == (None, None, ())
+            return
+        assert d.ratings == pytest.approx((told.rating.expected,), rel=1e-5)
+        assert told.margin == told.rating.expected
+        assert "after" not in {moved.event for moved in told.lessons}
+        if told.features:
+            assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
+        with pytest.raises(LookupError, match="decision nothing is not in the log"):
+            loop.explain("nothing")
+
+
+def test_explain_says_from_which_ratings_it_comes(folder: Path) -> None:
+    """The mean of 5, 4 and 3 with one of the overall mean: without one rating it would be so much lower."""
+    with rating_loop(folder / "l", "item-mean:prior=0", n_items=3, control=0.0) as loop:
+        for t, rating in enumerate((5, 4, 3)):
+            loop.decide(["i0"], person=f"p{t}", id=f"d{t}")
+            loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": rating})
+        loop.decide(["i1"], person="p0", id="d3")
+        loop.feedback("d3", id="e3", rating={"i1": 1})
+        loop.decide(["i0"], person="new", id="why")
+        told = loop.explain("why")
+        assert told.margin == 4.0
+        assert {moved.event: moved.by for moved in told.lessons} == {"e0": 0.5, "e2": -0.5}
+        loop.undo("e2")
+        loop.decide(["i0"], person="new", id="then")
+        assert loop.explain("then").margin == 4.5
+        assert loop.explain("why").margin == 4.0  # as it was
+        loop.withdraw("i0")
+        assert (loop.explain("why").margin, loop.explain("then").margin) == (4.0, 4.5)
+
+
+def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with rating_loop(folder / "l", control=0.0) as loop:
+        taught(loop, 20)
+        told = loop.explain("d15")
+        loop.snapshot()
+        taught_ = loop.ledger.teach
+        steps: list[int] = []
+        monkeypatch.setattr(loop.ledger, "teach", lambda *given: steps.append(1) or taught_(*given))
+        loop.decide(person="p0", id="last", repeats=True)
+        loop.explain("last")
+        assert steps == []
+        assert loop.explain("d15") == told
+        assert len(steps) == 15
+
+
+@pytest.mark.parametrize("spec", SAYS)
+def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> None:
+    """Round for round with the learner's own functions."""
+    from heedful.loop.raters import rater
+    from heedful.spaces_offers import Offer, Rated
+
+    with rating_loop(folder / "l") as loop:
+        taught(loop, 30)
+        learner = rater(spec, 3, (1.0, 5.0))
+        state = learner.init(np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2]))
+        off = []
+        for t in range(30):
+            known = loop.ledger.known(f"d{t}")
+            assert known is not None
+            items = np.array([int(name[1:]) for name in known.names])
+            ratings = np.array([liking(name, t % 5) for name in known.names])
+            order = items.argsort()
+            expected = learner.ratings(state, Offer(t % 5, items[order]))
+            off += np.abs((np.clip(expected, 1, 5) if t else 3.0) - ratings[order]).tolist()
+            state = learner.update(state, Offer(t % 5, np.sort(items)), items, Rated(items, ratings))
+        found = loop.replay(spec)
+        assert (found.lessons, found.rated) == (30, 90)
+        assert found.error == pytest.approx(np.mean(off))
+        assert found.agreement is not None
+        assert 0.0 <= found.agreement <= 1.0
+
+
+def test_another_learner_is_a_name(folder: Path) -> None:
+    with (
+        rating_loop(folder / "l") as loop,
+        pytest.raises(ValueError, match="learner: wanted its name, such as bmf, got 5"),
+    ):
+        loop.replay(5)  # type: ignore[arg-type]
+
+
+def test_agreement_counts_pairs_that_one_answer_rates_differently(folder: Path) -> None:
+    with rating_loop(folder / "l", "item-mean", n_items=3, control=0.0) as loop:
+        for t, ratings in enumerate(({"i0": 5, "i1": 1, "i2": 1}, {"i0": 4, "i1": 2, "i2": 3})):
+            loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"d{t}", person=f"p{t}")
+            loop.feedback(f"d{t}", rating=ratings)
+        found = loop.replay("item-mean")
+        # At first all are alike: two pairs count half. Then 0 before 1 and 2 is right twice, 1 and 2 are alike.
+        assert (found.comparisons, found.agreement) == (5.0, (1.0 + 2.0 + 0.5) / 5.0)
+        assert loop.replay("random-item")._replace(learner="") == found._replace(
+            learner="", agreement=None, comparisons=0.0, error=None, rated=0
+        )
+
+
+def test_other_learners_do_not_fit(folder: Path) -> None:
+    with rating_loop(folder / "l") as loop:
+        for spec in ("perceptron", "prank:n_ranks=5"):
+            with pytest.raises(ValueError, match="learner: wanted one of ratings, such as bmf, got"):
+                loop.replay(spec)
+    with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="ratings: wanted the lowest"):
+        loop.replay("bmf")
+
+
+def test_the_report_by_hand(folder: Path) -> None:
+    """item-mean; the same one step ahead beside it: 3 in the middle, then with one of the overall mean."""
+    with rating_loop(folder / "l", "item-mean", n_items=2, k=2, control=0.0) as loop:
+        assert plain(loop.report())["ratings"] == {
+            "ratings": 0,
+            "mean": None,
+            "error": None,
+            "item_mean": None,
+            "difference": None,
+            "unsaid": "no rating was given to what was shown so far",
+            "series": [],
+        }
+        for t, ratings in enumerate([{"i0": 5, "i1": 1}, {"i0": 4, "i1": 2}]):
+            loop.decide(person=f"p{t}", id=f"d{t}")
+            loop.feedback(f"d{t}", id=f"e{t}", rating=ratings)
+        loop.decide(person="p2", id="d2")
+        loop.feedback("d2", none=True)
+        # Nothing is known at first: the middle. Then (5 + 3) / 2 and (1 + 3) / 2.
+        assert loop.ledger.known("d0").record.ratings == (3.0, 3.0)  # type: ignore[union-attr]
+        assert loop.ledger.known("d1").record.ratings == (4.0, 2.0)  # type: ignore[union-attr]
+        found = loop.report()
+        assert found.ratings is not None
+        assert (found.ratings.ratings, found.ratings.mean) == (4, 3.0)
+        assert found.ratings.error == (2 + 2 + 0 + 0) / 4
+        # 3 | 5 alone, so overall 5 | (5 + 3) / 2 = 4 | (1 + 10 / 3) / 2
+        assert found.ratings.item_mean == pytest.approx((2 + 4 + 0 + abs((1 + 10 / 3) / 2 - 2)) / 4)
+        assert found.ratings.difference is not None
+        assert found.ratings.difference.people == 2
+        [span] = found.ratings.series
+        assert (span.ratings, span.mean, span.error) == (4, 3.0, 1.0)
+        assert (found.learned.shown, found.learned.answered, found.learned.mean) == (3, 2, 3.0)
+        assert found.unsaid == (
+            "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
+        )
+        assert (found.feedback.given, found.feedback.empty) == (3, 1)
+        loop.undo("e0")
+        found = loop.report()
+        assert found.ratings is not None
+        assert found.ratings.ratings == 2
+        assert found.feedback.undone == 1
+
+
+def test_learned_against_chance(folder: Path) -> None:
+    """Half the lists are drawn: what is learned to be liked is rated higher, and the interval says so."""
+    with rating_loop(folder / "l", n_items=30, control=0.5, k=2) as loop:
+        for t in range(200):
+            d = loop.decide(person=f"p{t % 20}", id=f"d{t}", repeats=True)
+            loop.feedback(d.id, rating={name: 5.0 if int(name[1:]) < 6 else 1.0 for name in d.shown})
+        found = loop.report()
+        assert found.learned.mean is not None
+        assert found.control.mean is not None
+        assert found.difference is not None
+        assert found.difference.by == pytest.approx(found.learned.mean - found.control.mean)
+        assert 1.0 < found.difference.low < found.difference.high <= 4.0
+        assert found.series[-1].learned.mean == 5.0
+
+
+# ---------------------------------------------------------------------------- founding
+
+
+@pytest.mark.parametrize(
+    ("learner", "settings", "told"),
+    [
+        (
+            "bmf",
+            {"ratings": (5, 1)},
+            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5, 1)",
+        ),
+        ("bmf", {"ratings": (1, float("nan"))}, "ratings: wanted the lowest and the highest"),
+        (
+            "bmf",
+            {"ratings": (0, 2e6)},
+            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6",
+        ),
+        (
+            "bmf",
+            {"ratings": 5},
+            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got 5",
+        ),
+        ("perceptron", {}, "learner: wanted one of ratings, such as bmf, got perceptron, as this loop learns ratings"),
+        ("bmf", {"shrink": 3.0}, "shrink: wanted 0 in a loop of ratings"),
+        ("bmf", {"exploration": 0.2}, "exploration: wanted none or 0 for bmf"),
+        ("bmf:n_factors=0", {}, "n_factors: wanted a whole number"),
+        ("bmf", {"repeats": 1}, "repeats: wanted true or false, got 1"),
+        ("bmf", {"actions": {"buy": [9, 1]}}, "actions: buy"),
+        ("bmf", {"actions": {"buy": [5, 0]}}, "actions: buy"),
+        ("bmf", {"actions": {"buy": "x"}}, "actions: buy"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
+    folder: Path, learner: str, settings: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValueError, match="wanted") as refused:
+        rating_loop(folder / "l", learner, **settings)
+    assert told in str(refused.value)
+    assert not (folder / "l").exists()
+
+
+def test_features_are_for_other_loops(folder: Path) -> None:
+    encoding = infer(rows(4, 2), identifier="id")
+    with pytest.raises(ValueError, match="encoding: features: wanted none in a loop of ratings"):
+        Loop.create(folder / "l", encoding=encoding, settings=Settings(ratings=(1, 5)))
+    with pytest.raises(ValueError, match="encoding: wanted an Encoding"):
+        Loop.create(folder / "l")
+    with pytest.raises(ValueError, match="ratings: wanted the lowest and the highest rating there may be, such as 1"):
+        small_loop(folder / "l", "bmf")
+    with pytest.raises(ValueError, match="repeats: wanted false but in a loop of ratings"):
+        Settings(repeats=True)
+
+
+OWN = '''
+"""A learner of somebody's own."""
+from typing import Any, NamedTuple
+import numpy as np
+from heedful.spaces_offers import Slate
+
+class State(NamedTuple):
+    n: int
+
+class First(NamedTuple):
+    """The first: ours. Interaction: rating."""
+    space: Any = Slate()
+    def init(self, rng):
+        return State(0)
+    def propose(self, state, x, rng):
+        return x.items[: self.space.size]
+    def update(self, state, x, y, feedback):
+        if feedback.ratings.max() == 3.0:
+            raise ZeroDivisionError("three")
+        return State(state.n + feedback.items.size)
+    def without_item(self, state, item):
+        raise KeyError(item)
+'''
+
+
+def test_a_learner_of_ones_own_that_knows_no_more_than_it_must(folder: Path) -> None:
+    """It says nothing of what it expects, and what it raises costs no more than the lesson."""
+    (folder / "own.py").write_text(OWN)
+    spec = f"{folder / 'own.py'}:First"
+    with rating_loop(folder / "l", spec, control=0.0) as loop:
+        d = loop.decide(person="p", id="d")
+        assert (d.shown, d.ratings, d.probability) == (("i0", "i1", "i2"), None, 1.0)
+        assert loop.feedback("d", rating={"i0": 2, "i1": 4}).learned
+        answer = loop.feedback("d", rating={"i2": 3})
+        assert (answer.status, answer.learned) == ("applied", False)
+        assert "ZeroDivisionError" in str(answer.reason)
+        loop.withdraw("i0")
+        assert any("failed to unlearn it" in note for note in loop.notes)
+        assert loop.decide(person="p").shown == ("i2", "i3", "i4")
+        assert loop.ledger.model.shared.learned.n == 2
+        assert (loop.explain("d").features, loop.explain("d").lessons) == ((), ())
+        found = loop.report().ratings
+        assert found is not None
+        assert (found.error, found.unsaid) == (None, "the learner does not say what it expects")
+        assert loop.verify() == []
+    with pytest.raises(LookupError, match="name it when opening"):
+        Loop.open(folder / "l")
+    with Loop.open(folder / "l", learner=spec) as loop:
+        assert loop.verify() == []
+
+
+def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
+    """The log can say numbers alone: what it could not read again is not written."""
+    said = OWN + "    def ratings(self, state, x):\n        return np.full(x.items.size, np.nan)\n"
+    (folder / "own.py").write_text(said)
+    spec = f"{folder / 'own.py'}:First"
+    with rating_loop(folder / "l", spec, control=0.0) as loop:
+        loop.decide(person="p", id="d0")
+        assert loop.feedback("d0", rating={"i0": 2}).learned
+        d = loop.decide(person="p", id="d1")
+        assert (d.shown, d.ratings) == (("i1", "i2", "i3"), None)
+        assert loop.feedback("d1", rating={"i1": 2}).learned
+        with pytest.raises(ValueError, match="rated: wanted a learner that says what it expects"):
+            loop.rated(person="p")
+    with Loop.open(folder / "l", learner=spec) as loop:
+        assert loop.decide(person="p", id="d1").shown == d.shown
+        assert (loop.explain("d1").rating.expected, loop.verify()) == (None, [])  # type: ignore[union-attr]
+
+
+def test_caveats(folder: Path) -> None:
+    with rating_loop(folder / "l", control=0.0) as loop:
+        assert loop.caveats == ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
+    with rating_loop(folder / "c") as loop:
+        assert loop.caveats == []

@@ -1,0 +1,219 @@
+"""The fold of a loop of ratings: who has which number, what is consumed, what weighs; by hand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from heedful.checks import same
+from heedful.fold import copied
+from heedful.loop.interaction import grades_of, learner_version, model_of, ratings_of
+from heedful.loop.model import Context
+from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
+from heedful.loop.rating import RatingModel
+from heedful.loop.slating import Watched, _places
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.naming import learner_class
+from heedful.spaces_offers import Slate
+from loops import specs
+
+ACTIONS = {"look": (3.0, 0.25), "buy": (5.0, 1.0), "hide": (1.0, 2.0)}
+NONE = np.zeros((0, 0))
+
+
+def model(spec: str = "item-mean:prior=0") -> RatingModel:
+    return RatingModel(rater(spec, 3, (1.0, 5.0)), ACTIONS)
+
+
+def told(m: RatingModel, shown: list[int], person: str | None = "p", version: int = 1, **said: Any) -> bool:
+    """One piece of feedback on items by their numbers: `rating`s by item, or `actions`."""
+    context = Context(DecisionRecord(shown=tuple(range(len(shown)))), np.array(shown), person)
+    [(form, given)] = said.items()
+    chosen = [shown.index(item) for item in given]
+    if form == "rating":
+        feedback = FeedbackRecord("rating", chosen, [float(rating) for rating in given.values()])
+    else:
+        feedback = FeedbackRecord("actions", chosen, done=[list(names) for names in given.values()])
+    return m.teach(context, feedback, NONE, version)
+
+
+def consumed(m: RatingModel, person: str) -> set[int]:
+    return set(m.consumed(m.shared, m.people.get(person)).tolist())
+
+
+def test_people_are_numbered_as_they_come() -> None:
+    m = model()
+    assert told(m, [4, 0], rating={4: 5}, version=7)
+    assert told(m, [4], person="q", rating={4: 3}, version=8)
+    assert told(m, [4], person=None, rating={4: 1})
+    assert told(m, [0], person="p", rating={0: 2}, version=9)
+    assert told(m, [0], person="r", rating={0: 2})
+    assert {name: person.state.user for name, person in m.people.items()} == {"p": 0, "q": 1, "r": 3}
+    assert (m.people["p"].lessons, m.people["p"].since, m.shared.users) == (2, 7, 4)
+    expected = m.ratings(m.shared, None, np.array([0, 4]))
+    assert expected is not None
+    assert expected.tolist() == [2.0, 3.0]
+
+
+def test_what_is_consumed_adds_up_to_a_rating() -> None:
+    m = model()
+    told(m, [0, 1, 2], rating={0: 1})
+    assert consumed(m, "p") == {0}
+    for _ in range(3):
+        told(m, [0, 1, 2], actions={1: ["look"]})
+        assert consumed(m, "p") == {0}
+    told(m, [0, 1, 2], actions={1: ["look"], 2: ["hide"]})
+    assert consumed(m, "p") == {0, 1, 2}
+    assert consumed(m, "q") == set()
+
+
+def test_actions_of_one_item_are_their_weighted_mean() -> None:
+    """(3 + 3) / 4 + 5 + 2 over 3.5; each weighs what the table says."""
+    m = model()
+    told(m, [0], actions={0: ["look", "buy", "hide", "look"]})
+    expected = m.ratings(m.shared, None, np.array([0]))
+    assert expected is not None
+    assert expected[0] == pytest.approx((1.5 + 5.0 + 2.0) / 3.5)
+    assert m.shared.said.count[0] == 3.5
+
+
+def test_what_was_not_said_teaches_nothing() -> None:
+    m = model()
+    before = copied(m.shared)
+    context = Context(DecisionRecord(shown=(0,)), np.array([3]), "p")
+    assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
+    m.put(3, there=False)
+    m.put(3, there=True)
+    m.put(4, there=False)
+    assert not told(m, [4], rating={4: 2})
+    assert (m.people, m.shared.users) == ({}, 0)
+    assert same(m.shared.learned.pairs, before.learned.pairs)
+
+
+def test_before_anything_is_known_the_middle_is_expected() -> None:
+    m = model("bmf")
+    assert m.ratings(m.shared, None, np.array([2, 0])).tolist() == [3.0, 3.0]  # type: ignore[union-attr]
+    assert model("random-item").ratings(m.shared, None, np.array([0])) is None
+
+
+def test_what_is_lent_is_not_written_to() -> None:
+    m = model("bmf")
+    told(m, [0], rating={0: 4})
+    lent = m.published()
+    kept = copied(lent)
+    assert m.published() is lent
+    told(m, [1, 70], rating={70: 2, 1: 5})
+    m.put(0, there=False)
+    assert same(lent, kept)
+    assert m.shared is not lent
+    mine = m.shared.said.count
+    told(m, [1], rating={1: 5})
+    assert m.shared.said.count is mine  # not lent since: no copy
+
+
+def test_a_copy_shares_nothing() -> None:
+    m = model("bmf")
+    told(m, [0], rating={0: 4})
+    other = m.copy()
+    before = copied(m.shared)
+    told(other, [0], person="q", rating={0: 1})
+    assert same(m.shared, before)
+    assert set(m.people) == {"p"}
+
+
+def test_the_interaction_chooses_the_model() -> None:
+    learner = rater("bmf", 3, (1.0, 5.0))
+    made = model_of(learner, 0.0, ACTIONS)
+    assert isinstance(made, RatingModel)
+    assert (grades_of(learner), ratings_of(learner)) == (None, (1.0, 5.0))
+    assert is_rating(learner_class("alb"))
+    assert not is_rating(learner_class("prank"))
+
+
+@pytest.mark.parametrize("spec", specs("rating"))
+def test_the_version_is_that_of_the_code_that_a_fold_runs(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of what the learner's module is made of."""
+    learner = rater(spec, 3, (1.0, 5.0))
+    before = learner_version(learner)
+    assert before == learner_version(rater(spec, 9, (0.0, 1.0)))
+    for name in (type(learner).__module__, "heedful.pairs", "heedful.loop.rating"):
+        code = "heedful.loop.interaction.model._code"
+        with monkeypatch.context() as patch:
+            real = sys.modules["heedful.loop.model"]._code  # type: ignore[attr-defined]
+            patch.setattr(code, lambda module, name=name, real=real: real(module) + ("x" if module == name else ""))
+            assert learner_version(learner) != before, name
+
+
+def test_other_forms_are_refused_with_what_to_do() -> None:
+    m = model()
+    assert m.refusal("rating") is m.refusal("actions") is m.refusal("none") is None
+    for form in ("clicks", "better", "edit", "thumb", "action", "choice", "grade"):
+        assert str(m.refusal(form)).startswith(
+            f"{form}: wanted rating, actions or none: this loop learns ratings from 1"
+        )
+
+
+def test_who_draws_nothing_shows_it_for_certain() -> None:
+    rng = Watched(np.random.default_rng(0))
+    rater("bmf", 3, (1.0, 5.0)).propose(
+        model("bmf").shared.learned, model().offer(model().shared, None, np.arange(4)), rng
+    )
+    assert not rng.drawn
+    assert 0.0 <= rng.random() < 1.0
+    assert rng.drawn
+
+
+@pytest.mark.parametrize("y", [[3], [0, 0], [], [9, 1]])
+def test_a_learner_that_shows_what_is_not_on_offer_is_found(y: list[int]) -> None:
+    with pytest.raises(ValueError, match="wanted items on offer, each once"):
+        _places(np.array([0, 1, 7]), np.array(y, np.int64))
+    assert _places(np.array([0, 1, 7]), np.array([7, 0])).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    "given", [None, 5, (1,), (1, 2, 3), (5, 1), (1, 1), ("1", 5), (0, np.inf), (np.nan, 1), (True, 5)]
+)
+def test_what_is_no_range_is_refused(given: Any) -> None:
+    with pytest.raises(ValueError, match="ratings: wanted the lowest and the highest"):
+        wanted_range(given)
+    assert wanted_range([0, 1]) == (0.0, 1.0)
+
+
+def test_actions_are_read_once_and_for_all() -> None:
+    """What is written in the log is read as it was meant."""
+    table = wanted_table({"a": 2, "b": [5, 0.5]}, {}, 1.0, 5.0)
+    assert table == {"a": (2.0, 1.0), "b": (5.0, 0.5)}
+    assert wanted_table({name: list(told) for name, told in table.items()}, {}, 1.0, 5.0) == table
+    assert wanted_table({"x": 1}, {"x": 1}, 0.0, 10.0)["view"] == (5.5, 0.1)
+    for given, told in (({"a": 9}, "actions: a"), ({"a\n": 1}, "actions: wanted a text"), ({}, "actions: wanted")):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            wanted_table(given, {"x": 1}, 1.0, 5.0)
+
+
+class Heard(NamedTuple):
+    """Heard: what was shown, for a test. Interaction: rating."""
+
+    space: Any = Slate()
+
+    def init(self, rng: Any) -> Any:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    def propose(self, state: Any, x: Any, rng: Any) -> Any:
+        return x.items[:1]
+
+    def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+        return x.items.copy(), np.array(y), feedback.items.copy()
+
+
+def test_the_learner_hears_what_was_shown_and_is_still_there() -> None:
+    """On offer, rising; as shown, best first; and what was rated, in that order."""
+    m = RatingModel(Heard(Slate(3, 1.0, 5.0)), ACTIONS)
+    told(m, [8, 2, 5, 1], rating={5: 1, 8: 2})
+    assert [part.tolist() for part in m.shared.learned] == [[1, 2, 5, 8], [8, 2, 5, 1], [8, 5]]
+    m.put(2, there=False)
+    told(m, [8, 2, 5, 1], rating={2: 1, 1: 2})
+    assert [part.tolist() for part in m.shared.learned] == [[1, 5, 8], [8, 5, 1], [1]]
