@@ -18,7 +18,7 @@ from heedful.loop.lessons import LessonTold
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
 from heedful.server.keys import Keys
-from heedful.server.pages import telling, verdict
+from heedful.server.pages import pictures, telling, verdict
 from heedful.server.pages.learned import LESSONS
 from heedful.server.running import served
 from heedful.server.service import Options
@@ -325,10 +325,10 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
         if value is not None:
             part = [arm for arm in arms[began : i + 1] if arm.mean is not None]
             answered = sum(arm.answered for arm in part)
-            assert answered >= verdict.EACH
+            assert answered >= pictures.EACH
             assert value == pytest.approx(sum(arm.answered * (arm.mean or 0.0) for arm in part) / answered, abs=1e-4)
             began, points = i + 1, points + 1
-    assert 2 <= points <= verdict.POINTS
+    assert 2 <= points <= pictures.POINTS
     assert verdict.picture(report(Arm(9, 9, 0.5), series=series[:1])) is None
 
 
@@ -436,7 +436,7 @@ def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: 
     [live] = page.all("div[@data-live]")
     assert live.attrib["hx-get"] == "/loops/cars/learned?person=p1&before=60"
     parts = [part.removeprefix("#") for part in live.attrib["hx-select-oob"].split(",")]
-    assert len(parts) == 8
+    assert len(parts) == 9
     assert all(len(page.all(f"*[@id='{part}']")) == 1 for part in parts)
     address, _, after = live.attrib["data-live"].partition("?after=")
     with Loop.open(folder / "cars.heedful") as loop:

@@ -17,8 +17,9 @@ from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import Crossed
 from heedful.loop.settings import Founding
 from heedful.server.pages.cards import value
+from heedful.server.pages.dealing import HAND
+from heedful.server.pages.fields import MOST
 from heedful.server.pages.placing import Placed, ordinal
-from heedful.server.pages.teach import HAND, MOST
 from heedful.server.pages.words import STRONG, Phrases
 from heedful.server.running import served
 from heedful.server.service import Options

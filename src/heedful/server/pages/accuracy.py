@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from heedful.loop.accuracy import Accuracy, Stretch
+from heedful.loop.accuracy import Accuracy
 from heedful.loop.report import Report
-from heedful.server.pages.pictures import DASHES, POINTS, Picture, Verdict, drawn, signed, stroke
+from heedful.server.pages.pictures import DASHES, Picture, Verdict, drawn, signed, stroke, together
 from heedful.server.pages.telling import count, moment
+
+IMPORTED = "noted without a prediction, or imported: grades of those teach, and are not compared"
+"""What lists are that somebody else made."""
 
 
 def verdict(found: Accuracy) -> Verdict:
@@ -44,44 +47,23 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def besides(report: Report) -> str:
-    """Which lists are not in the comparison; "" where none is left out."""
-    apart = [
-        (report.imported, "noted without a prediction, or imported: grades of those teach, and are not compared"),
-        (report.waiting, "made ahead and never shown"),
-    ]
-    told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
-    told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
-    return f"Besides these: {'; '.join(told)}." if told else ""
-
-
 def picture(found: Accuracy) -> Picture | None:
     """Both errors over time; None where two points of it cannot be drawn."""
-    parts = _together(found.series)
+    parts = together([(each.grades, each.loss, each.constant) for each in found.series])
     if len(parts) < 2:
         return None
-    x = list(accumulate(part.grades for part in parts))
+    _, loss, constant = zip(*parts)
+    x = list(accumulate(n for n, _, _ in parts))
     lines = [
-        stroke("what was learned", "--accent", [round(part.loss, 4) for part in parts]),
-        stroke("always the middle grade", "--muted", [round(part.constant, 4) for part in parts], DASHES),
+        stroke("what was learned", "--accent", [round(each, 4) for each in loss]),
+        stroke("always the middle grade", "--muted", [round(each, 4) for each in constant], DASHES),
     ]
     return Picture(
         drawn(x, "grades given", "off", lines),
-        f"Over {count(x[-1], 'grade')} predictions went from {parts[0].loss:.2f} to {parts[-1].loss:.2f} of a grade "
-        f"off; always saying the middle one went from {parts[0].constant:.2f} to {parts[-1].constant:.2f}.",
+        f"Over {count(x[-1], 'grade')} predictions went from {loss[0]:.2f} to {loss[-1]:.2f} of a grade "
+        f"off; always saying the middle one went from {constant[0]:.2f} to {constant[-1]:.2f}.",
         "How far off was it, as time went on? In grades; lower is better.",
     )
-
-
-def _together(series: tuple[Stretch, ...]) -> list[Stretch]:
-    """Neighbouring stretches as one, so that no more than `POINTS` are left."""
-    step, found = -(-len(series) // POINTS) or 1, list[Stretch]()
-    for start in range(0, len(series), step):
-        part = series[start : start + step]
-        n = sum(each.grades for each in part)
-        loss, constant = (sum(each.grades * each[i] for each in part) / n for i in (3, 4))
-        found.append(Stretch(part[-1].seq, part[-1].time, n, loss, constant))
-    return found
 
 
 def measured(report: Report, found: Accuracy) -> list[str]:

@@ -44,6 +44,11 @@ def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
     return [_card(loop, name, rows.get(version, {})) for name, version in versions.items()]
 
 
+def title_of(loop: Loop, name: str) -> str:
+    """What an item is called on its card; its name where it is no longer on offer."""
+    return next((card.title for card in cards(loop, [name])), name)
+
+
 def titled(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
     """Lessons with the titles of items that are on offer in place of their names, as their cards have them."""
     names = dict.fromkeys(name for told in lessons for name in (*told.chosen, *told.over))

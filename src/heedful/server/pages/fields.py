@@ -8,6 +8,7 @@ import msgspec
 
 from heedful.doors import describe
 from heedful.loop import Loop, wire
+from heedful.server.pages.page import Visit
 
 MOST = 100
 """How many items a page may say it has shown."""
@@ -17,6 +18,11 @@ def person_of(given: Mapping[str, str]) -> str | None:
     """The person that a form or a query names; None where it names nobody. ValueError where that is no name."""
     person = given.get("person", "").strip()
     return wire.wanted_id("person", person) if person else None
+
+
+def acting(visit: Visit) -> bool:
+    """Whether a page of ratings shall have buttons for the usual actions, too."""
+    return bool((visit.form if visit.request.method == "POST" else visit.query).get("actions"))
 
 
 def names_of(field: str, text: str, least: int = 1) -> list[str]:

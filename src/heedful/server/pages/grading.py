@@ -1,26 +1,22 @@
-"""The page of a grading loop: what is predicted of the cards, what was given to them, where the score is cut.
-
-What was given is read from the log, by the list it was given to: so it is the same in every window, and after a reload.
-"""
+"""The page of a grading loop: what is predicted of the cards, what was given to them, where the score is cut."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from heedful.doors import describe
 from heedful.loop import Loop, wire
 from heedful.loop.grading import GradingModel
 from heedful.loop.wire import Answer
-from heedful.server.pages.cards import cards
+from heedful.server.pages.cards import title_of
+from heedful.server.pages.given import Told, Way, given_to, reply
 from heedful.server.pages.placing import Hand
 
 BUTTONS = 10
 """Up to so many grades have a button each; of more, one is typed in."""
-LOOKED = 5000
-"""Answers since a list was shown that are looked at for those to it, the newest first."""
 _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
@@ -44,20 +40,19 @@ class Board(NamedTuple):
     buttons: tuple[int, ...]
     """a button for each grade; none where there are too many"""
 
+    @property
+    def noun(self) -> str:
+        """What is said of a card."""
+        return "grade"
+
+    @property
+    def digits(self) -> bool:
+        """Whether each grade is a key."""
+        return self.k <= 9
+
     def share(self, grade: int) -> float:
         """Where a grade stands on the scale, in percent of its length."""
         return 100 * (grade - 1) / (self.k - 1)
-
-
-class Given(NamedTuple):
-    """One answer that grades an item, by its place in the log."""
-
-    seq: int
-    event: str
-    item: str
-    grade: int
-    alone: bool
-    """whether it grades nothing else"""
 
 
 def board(loop: Loop, hand: Hand, person: str | None) -> Board | None:
@@ -68,47 +63,24 @@ def board(loop: Loop, hand: Hand, person: str | None) -> Board | None:
     predicted = loop.graded(there, person=person) if there else {}
     given: dict[str, int] = {}
     for each in given_to(loop, hand.decision):
-        given.setdefault(each.item, each.grade)
+        given.setdefault(each.item, int(each.value))
     marks = {name: Mark(predicted[name], given.get(name)) for name in there}
     return Board(loop.grades, marks, tuple(range(1, loop.grades + 1)) if loop.grades <= BUTTONS else ())
-
-
-def given_to(loop: Loop, decision: str) -> Iterator[Given]:
-    """The grades that were given to what is in a list and not taken back, the newest first."""
-    known = loop.ledger.known(decision) if decision else None
-    if known is None:
-        return
-    log = loop.ledger.log
-    undone = set(log.targets("undo"))
-    for event in islice(log.newest_first(log.last()[0] + 1, "feedback"), LOOKED):
-        if event.seq < known.seq:
-            return
-        if event.target != known.seq or event.seq in undone:
-            continue
-        feedback = wire.decode_feedback(event.payload)
-        if feedback.form == "grade":
-            for j, value in zip(feedback.chosen, feedback.values):
-                yield Given(event.seq, event.id, known.names[j], int(value), len(feedback.chosen) == 1)
-
-
-def lying(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
-    """Cards as they were dealt: what is learned of one moves none of the others from under a hand. None where the list
-    is not there, or another person's."""
-    known = loop.ledger.known(decision) if decision else None
-    if known is None or known.person != person:
-        return None
-    return Hand(tuple(names), tuple(names), decision, known.record.arm)
 
 
 # ---------------------------------------------------------------------------- what is said
 
 
-def wanted_grade(item: str, text: str, k: int) -> int:
+def wanted(loop: Loop, given: Mapping[str, str]) -> Told:
     """A grade as a form says it. ValueError, by name, where it is none."""
+    k, kind = loop.grades or 0, given.get("kind", "grade")
+    if kind != "grade":
+        raise ValueError(f"kind: wanted grade, as this loop learns grades from 1 to {k}, got {describe(kind)}")
+    item, text = wire.wanted_id("item", given.get("item", "")), given.get("grade", "")
     whole = int(text) if _WHOLE.fullmatch(text.strip()) else 0
     if not 1 <= whole <= k:
         raise ValueError(f"grade[{describe(item)}]: wanted a whole number from 1 to {k}, got {describe(text)}")
-    return whole
+    return Told(item, {"grade": {item: whole}}, str(whole))
 
 
 def predicted(loop: Loop, item: str, person: str | None) -> int | None:
@@ -116,28 +88,16 @@ def predicted(loop: Loop, item: str, person: str | None) -> int | None:
     return loop.graded([item], person=person)[item] if item in loop.ledger.shelf.current else None
 
 
-def replaced(loop: Loop, decision: str, item: str, event: str) -> list[str]:
-    """The answers that a new grade of the same card stands in place of: those before it that grade nothing else."""
-    own = loop.ledger.log.find("feedback", event)
-    if own is None:
-        return []
-    found = [each for each in given_to(loop, decision) if each.item == item and each.alone]
-    return [each.event for each in found if each.seq < own.seq]
-
-
-def said(loop: Loop, item: str, grade: int, before: int | None, after: int | None, answer: Answer) -> str:
+def said(loop: Loop, given: Told, before: float | None, after: float | None, answer: Answer) -> str:
     """What a grade did, in words."""
-    titles = [card.title for card in cards(loop, [item])]
-    told = f"{titles[0] if titles else item}: {grade} of {loop.grades}."
+    head = f"{title_of(loop, given.item)}: {given.words} of {loop.grades}."
     if before is None or after is None:
-        return f"{told} It is no longer on offer."
-    if answer.status == "duplicate":
-        return f"{told} It now thinks {after}."
-    if before == grade:
-        return f"{told} That is what it thought" + ("." if after == grade else f"; now it thinks {after}.")
-    if after == before:
-        return f"{told} It thought {before}, and so far still does."
-    return f"{told} It thought {before}, and now thinks {after}."
+        return f"{head} It is no longer on offer."
+    was, now = str(before), str(after)
+    return reply(head, given.words, was, now, answer.status == "duplicate", ("thinks", "thought"))
+
+
+WAY = Way(wanted, predicted, said)
 
 
 # ---------------------------------------------------------------------------- where the score is cut

@@ -18,7 +18,8 @@ from heedful.loop import Loop, wire
 from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import grading, telling, verdict
+from heedful.server.pages import grading, liked, telling, verdict
+from heedful.server.pages.cards import titled
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.pages.words import phrases_of
@@ -55,13 +56,16 @@ class Asked(NamedTuple):
 
     person: str | None
     before: int | None
+    why: int | None = None
+    """1 where it shall be told why something was shown to that person, of a loop of ratings: it folds the log again"""
 
     @classmethod
     def of(cls, given: Any) -> Asked:
         """Of a query or a form. ValueError, by field, where it is none."""
         person = given.get("person", "").strip()
         before = whole(given, "before", 0, 1) or None
-        return cls(wire.wanted_id("person", person) if person else None, before)
+        why = 1 if person and given.get("why") else None
+        return cls(wire.wanted_id("person", person) if person else None, before, why)
 
     def query(self, **instead: Any) -> str:
         """As a query, "?person=ann"; "" for everything."""
@@ -105,6 +109,7 @@ async def _shown(visit: Visit, asked: Asked, said: str = "") -> Response:
         newest=path + asked.query(before=None) if asked.before else "",
         older=path + asked.query(before=told["lessons"][-1].seq) if told.pop("more") else "",
         said=said,
+        ask_why=path + asked.query(why=1),
         strongest=STRONGEST,
         **told,
     )
@@ -115,8 +120,8 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     loop.ledger.look()  # another process may have taught it
     log = loop.ledger.log
     head, _ = log.last()
-    lessons = loop.lessons(LESSONS + 1, before=asked.before, person=asked.person)
-    own = loop.settings.shrink > 0.0
+    lessons = titled(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
+    own = loop.settings.shrink > 0.0 or loop.ratings is not None
     known = asked.person is not None and log.newest("decision", asked.person) > 0
     overflown = loop.overflown
     bars = [] if overflown else phrases_of(loop, words).bars(loop.weights_of(asked.person))
@@ -131,6 +136,7 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "weights": bars[:MOST],
         "left_out": max(len(bars) - MOST, 0),
         "grades": loop.grades,
+        "liked": liked.of(loop, asked.person, asked.why is not None),
         "undirected": loop.founding.learner if loop.grades is not None and not hasattr(loop.learner, "weights") else "",
         "line": grading.line(loop, asked.person if known else None),
         "lessons": [_lesson(each) for each in lessons[:LESSONS]],

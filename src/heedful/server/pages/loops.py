@@ -32,7 +32,9 @@ class Row(NamedTuple):
     """why it cannot be opened; nothing else is known then"""
     learner: str = ""
     grades: int = 0
-    """how many there are in a grading loop; 0 in one that is taught what is better"""
+    """how many there are in a grading loop; 0 in another"""
+    ratings: str = ""
+    """the lowest and the highest in a loop of ratings, in words; "" in another"""
     version: int = 0
     items: int = 0
     feedback: int = 0
@@ -102,6 +104,7 @@ def row_of(loop: Loop, name: str) -> Row:
         name,
         learner=known["learner"],
         grades=known.get("grades", 0),
+        ratings=" to ".join(f"{each:g}" for each in loop.ratings or ()).replace("-", "−"),
         version=known["version"],
         items=known["items"],
         feedback=known["events"].get("feedback", 0),

@@ -6,9 +6,24 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from heedful.loop.report import Arm, Report
+from heedful.server.pages.telling import count
+
 POINTS = 20
 """Of a line over time, at most."""
 DASHES = [6, 5]
+EACH = 8
+"""Answered lists behind each point of a line over time, at least: of fewer, chance is all that one sees."""
+
+
+class Lists(NamedTuple):
+    """One kind of list in the table."""
+
+    name: str
+    shown: int
+    answered: int
+    height: str
+    """how high what was wanted stood in them, on average"""
 
 
 class Verdict(NamedTuple):
@@ -24,7 +39,8 @@ class Picture(NamedTuple):
     """Lines to be drawn in the browser."""
 
     data: str
-    """JSON: {"x": numbers, "label": what they are, "y": "place", "log" or "off", "lines": as `stroke` makes them}"""
+    """JSON: {"x": numbers, "label": what they are, "y": "place", "log", "off", or [low, high], "lines": as `stroke`
+    makes them}"""
     said: str
     """what it shows, for who does not see it"""
     caption: str
@@ -40,6 +56,40 @@ def stroke(label: str, ink: str, values: Sequence[float | None], dash: Sequence[
     return {"label": label, "ink": ink, "dash": list(dash), "values": list(values)}
 
 
-def drawn(x: Sequence[int], label: str, y: str, lines: Sequence[dict[str, Any]]) -> str:
+def drawn(x: Sequence[int], label: str, y: str | Sequence[float], lines: Sequence[dict[str, Any]]) -> str:
     """Lines as the page's script takes them."""
     return json.dumps({"x": list(x), "label": label, "y": y, "lines": list(lines)}, separators=(",", ":"))
+
+
+def besides(report: Report, imported: str = "put in order by the page itself after a lesson, or imported") -> str:
+    """What is in neither kind of list, in a sentence; "" where nothing is. `imported` says what lists are that somebody
+    else made."""
+    apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
+    told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
+    told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
+    return f"Besides these: {'; '.join(told)}." if told else ""
+
+
+def points(arms: Sequence[Arm]) -> list[float | None]:
+    """The means of one arm over time, window by window: several together, at the last of them, so that no point rests
+    on a handful of lists."""
+    found: list[float | None] = [None] * len(arms)
+    step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
+    for i, arm in enumerate(arms):
+        part += [(arm.answered, arm.mean)] if arm.mean is not None else []
+        answered = sum(n for n, _ in part)
+        if i - began + 1 >= step and answered >= EACH:
+            found[i] = round(sum(n * mean for n, mean in part) / answered, 4)
+            began, part = i + 1, []
+    return found
+
+
+def together(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
+    """Neighbouring (how many, mean, another mean) as one, so that no more than `POINTS` are left."""
+    step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
+    for start in range(0, len(series), step):
+        part = series[start : start + step]
+        n = sum(each[0] for each in part)
+        ours, other = (sum(each[0] * each[i] for each in part) / n for i in (1, 2))
+        found.append((n, ours, other))
+    return found

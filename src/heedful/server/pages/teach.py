@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,22 +15,20 @@ from heedful.loop import wire
 from heedful.loop.wire import Answer
 from heedful.server.events import always, stream
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import grading, session
+from heedful.server.pages import grading, rating, session
 from heedful.server.pages.cards import cards, titled
-from heedful.server.pages.fields import MOST, names_of, on_offer, person_of
+from heedful.server.pages.dealing import TEACH, count, hand_of, look, ranked, way_of
+from heedful.server.pages.fields import acting, names_of, on_offer, person_of
+from heedful.server.pages.given import Way, replaced
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.pages.placing import Hand, Placed, placed
+from heedful.server.pages.placing import Hand, Placed
 from heedful.server.pages.telling import SEEN, lesson
 from heedful.server.pages.words import phrases_of
 from heedful.server.problems import Problem
 
-HAND = 8
-"""How many items are shown at a time."""
 LESSONS = 6
 LONGEST_EVENT = 180
 """Characters of the id of a correction: the list that it is to may be named after it."""
-TEACH = ("feedback", "decide", "read")
-"""What takes to be allowed, to teach here: what is corrected is noted as shown, and what was learned is told."""
 
 
 class Said(NamedTuple):
@@ -51,14 +48,14 @@ NOTHING = Said()
 async def teach(visit: Visit) -> Response:
     """The page; with `hand`, of these items, otherwise of others."""
     person = person_of(visit.query)
-    return await _shown(visit, "teach.html", await _hand(visit, visit.query, person), person)
+    return await _shown(visit, "teach.html", await hand_of(visit, visit.query, person), person)
 
 
 async def hand(visit: Visit) -> Response:
     """The parts of the page that change, for a script: `deal=new` for other items, or those of `hand` as they lie now:
     ranked anew, around what the person has `placed`."""
     person = person_of(visit.query)
-    return await _shown(visit, "teach_parts.html", await _hand(visit, visit.query, person), person)
+    return await _shown(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
 
 async def live(visit: Visit) -> Response:
@@ -68,56 +65,6 @@ async def live(visit: Visit) -> Response:
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
     holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
     return stream(visit.service, visit.caller, visit.desk, query, headers, holds)
-
-
-async def _hand(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    assert visit.desk is not None
-    await visit.desk.read(partial(_look, visit))
-    if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
-        if visit.loop.grades is not None:
-            return await visit.desk.read(partial(_lying, visit, names, given.get("decision", ""), person))
-        own = placed(given["placed"], MOST) if given.get("placed") else None
-        return await visit.desk.read(partial(_ranked, visit, names, person, own))
-    names = list(visit.loop.ledger.shelf.current)
-    if not names:
-        return Hand((), ())
-    names = random.sample(names, min(HAND, len(names)))
-    if not visit.may(*TEACH) or not _asked_by_aperson_of(visit):
-        return await visit.desk.read(partial(_ranked, visit, names, person))
-    decision = await visit.desk.decide({"candidates": names, "person": person})
-    _count(visit, "decision", decision.arm)
-    shown = set(decision.shown)  # of k = 1 a single one
-    order = *decision.shown, *[name for name in names if name not in shown]
-    return Hand(order, order, decision.id, decision.arm)
-
-
-def _ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed | None = None) -> Hand:
-    loop = visit.loop
-    version, ranked = loop.version, loop.ranked(dealt, person=person)
-    if own is None or loop.ledger.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
-        return Hand(ranked, tuple(dealt), ranked=ranked)
-    return Hand(own.around(ranked, version), tuple(dealt), ranked=ranked, placed=own)
-
-
-def _lying(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:
-    """Cards that are graded as they were dealt; in the model's order where it is not known how."""
-    return grading.lying(visit.loop, names, decision, person) or _ranked(visit, names, person)
-
-
-def _look(visit: Visit) -> None:
-    """Take in what another process taught, and read what is on offer: of many items that takes a while, once."""
-    visit.loop.ledger.look()
-    _ = visit.loop.ledger.shelf.current
-
-
-def _asked_by_aperson_of(visit: Visit) -> bool:
-    """Whether a list counts as shown: not where a page of somebody else asks for it, where a browser fetches it before
-    anybody wants to see it, or as a picture."""
-    headers = visit.request.headers
-    ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-    page = headers.get("sec-fetch-dest", "document") in ("document", "empty")
-    ahead = "prefetch" in headers.get("sec-purpose", "") + headers.get("purpose", "")
-    return visit.request.method != "HEAD" and ours and page and not ahead
 
 
 async def _shown(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
@@ -134,7 +81,10 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "hand": hand,
         "cards": cards(loop, hand.names),
         "total": len(loop.ledger.shelf.current),
-        "board": grading.board(loop, hand, person),
+        "board": grading.board(loop, hand, person) or rating.board(loop, hand, person, acting(visit)),
+        "acting": acting(visit),
+        "ratings": loop.ratings,
+        "repeats": loop.settings.repeats,
         "undirected": loop.grades is not None and not hasattr(loop.learner, "weights"),
         "overflown": loop.overflown,
         "bars": [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person)),
@@ -150,7 +100,7 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "event": wire.new_id(),
         "new_id": wire.new_id,
         "listed": msgspec.json.encode(hand.names).decode(),
-        "dealt": msgspec.json.encode(hand.dealt).decode(),
+        "dealt": msgspec.json.encode(hand.dealt).decode() if hand.dealt else "",
         "placed": msgspec.json.encode(hand.placed).decode() if hand.placed else "",
         "said": said,
         "seq": seq,
@@ -163,16 +113,16 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
 
 async def taught(visit: Visit) -> Response:
     """One correction: what the person would rather have (`item`), an `order`, or none of these; in a grading loop the
-    `grade` of an `item`."""
+    `grade` of an `item`, in a loop of ratings its `rating`, or an `action`."""
     assert visit.desk is not None
     given, person = visit.form, person_of(visit.form)
     event, kind = wire.wanted_id("event", given.get("event", "")), given.get("kind", "pick")
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: wanted a text of at most {LONGEST_EVENT} characters, got {len(event)}")
-    await visit.desk.read(partial(_look, visit))
+    await visit.desk.read(partial(look, visit))
     names = on_offer(visit.loop, given.get("hand", ""))
-    if visit.loop.grades is not None:
-        return await _graded(visit, visit.loop.grades, names, event, person)
+    if (way := way_of(visit.loop)) is not None:
+        return await _scored(visit, way, names, event, person)
     dealt = on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     form = _form(kind, given)
     moved = names_of("moved", given.get("moved") or "[]", 0) if kind == "order" else form.get("better", ())
@@ -184,9 +134,9 @@ async def taught(visit: Visit) -> Response:
         decision = f"{event}{SEEN}"
         shown = names[:1] if visit.loop.settings.k == 1 else names
         await visit.desk.run(partial(visit.loop.record, names, shown, id=decision, person=person))
-        _count(visit, "decision", "imported")
+        count(visit, "decision", "imported")
     answer = await visit.desk.feedback({"decision": decision, "id": event, **form})
-    _count(visit, "feedback", outcome(answer))
+    count(visit, "feedback", outcome(answer))
     accepted(answer)
     if kind == "none":
         told = "None of these: noted, but there is no lesson in it. Here are others."
@@ -196,40 +146,43 @@ async def taught(visit: Visit) -> Response:
     return await _then(visit, lie, person, said)
 
 
-async def _graded(visit: Visit, k: int, names: Sequence[str], event: str, person: str | None) -> Response:
-    """A grade of one card, from 1 to k: a lesson, in place of the grade that this card was given before."""
+async def _scored(visit: Visit, way: Way, names: Sequence[str], event: str, person: str | None) -> Response:
+    """A grade or a rating of one card: a lesson, in place of the one that this card was given before. In a loop of
+    ratings the last card of a list brings the next."""
     assert visit.desk is not None
     given, loop, desk = visit.form, visit.loop, visit.desk
-    if (kind := given.get("kind", "grade")) != "grade":
-        raise ValueError(f"kind: wanted grade, as this loop learns grades from 1 to {k}, got {describe(kind)}")
-    item = wire.wanted_id("item", given.get("item", ""))
-    grade = grading.wanted_grade(item, given.get("grade", ""), k)
-    before = await desk.read(partial(grading.predicted, loop, item, person))
+    told = way.wanted(loop, given)
+    before = await desk.read(partial(way.predicted, loop, told.item, person))
     decision = given.get("decision", "")
     if not decision:  # whoever dealt these cards did not note it
-        if item not in names:
-            raise Problem("rejected", f"{describe(item)} is not among the cards, or no longer on offer")
+        if told.item not in names:
+            raise Problem("rejected", f"{describe(told.item)} is not among the cards, or no longer on offer")
         decision = f"{event}{SEEN}"
         await desk.run(partial(loop.record, names, names, id=decision, person=person))
-        _count(visit, "decision", "imported")
-    answer = await desk.feedback({"decision": decision, "id": event, "grade": {item: grade}})
-    _count(visit, "feedback", outcome(answer))
+        count(visit, "decision", "imported")
+    answer = await desk.feedback({"decision": decision, "id": event, **told.form})
+    count(visit, "feedback", outcome(answer))
     accepted(answer)
-    for earlier in await desk.read(partial(grading.replaced, loop, decision, item, event)):
-        _count(visit, "undo", outcome(await desk.run(partial(loop.undo, earlier))))
-    after = await desk.read(partial(grading.predicted, loop, item, person))
-    said = Said(await desk.read(partial(grading.said, loop, item, grade, before, after, answer)), event)
-    return await _then(visit, await _hand(visit, {**given, "decision": decision}, person), person, said)
+    for earlier in await desk.read(partial(replaced, loop, decision, told.item, event)):
+        count(visit, "undo", outcome(await desk.run(partial(loop.undo, earlier))))
+    after = await desk.read(partial(way.predicted, loop, told.item, person))
+    said = await desk.read(partial(way.said, loop, told, before, after, answer))
+    hand = await hand_of(visit, {**given, "decision": decision}, person)
+    if loop.ratings is not None and await desk.read(partial(rating.finished, loop, hand)):
+        hand = await hand_of(visit, {}, person)
+        said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
+    return await _then(visit, hand, person, Said(said, event))
 
 
 async def undo(visit: Visit) -> Response:
     """One correction taken back."""
     assert visit.desk is not None
-    event, person = wire.wanted_id("event", visit.form.get("event", "")), person_of(visit.form)
+    given, person = visit.form, person_of(visit.form)
+    event = wire.wanted_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
     answer = await visit.desk.run(partial(visit.loop.undo, event))
-    _count(visit, "undo", outcome(answer))
+    count(visit, "undo", outcome(answer))
     accepted(answer)
-    hand = await _hand(visit, visit.form, person)
+    hand = await hand_of(visit, visit.form, person)
     told = await visit.desk.read(partial(_lesson, visit, event))
     return await _then(visit, hand, person, Said(f"Taken back: “{told}”."))
 
@@ -248,13 +201,14 @@ def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
 async def _then(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:
     """What is shown after a correction: to a script the parts that change, to a browser the page anew."""
     if not visit.scripted:
-        query = {}
+        query: dict[str, str] = {}
         if isinstance(hand, Hand):
-            query["hand"] = msgspec.json.encode(hand.dealt).decode()
+            query |= {"hand": msgspec.json.encode(hand.dealt).decode()} if hand.dealt else {}
             query |= {"placed": msgspec.json.encode(hand.placed).decode()} if hand.placed else {}
-            query |= {"decision": hand.decision} if hand.decision and visit.loop.grades is not None else {}
+            query |= {"decision": hand.decision} if hand.decision and way_of(visit.loop) is not None else {}
+        query |= {"actions": "1"} if acting(visit) else {}
         return back(f"/loops/{quote(visit.name)}", **query, **({"person": person} if person else {}))
-    shown = hand if isinstance(hand, Hand) else await _hand(visit, hand, person)
+    shown = hand if isinstance(hand, Hand) else await hand_of(visit, hand, person)
     return await _shown(visit, "teach_parts.html", shown, person, said)
 
 
@@ -262,7 +216,7 @@ def _learned(
     visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placed
 ) -> tuple[Hand, Said]:
     """The cards as they lie after a correction, and what it did, in a sentence."""
-    version, hand = visit.loop.version, _ranked(visit, dealt, person)
+    version, hand = visit.loop.version, ranked(visit, dealt, person)
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
     hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
@@ -280,10 +234,6 @@ def _lesson(visit: Visit, event: str) -> str:
     there = visit.loop.ledger.log.find("feedback", event)
     told = visit.loop.lessons(limit=1, before=there.seq + 1) if there else ()
     return "".join(lesson(each) for each in titled(visit.loop, told))
-
-
-def _count(visit: Visit, kind: str, result: str) -> None:
-    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
 
 
 PAGES = (

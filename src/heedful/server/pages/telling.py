@@ -84,6 +84,11 @@ def lesson(told: LessonTold) -> str:
     if told.form in ("rating", "grade"):
         numbers = [f"{name}: {value:g}" for name, value in zip(told.chosen, told.values)]
         return f"{'Rated' if told.form == 'rating' else 'Graded'} {listed(numbers)}"
+    if told.form == "actions":
+        done = (told.text or "an action").split("; ")
+        if len(done) != len(told.chosen):  # a name of an action may have a semicolon
+            return f"{(told.text or 'an action').capitalize()}: {listed(told.chosen)}"
+        return listed([f"{what.capitalize()}: {name}" for name, what in zip(told.chosen, done)])
     if told.form == "edit":
         if told.chosen:
             return f"Corrected {listed(told.over)} to {chosen}"
@@ -113,6 +118,8 @@ def event(line: Mapping[str, Any]) -> str:
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
         how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
+        if "ratings" in line and line["arm"] == "control":
+            how = " (for comparison)"
         return f"Shown{who}: {listed(line['shown'])}{how}"
     return f"Answer: {answer(line)}"
 
@@ -142,6 +149,9 @@ def answer(line: Mapping[str, Any]) -> str:
     for form in ("rating", "grade"):
         if form in line:
             return f"{form} {listed([f'{name}: {value:g}' for name, value in line[form].items()])}"
+    if "actions" in line:
+        done = line["actions"].items()
+        return listed([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
     if "choice" in line:
         return _CHOICES[line["choice"]]
     return "none of these"

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from heedful.loop import Loop
-from heedful.loop.report import MUTE, Arm, Report
+from heedful.loop.report import MUTE, Report
 from heedful.loop.simulation import Measured
-from heedful.server.pages import accuracy
-from heedful.server.pages.pictures import DASHES, POINTS, Picture, Verdict, drawn, signed, stroke
+from heedful.server.pages import accuracy, rated
+from heedful.server.pages.pictures import (
+    DASHES,
+    EACH,
+    Lists,
+    Picture,
+    Verdict,
+    besides,
+    drawn,
+    points,
+    signed,
+    stroke,
+)
 from heedful.server.pages.telling import count, moment, share
-
-EACH = 8
-"""Answered lists behind each point of a line over time, at least: of fewer, chance is all that one sees."""
-
-
-class Lists(NamedTuple):
-    """One kind of list in the table."""
-
-    name: str
-    shown: int
-    answered: int
-    height: str
-    """how high what was wanted stood in them, on average"""
 
 
 class Share(NamedTuple):
@@ -48,6 +45,8 @@ def of(loop: Loop) -> dict[str, Any]:
     report = loop.report()
     grades = report.grades
     told = {
+        "foretold": None,
+        "heights": "How high what was wanted stood",
         "little": little(report, loop.settings.late_after),
         "truth": None if report.simulation is None else truth(report.simulation),
     }
@@ -55,10 +54,12 @@ def of(loop: Loop) -> dict[str, Any]:
         return told | {
             "verdict": accuracy.verdict(grades),
             "arms": [],
-            "besides": accuracy.besides(report),
+            "besides": besides(report, accuracy.IMPORTED),
             "picture": accuracy.picture(grades),
             "measured": accuracy.measured(report, grades),
         }
+    if report.ratings is not None and loop.ratings is not None:
+        return told | rated.of(report, report.ratings, *loop.ratings, loop.settings.control)
     return told | {
         "verdict": verdict(report, loop.settings.control),
         "arms": lists(report),
@@ -112,21 +113,10 @@ def lists(report: Report) -> list[Lists]:
     return told if any(arm.shown for _, arm in named) else []
 
 
-def besides(report: Report) -> str:
-    """What is in neither kind of list; "" where nothing is."""
-    apart = [
-        (report.imported, "put in order by the page itself after a lesson, or imported"),
-        (report.waiting, "made ahead and never shown"),
-    ]
-    told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
-    told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
-    return f"Besides these: {'; '.join(told)}." if told else ""
-
-
 def picture(report: Report) -> Picture | None:
     """Both kinds over time; None where two points of it cannot be drawn."""
-    learned = _points([window.learned for window in report.series])
-    left = _points([window.control for window in report.series])
+    learned = points([window.learned for window in report.series])
+    left = points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
     if len(ends) < 2:
         return None
@@ -142,20 +132,6 @@ def picture(report: Report) -> Picture | None:
         "stood in learned lists; 1 is always first.",
         "At which place stood what people wanted, as time went on? Higher is better.",
     )
-
-
-def _points(arms: Sequence[Arm]) -> list[float | None]:
-    """The means of one arm over time, window by window: several together, at the last of them, so that no point rests
-    on a handful of lists."""
-    found: list[float | None] = [None] * len(arms)
-    step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
-    for i, arm in enumerate(arms):
-        part += [(arm.answered, arm.mean)] if arm.mean is not None else []
-        answered = sum(n for n, _ in part)
-        if i - began + 1 >= step and answered >= EACH:
-            found[i] = round(sum(n * mean for n, mean in part) / answered, 4)
-            began, part = i + 1, []
-    return found
 
 
 def measured(report: Report) -> list[str]:
@@ -180,6 +156,8 @@ def little(report: Report, late_after: float) -> list[Share]:
     """The answers that teach little, by why; none where none came."""
     given, empty, against, late, undone = report.feedback
     otherwise = "has it the other way round" if report.grades is None else "would say a grade two or more away"
+    if report.ratings is not None:
+        otherwise = "would expect a rating more than a quarter of the scale away"
     kinds = (
         ("Empty", empty, "There was nothing in it to learn from, such as none of these."),
         (

@@ -60,7 +60,7 @@ class Phrases:
         0 in a grading loop."""
         self._words = words
         self._of = _phrases(founding.encoding, words)
-        self._last, self._start = founding.names[-1], start
+        self._last, self._start = founding.names[-1] if founding.names else "", start  # none in a loop of ratings
 
     def of(self, feature: str, weight: float) -> str:
         """What a weight of that sign says of that feature."""

@@ -122,6 +122,11 @@
       const range = (plot, least, most) => [0, 1.1 * most || 1];
       return { scale: { range }, axis: { values: (plot, ticks) => ticks.map((tick) => String(Number(tick.toPrecision(3)))), size: 48 }, told: (value) => value.toFixed(2) };
     }
+    if (Array.isArray(y)) { // a scale of ratings, whole
+      const values = (plot, ticks) => ticks.map((tick) => String(Number(tick.toPrecision(3))));
+      const room = 0.04 * (y[1] - y[0]);
+      return { scale: { range: [y[0] - room, y[1] + room] }, axis: { values, size: 48 }, told: (value) => value.toFixed(2) };
+    }
     const axis = { splits: () => PLACES, values: () => ORDINALS, size: 48 };
     return { scale: { range: [0, 1.03] }, axis, told: (value) => value.toFixed(2) };
   }

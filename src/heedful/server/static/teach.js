@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const page = document.getElementById("teach");
-  const { base, person, visitor } = page.dataset;
+  const { base, person, visitor, actions } = page.dataset;
   const $ = (id) => document.getElementById(id);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const kept = (name) => `heedful ${visitor} ${base} ${person} ${name}`;
@@ -16,11 +16,13 @@
   const items = () => [...document.querySelectorAll("#cards > .item")];
   const order = () => items().map((item) => item.dataset.key);
   const given = (field) => $("corrections")?.elements[field].value ?? ""; // as the server last gave it
-  const graded = () => "grades" in $("hand").dataset; // a loop of grades: cards stay where they were dealt
+  const graded = () => "noun" in $("hand").dataset; // a loop of grades, or of ratings: cards stay where they were dealt
   const lie = () => graded() ? { hand: given("hand"), decision: given("decision") } : { hand: given("dealt") };
-  const first = () => document.querySelector('.pick, .grade[tabindex="0"], .to-grade input');
+  const first = () => document.querySelector('.pick, .grade[tabindex="0"], .to-grade input[type="number"]');
   const drawn = () => JSON.parse(given("hand"));
-  const where = () => person ? `&person=${encodeURIComponent(person)}` : "";
+  const where = () => (person ? `&person=${encodeURIComponent(person)}` : "") + (actions ? "&actions=1" : "");
+  /** In a loop of ratings, the cards that are passed over: others come in place of them. */
+  const past = () => "past" in $("hand").dataset && order().length ? `&past=${encodeURIComponent(JSON.stringify(order()))}` : "";
 
   let trouble = false;
 
@@ -46,6 +48,7 @@
     const focused = document.activeElement?.dataset?.focus;
     const opened = [...document.querySelectorAll("#side details[open]")].map((each) => each.dataset.focus);
     const before = places();
+    const list = given("decision");
     const weights = new Map([...document.querySelectorAll(".bars > li")].map((li) => [li.dataset.key, +li.dataset.value]));
     for (const id of ["hand", "side"]) $(id).replaceWith(document.adoptNode(fresh.getElementById(id)));
     document.querySelectorAll("#side details").forEach((each) => { if (opened.includes(each.dataset.focus)) each.open = true; });
@@ -55,6 +58,7 @@
       const again = document.querySelector(`[data-focus="${CSS.escape(focused)}"]:not([hidden])`);
       (again ?? first())?.focus({ preventScroll: true });
     }
+    if (graded() && list && given("decision") !== list && before.size) $("hand").scrollIntoView({ block: "start" }); // a new list begins at its top
     move(before);
     ghosts(weights);
     const told = $("hand").dataset;
@@ -97,9 +101,11 @@
   let queue = recall("unsent"), mine = recall("mine"), sending = false, wait = 0, timer = 0;
 
   function tell(path, fields) {
-    queue.push({ path, fields: { event: newId(), ...fields, person } });
+    const event = newId();
+    queue.push({ path, fields: { event, ...fields, person, ...(actions && { actions }) } });
     keep("unsent", queue);
     send();
+    return event;
   }
 
   async function send() {
@@ -149,7 +155,7 @@
   }
 
   function unheard(aloud = false) {
-    const what = graded() ? "grade" : "correction", many = queue.length > 1 ? `Your ${queue.length} ${what}s are` : `Your ${what} is`;
+    const what = $("hand").dataset.noun ?? "correction", many = queue.length > 1 ? `Your ${queue.length} ${what}s are` : `Your ${what} is`;
     say(`The server does not answer. ${many} kept, and sent again until it does.`, { aloud, wrong: true, again: true });
   }
 
@@ -182,10 +188,17 @@
     tell("/undo", { event, ...lie() });
   }
 
-  /** One grade of one card; it is marked at once, and what the server makes of it comes after. */
-  function grade(form, value) {
+  /** One grade or rating of one card; it is marked at once, and what the server makes of it comes after. */
+  function grade(form, kind, value) {
     for (const each of form.querySelectorAll(".grade")) each.setAttribute("aria-pressed", String(each.value === value));
-    tell("/teach", { kind: "grade", item: form.elements.namedItem("item").value, grade: value, ...lie() });
+    tell("/teach", { kind, item: form.elements.namedItem("item").value, [kind]: value, ...lie() });
+  }
+
+  /** An action on one card; one that was pressed before is taken back. */
+  function act(form, button) {
+    const done = button.name === "back" ? button.value : button.dataset.event ?? "";
+    button.setAttribute("aria-pressed", String(!done));
+    if (done) { delete button.dataset.event; undo(done); } else button.dataset.event = tell("/teach", { kind: "action", item: form.elements.namedItem("item").value, action: button.value, ...lie() });
   }
 
   /** With Tab one comes to a card's scale once; with the arrows to each of its grades. */
@@ -321,8 +334,8 @@
     held = null;
     touched = [];
     try {
-      const answer = await fetch(`${base}/hand?deal=new${where()}`, { headers: { "HX-Request": "true" } });
-      if (answer.ok) { show(await answer.text()); say(`Other cards. ${document.querySelector(".title")?.textContent ?? "None"} is first.`); return; }
+      const answer = await fetch(`${base}/hand?deal=new${where()}${past()}`, { headers: { "HX-Request": "true" } });
+      if (answer.ok) { show(await answer.text()); say(first() ? `Other cards. ${document.querySelector(".title").textContent} is first.` : "There are no other cards."); return; }
     } catch { /* said below */ }
     say("The server does not answer: no other cards for now.", { wrong: true });
   }
@@ -342,7 +355,9 @@
       if (submitter?.name === "kind") { restore(); correct("none", {}); } else if (submitter?.name === "item" && Date.now() - dropped > 80) pick(submitter);
     } else if (target.classList.contains("to-grade")) {
       event.preventDefault();
-      grade(target, submitter?.name === "grade" ? submitter.value : target.elements.grade.value);
+      const kind = target.elements.namedItem("kind").value;
+      if (kind === "action") act(target, submitter);
+      else grade(target, kind, submitter?.name === kind ? submitter.value : target.elements.namedItem(kind).value);
     } else if (target.classList.contains("take-back")) {
       event.preventDefault();
       tell("/undo", { event: target.elements.event.value, ...lie() });
@@ -375,8 +390,8 @@
     if ($("keys")?.open || event.target.closest("input, textarea, select") || event.isComposing) return;
     const item = event.target.closest(".item"), by = { ArrowUp: -1, ArrowDown: 1 }[key];
     const plain = !altKey && !ctrlKey && !metaKey;
-    const along = { ArrowLeft: -1, ArrowRight: 1 }[key], at = item?.querySelector('.grade[tabindex="0"]');
-    const digit = /^[1-9]$/.test(key) && $("hand").dataset.grades <= 9 && item?.querySelector(`button.grade[value="${key}"]`);
+    const along = { ArrowLeft: -1, ArrowRight: 1 }[key], at = (event.target.closest(".scale") ?? item)?.querySelector('.grade[tabindex="0"]');
+    const digit = /^[0-9]$/.test(key) && "digits" in $("hand").dataset && item?.querySelector(`button.grade:not(.act)[value="${key}"]`);
     let done = true;
     if (at && plain && !shiftKey && along) go(at, along);
     else if (at && plain && !shiftKey && by) go(at, by, true);

@@ -1,0 +1,103 @@
+"""Which cards are shown: those that a browser has, as they lie now, or others, dealt for a person."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from heedful.loop import Loop
+from heedful.server.pages import grading, rating
+from heedful.server.pages.fields import MOST, on_offer
+from heedful.server.pages.given import Way, lying
+from heedful.server.pages.page import Visit
+from heedful.server.pages.placing import Hand, Placed, placed
+
+HAND = 8
+"""How many items are shown at a time."""
+TEACH = ("feedback", "decide", "read")
+"""What takes to be allowed, to teach here: what is corrected is noted as shown, and what was learned is told."""
+
+
+def way_of(loop: Loop) -> Way | None:
+    """How cards are scored; None where what is better is said."""
+    return grading.WAY if loop.grades is not None else rating.WAY if loop.ratings is not None else None
+
+
+async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
+    """The cards of a `hand` that are still on offer, otherwise others: of those that were dealt, a decision is
+    logged."""
+    assert visit.desk is not None
+    await visit.desk.read(partial(look, visit))
+    if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
+        if way_of(visit.loop) is not None:
+            return await visit.desk.read(partial(_lying, visit, names, given.get("decision", ""), person))
+        own = placed(given["placed"], MOST) if given.get("placed") else None
+        return await visit.desk.read(partial(ranked, visit, names, person, own))
+    if visit.loop.ratings is not None:
+        return await _slate(visit, given, person)
+    names = list(visit.loop.ledger.shelf.current)
+    if not names:
+        return Hand((), ())
+    names = random.sample(names, min(HAND, len(names)))
+    if not visit.may(*TEACH) or not _asked_by_a_person(visit):
+        return await visit.desk.read(partial(ranked, visit, names, person))
+    decision = await visit.desk.decide({"candidates": names, "person": person})
+    count(visit, "decision", decision.arm)
+    shown = set(decision.shown)  # of k = 1 a single one
+    order = *decision.shown, *[name for name in names if name not in shown]
+    return Hand(order, order, decision.id, decision.arm)
+
+
+async def _slate(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
+    """What a loop of ratings would show this person now; other items than those of `past`, where there are some.
+    Nothing where nobody said who they are."""
+    assert visit.desk is not None
+    past = on_offer(visit.loop, given["past"], "past") if given.get("past") else []
+    names = await visit.desk.read(partial(rating.left, visit.loop, person, past))
+    teaching = visit.may(*TEACH)
+    if not names or (teaching and person is None):
+        return Hand((), ())
+    show = min(visit.loop.settings.k, rating.SLATE, len(names))
+    if not teaching or not _asked_by_a_person(visit):
+        best = (await visit.desk.read(partial(ranked, visit, names, person))).ranked[:show]
+        return Hand(best, best)
+    among = {"candidates": names} if past else {}
+    decision = await visit.desk.decide({**among, "person": person, "show": show})
+    count(visit, "decision", decision.arm)
+    return Hand(decision.shown, decision.shown, decision.id, decision.arm)
+
+
+def ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed | None = None) -> Hand:
+    """Cards as the model ranks them, around what the person has put in `own` places."""
+    loop = visit.loop
+    version, order = loop.version, loop.ranked(dealt, person=person)
+    if own is None or loop.ledger.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
+        return Hand(order, tuple(dealt), ranked=order)
+    return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)
+
+
+def _lying(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:
+    """Cards that are scored as they were dealt; in the model's order where it is not known how."""
+    return lying(visit.loop, names, decision, person) or ranked(visit, names, person)
+
+
+def look(visit: Visit) -> None:
+    """Take in what another process taught, and read what is on offer: of many items that takes a while, once."""
+    visit.loop.ledger.look()
+    _ = visit.loop.ledger.shelf.current
+
+
+def _asked_by_a_person(visit: Visit) -> bool:
+    """Whether a list counts as shown: not where a page of somebody else asks for it, where a browser fetches it before
+    anybody wants to see it, or as a picture."""
+    headers = visit.request.headers
+    ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    page = headers.get("sec-fetch-dest", "document") in ("document", "empty")
+    ahead = "prefetch" in headers.get("sec-purpose", "") + headers.get("purpose", "")
+    return visit.request.method != "HEAD" and ours and page and not ahead
+
+
+def count(visit: Visit, kind: str, result: str) -> None:
+    """Count an event, by what became of it."""
+    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
