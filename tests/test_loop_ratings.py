@@ -644,6 +644,20 @@ def test_explain_says_from_which_ratings_it_comes(folder: Path) -> None:
         assert (loop.explain("why").margin, loop.explain("then").margin) == (4.0, 4.5)
 
 
+@pytest.mark.parametrize("spec", ["bmf", "item-mean:prior=0"])
+def test_explain_of_the_only_rating_says_what_undoing_it_would_do(folder: Path, spec: str) -> None:
+    with rating_loop(folder / "l", spec, n_items=3, control=0.0) as loop:
+        loop.decide(["i0"], person="p", id="d")
+        loop.feedback("d", id="e", rating={"i0": 2})
+        expected = loop.decide(["i0"], person="new", id="why").ratings
+        [moved] = loop.explain("why").lessons
+        loop.undo("e")
+        without = loop.decide(["i0"], person="new", id="then").ratings
+        assert expected is not None
+        assert without is not None
+        assert moved.by == expected[0] - without[0] < 0.0
+
+
 def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with rating_loop(folder / "l", control=0.0) as loop:
         taught(loop, 20)

@@ -140,6 +140,13 @@ def test_about_a_class_that_says_nothing() -> None:
     class Mute(PreferencePerceptron):
         """Words. Without the form."""
 
+    class Terse(PreferencePerceptron):
+        """Words, without a source. Interaction: rating.
+
+        And more.
+        """
+
+    assert about(Terse) == ("", "", "rating")
     assert about(Mute) == ("", "", "")
 
 

@@ -47,7 +47,8 @@ _FROM_DATA = ("n_features", "space")
 
 
 class About(NamedTuple):
-    """What the first paragraph of a learner's docstring says, `Title: source. Interaction: X.`; else empty."""
+    """What the first paragraph of a learner's docstring says, `Title: source. Interaction: X.`; what it does not say is
+    empty."""
 
     title: str
     source: str
@@ -91,8 +92,10 @@ def find_learners() -> dict[str, type]:
 def about(cls: type) -> About:
     """Title, source and interaction of a learner's class, from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
-    match = _DOCSTRING.fullmatch(paragraph)
-    return About(**match.groupdict()) if match else About("", "", "")
+    if match := _DOCSTRING.fullmatch(paragraph):
+        return About(**match.groupdict())
+    kind = re.search(r"\bInteraction: (\w+)", paragraph)
+    return About("", "", kind[1] if kind else "")
 
 
 def _learners_of(module: ModuleType) -> list[type]:

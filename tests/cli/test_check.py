@@ -118,11 +118,25 @@ def test_one_s_own_learner_of_ratings(tmp_path: Path) -> None:
     assert ["the proposal shares memory" in row["where"] for row in got.json if not row["kept"]] == [True]
 
 
+def test_arrays_of_ratings_that_do_not_grow_are_noticed(tmp_path: Path) -> None:
+    """Compiled they would be written beyond their ends."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "ratings.md").read_text()
+    [source] = [block.split("```")[0] for block in page.split("```python\n") if "class State" in block]
+    grown = "longer(state.count, size, 0.0), longer(state.total, size, 0.0)\n        for"
+    assert grown in source
+    file = tmp_path / "fixed_of_mine.py"
+    file.write_text(source.replace(grown, "state.count, state.total\n        for"))
+    got = heedful("check {}:Hopeful --json", file)
+    assert got.code == 1
+    broken = {row["promise"]: row["where"] for row in got.json if not row["kept"]}
+    assert "out of bounds for axis 0 with size 64" in broken["compiled equals interpreted, bit for bit"]
+
+
 def test_a_learner_of_ratings_meets_users_who_rate_two_at_a_time(found: dict[str, Any]) -> None:
     assert heedful("check item-mean:prior=2").code == 0
     assert found["learner"] == ItemMean(Slate(2, 1.0, 5.0), 2.0)
     assert isinstance(found["world"], Replay)
-    assert (found["world"].starts.size, found["world"].repeats) == (9, False)
+    assert (found["world"].starts.size, found["world"].repeats) == (81, False)
 
 
 def test_a_broken_promise_says_where_and_ends_with_1(found: dict[str, Any]) -> None:

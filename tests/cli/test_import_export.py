@@ -136,6 +136,8 @@ def test_import_refuses() -> None:
     bad(heedful("import cars none.jsonl"), "none.jsonl: no such file")
     bad(heedful("import cars good.jsonl ."), ".: wanted a file, got a folder")
     bad(heedful("import cars good.jsonl good.jsonl --ubi good.jsonl"), "FILE: wanted one with --ubi, the events, got 2")
+    bad(heedful("import cars"), "FILE: wanted some events, or --features ITEMS, got none")
+    bad(heedful("import cars --ubi good.jsonl"), "FILE: wanted the events, got none")
     bad(heedful("import cars good.jsonl --chains"), "--chains: wanted --ubi too, got none")
     bad(heedful("import cars good.jsonl --ubi none.jsonl"), "none.jsonl: no such file")
     got = heedful("import cars good.jsonl --features none.csv")
@@ -156,6 +158,9 @@ def test_import_puts_items_first() -> None:
     got = heedful("import cars d.jsonl --features more.csv --json")
     assert (got.code, got.json["items_put"]) == (0, 2)
     assert "0 items were new or changed" in heedful("import cars d.jsonl --features more.csv").out
+    alone = heedful("import cars --features more.csv").out
+    assert "0 items were new or changed" in alone
+    assert "What became of" not in alone
     Path("odd.csv").write_text("id,f0,f1\nlater,far,2\n")
     got = heedful("import cars d.jsonl --features odd.csv")
     assert (got.code, got.out) == (2, "")

@@ -39,15 +39,16 @@ def _ordinal(spec: str) -> tuple[Any, Any]:
 
 
 def _rating(spec: str) -> tuple[Any, Any]:
-    """(the learner, 8 users who rate 40 items from 1 to 5, two of them at a time, each item once)."""
+    """(the learner, 80 users who rate 90 items from 1 to 5, two of them at a time, each item once): they come in any
+    order, also after many rounds, so that arrays have to grow."""
     import numpy as np
 
     from heedful.data.ratings import RatingTable
     from heedful.ratings import rating_setting
 
     rng = np.random.default_rng(0)
-    users, items = np.nonzero(rng.random((8, 40)) < 0.5)
-    names = np.arange(8).astype(str), np.arange(40).astype(str)
+    users, items = np.nonzero(rng.random((80, 90)) < 0.1)
+    names = np.arange(80).astype(str), np.arange(90).astype(str)
     table = RatingTable(users, items, rng.integers(1, 6, users.size).astype(np.float64), *names)
     setting = rating_setting(table, slate=2)
     return setting.learner(spec), setting.scenes[0].world
@@ -64,8 +65,8 @@ def check(
     """Try on your learner what every learner promises.
 
     Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on. It meets rankings of 8
-    candidates with 6 features; where its docstring begins `Title: source. Interaction: ordinal.`, instances of 6
-    features with grades from 1 to 5; where `Title: source. Interaction: rating.`, users who rate two items at a time.
+    candidates with 6 features; where its docstring says `Interaction: ordinal.` in its first paragraph, instances of 6
+    features with grades from 1 to 5; where `Interaction: rating.`, users who rate two items at a time.
     Ends with 1 where a promise is broken, and says where it breaks.
     """
     from rich.markup import escape

@@ -27,7 +27,9 @@ NO_ACTIONS = ("click", "impression", "")  # what becomes of an action in a UBI l
 
 def import_(
     name: Name,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON lines, plain or gzip.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="JSON lines, plain or gzip; none with --features.")
+    ] = None,
     ubi: Annotated[
         Path | None,
         typer.Option(metavar="QUERIES", help="FILE holds the events of an OpenSearch UBI log; these its queries."),
@@ -49,6 +51,11 @@ def import_(
 
     Exit codes: 0 everything is in; 1 some lines were rejected, or the loop cannot be written; 2 bad input.
     """
+    files = files or []
+    if not files and (items is None or ubi is not None):
+        raise BadInput(
+            f"FILE: wanted {'the events' if ubi is not None else 'some events, or --features ITEMS'}, got none"
+        )
     if ubi is not None and len(files) > 1:
         raise BadInput(f"FILE: wanted one with --ubi, the events, got {len(files)}")
     if chains and ubi is None:
@@ -68,7 +75,7 @@ def import_(
         if json:
             print_json(told)
         else:
-            _show(loop, tally, put, report)
+            _show(loop, tally, put, report, bool(files))
     if tally.rejected:
         raise typer.Exit(1)
 
@@ -147,13 +154,14 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
         yield advance
 
 
-def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None) -> None:
+def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read: bool) -> None:
     screen = console()
     if put is not None:
         screen.print(f"{put:,} items were new or changed")
     if report is not None:
         show_report(report)
-    show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
+    if read:
+        show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
     screen.print(f"{loop.path}: model version {loop.version}", markup=False, soft_wrap=True)
 
 

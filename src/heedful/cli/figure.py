@@ -181,7 +181,8 @@ def _list(json: bool) -> None:
         return print_json(rows)
     table = new_table("Figures of the papers")
     for column in ("figure", "what", "needs", "claims"):
-        table.add_column(column, justify="right" if column == "claims" else "left", overflow="fold")
+        right, whole = column == "claims", column == "figure"
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(f"[bold]{row['id']}[/]", str(row["title"]), ", ".join(row["worlds"]), str(len(row["claims"])))
     screen = console()

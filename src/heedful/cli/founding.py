@@ -264,7 +264,7 @@ def _next(loop: Loop, name: str) -> str:
     if loop.items:
         return quoted(["heedful", "decide", name])
     if loop.ratings is not None:
-        return quoted(["heedful", "import", name, "EVENTS.jsonl", "--features", "ITEMS.csv"])
+        return quoted(["heedful", "import", name, "--features", "ITEMS.csv"])
     return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
 

@@ -143,15 +143,19 @@ def _moved(ledger: Ledger, model: RatingModel, known: Known, name: str) -> tuple
     number, moved = ledger.shelf.number(name), []
     person = model.people.get(known.person) if known.person is not None else None
     now = _raw(model, model.shared.learned, person, number)
+    middle = (model.learner.space.low + model.learner.space.high) / 2.0
+    weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
     for event, ratings in _about(ledger, model, known, name):
-        state = copied(model.shared.learned)
+        state, left = copied(model.shared.learned), weight_of_all
         for user, item, rating, weight in ratings:
             try:
                 weighs = () if weight == 1.0 else (weight,)
                 state = model.learner.without_rating(state, user, item, rating, *weighs)
             except LookupError:  # taken out already, with its item
                 continue
-        by = now - _raw(model, state, person, number)
+            left -= weight
+        # Where nothing is left that anybody rated, the middle is expected, whatever the learner made of it.
+        by = now - (_raw(model, state, person, number) if left > 1e-9 * weight_of_all else middle)
         if by != 0.0:
             moved.append(Moved(event.id, event.seq, decode_feedback(event.payload).form, by))
     return tuple(sorted(moved, key=lambda each: -abs(each.by)))
