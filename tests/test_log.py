@@ -579,8 +579,8 @@ def test_what_is_appended_while_the_log_is_folded(tmp_path: Path, monkeypatch: p
         one.feedback("d", id="e0", better=["i3"])
         last = Log.last
 
-        def late(self: Log) -> Any:
-            found = last(self)
+        def late(self: Log, *given: Any) -> Any:
+            found = last(self, *given)
             monkeypatch.setattr(Log, "last", last)
             one.feedback("d", id="e1", better=["i4"])
             return found
