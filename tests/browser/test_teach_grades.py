@@ -318,5 +318,6 @@ def test_what_was_learned_is_drawn(opened: Opened, loop: Served) -> None:
     expect(page.locator("#report")).to_contain_text("of a grade off on average")
     page.goto(f"{loop.server.url}/")
     row = page.locator(f'tr[data-loop="{loop.name}"] th')
-    row.scroll_into_view_if_needed()  # rows load as they come into view
+    # Rows load as they come into view; this one may be replaced by the loaded one while it is scrolled to.
+    row.evaluate("it => it.scrollIntoView()")
     expect(row).to_contain_text("grades 1–5")
