@@ -29,6 +29,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.spaces_structured": ("heedful.kernel", "heedful.doors"),
     "heedful.spaces_graded": ("heedful.kernel", "heedful.doors"),
     "heedful.spaces_offers": ("heedful.kernel", "heedful.doors"),
+    "heedful.spaces_pairs": ("heedful.kernel", "heedful.doors"),
+    "heedful.preferences": ("heedful.kernel", "heedful.doors", "heedful.preferences"),
     "heedful.pairs": ("heedful.kernel",),
     "heedful.ridge": ("heedful.kernel", "heedful.pairs"),
     "heedful.gaussians": ("heedful.kernel", "heedful.pairs", "heedful.ridge"),
@@ -83,6 +85,12 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.ridge",
         "heedful.learners.simple_ratings",
     ),
+    "heedful.learners.preference_gp": (
+        "heedful.kernel",
+        "heedful.doors",
+        "heedful.spaces_pairs",
+        "heedful.preferences",
+    ),
     "heedful.learners.fair_pairs": (
         "heedful.kernel",
         "heedful.doors",
@@ -123,6 +131,12 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.doors",
         "heedful.estimators",
         "heedful.learners.ordinal",
+    ),
+    "heedful.estimators.preferences": (
+        "heedful.kernel",
+        "heedful.doors",
+        "heedful.estimators.labels",
+        "heedful.preferences",
     ),
     "heedful.estimators": (),
     "heedful.naming": (
@@ -475,7 +489,9 @@ HEAVY = {
     "matplotlib": set(),
     "vega_datasets": set(),
     "pyarrow": set(),
-    "sklearn": {"heedful.estimators.labels", "heedful.estimators.graded"},  # which the package imports when asked
+    "sklearn": {
+        f"heedful.estimators.{name}" for name in ("labels", "graded", "preferences")
+    },  # which the package imports when asked
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
 HEAVY |= {"fastapi": {"heedful.server"}, "starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}

@@ -100,6 +100,11 @@ def test_movielens_is_whole() -> None:
         assert statuses == {name: "ok" if total else "unknown" for name, total in named(key).files.items()}
 
 
+def test_sushi_is_whole() -> None:
+    statuses = {finding.file.removesuffix(".gz"): finding.status for finding in check(shared("sushi"))}
+    assert statuses == dict.fromkeys(named("sushi").files, "ok")
+
+
 def named(key: str) -> Known:
     return next(entry for entry in KNOWN if entry.key == key)
 
@@ -134,6 +139,7 @@ def test_the_list() -> None:
         "trec-session-2012": 2,
         "movielens-1m": 3,
         "movielens-100k": 3,
+        "sushi": 4,
     }
     for entry in KNOWN:
         assert entry.home.startswith("https://")

@@ -16,6 +16,7 @@ from heedful.estimators import (
     ConstantRankClassifier,
     MulticlassPerceptronClassifier,
     PRankClassifier,
+    PreferenceGPClassifier,
     WidrowHoffClassifier,
     folding,
 )
@@ -29,7 +30,7 @@ EACH = [
 ]
 
 
-@parametrize_with_checks(EACH)
+@parametrize_with_checks([*EACH, PreferenceGPClassifier()])
 def test_scikit_learns_checks(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 10**9)  # what compiles is another test's
     check(estimator)

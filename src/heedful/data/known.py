@@ -114,6 +114,20 @@ KNOWN = (
             "u.genre": "9757e0d3e6b298159a80dd48eaf938114690e911e39af97a76949ef1663610bb",
         },
     ),
+    Known(
+        key="sushi",
+        title="SUSHI preference data, orders of sushi by 5,000 people",
+        format="sushi",
+        licence="Kamishima: any research purpose, do not redistribute",
+        home="https://www.kamishima.net/sushi/",
+        cite="Kamishima, Nantonac Collaborative Filtering: Recommendation Based on Order Responses, KDD 2003",
+        files={
+            "sushi3a.5000.10.order": "c56da325c0f58f9a38bafc650ed699b48dd2fb9f6ad64ba61ffc288d1ae4cc24",
+            "sushi3b.5000.10.order": "a241c87331e4eabea5841aae0c8a982453cccd01b0a0f3b6a4e9cfabcdab563b",
+            "sushi3.idata": "568d73580f82a9ffba7ee1a3750506a0517c9ce904eec41559fe4ab573911fde",
+            "sushi3.udata": "592d345613b6fbc1d7d126775eb5fb5628619e855c292166250f09651716eca2",
+        },
+    ),
 )
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "ConstantRankClassifier",
     "MulticlassPerceptronClassifier",
     "PRankClassifier",
+    "PreferenceGPClassifier",
     "WidrowHoffClassifier",
 ]
 
@@ -26,7 +27,8 @@ def __getattr__(name: str) -> Any:
             raise
         told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
         raise ModuleNotFoundError(told, name="sklearn") from None
-    return getattr(import_module("heedful.estimators.ordinal"), name)
+    family = "preferences" if name == "PreferenceGPClassifier" else "ordinal"
+    return getattr(import_module(f"heedful.estimators.{family}"), name)
 
 
 def __dir__() -> list[str]:

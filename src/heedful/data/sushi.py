@@ -1,0 +1,99 @@
+"""Sushi (Kamishima, *Nantonac Collaborative Filtering*, KDD 2003): 5,000 people who put sushi in order, and those."""
+
+import re
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.files import is_number, numbered_lines, shown
+
+Ints = NDArray[np.int64]
+
+KINDS = {
+    "style": "0 a roll, 1 not",
+    "major": "0 seafood, 1 not",
+    "minor": "0 blue-skinned fish, 1 red-meat, 2 white-meat, 3 like eel, 4 clam, 5 squid or octopus, 6 shrimp or crab, "
+    "7 roe, 8 other seafood, 9 egg, 10 meat, 11 vegetables",
+    "heaviness": "of taste, 0 heavy to 4 light, the mean of what people said",
+    "eaten": "how often, 0 never to 3 often, the mean of what people said",
+    "price": "normalised",
+    "sold": "share of the shops that sell it",
+}
+"""The columns of the features of an item, as README-en.txt tells them."""
+
+_A = (0, 1, 2, 3, 4, 6, 7, 8, 26, 29)
+_PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon roe, for salmon
+
+
+class Sushi(NamedTuple):
+    """Orders of sushi: a row a person, the most preferred first, items as their place in `names` and `features`."""
+
+    orders: Ints  # U x 10
+    names: NDArray[np.str_]  # I
+    features: NDArray[np.float64]  # I x 7, the columns of KINDS; the first three are kinds and not numbers
+
+
+def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "right") -> Sushi:
+    """Load sushi3a.5000.10.order (`part` "a": everybody orders the same 10) or sushi3b.5000.10.order ("b": 10 of 100
+    each), with sushi3.idata, from the folder that has them; plain or gzip.
+
+    The numbers of the 10 are not those of sushi3.idata; this translates them. `labels="published"` translates the
+    sixth of them to salmon (it is salmon roe), as the experiments of [H12] did.
+
+    FileNotFoundError where a file is not there; ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a malformed
+    line.
+    """
+    for name, value, known in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):
+        if value not in known:
+            raise ValueError(f"{name}: wanted {known[0]} or {known[1]}, got {value!r}")
+    folder = Path(folder)
+    names, features = _items(_there(folder / "sushi3.idata"))
+    orders = _orders(_there(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
+    if part == "a":
+        rows = list(_PUBLISHED if labels == "published" else _A)
+        if max(rows) >= len(names):
+            raise ValueError(f"sushi3.idata: items: wanted at least {max(rows) + 1}, got {len(names)}")
+        names, features = names[rows], features[rows]
+    return Sushi(orders, names, features)
+
+
+def _there(path: Path) -> Path:
+    packed = path.with_name(path.name + ".gz")
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
+    names: list[str] = []
+    rows: list[list[float]] = []
+    for number, line in numbered_lines(path):
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) != 9 or fields[0] != str(len(names)) or not all(map(is_number, fields[2:])):
+            wanted = f"the number {len(names)}, a name and 7 numbers, apart by tabs"
+            raise ValueError(f"{path.name}:{number}: item: wanted {wanted}, got {shown(line.rstrip())}")
+        names.append(fields[1])
+        rows.append([float(field) for field in fields[2:]])
+    if not names:
+        raise ValueError(f"{path.name}: items: wanted at least one, got none")
+    return np.array(names), np.array(rows)
+
+
+def _orders(path: Path, items: int) -> Ints:
+    rows = []
+    for number, line in numbered_lines(path):
+        text = line.strip()
+        if number == 1 and len(text.split()) == 2:  # the header, "10 1", which older copies do not have
+            continue
+        fields = text.split(" ")
+        order = [int(field) for field in fields[2:] if re.fullmatch("[0-9]{1,9}", field)]
+        if len(fields) != 12 or fields[:2] != ["0", "10"] or len(order) != 10:
+            raise ValueError(f"{path.name}:{number}: order: wanted 0, 10 and ten numbers of items, got {shown(text)}")
+        if len(set(order)) < 10 or max(order) >= items:
+            wanted = f"ten different items, 0 to {items - 1}"
+            raise ValueError(f"{path.name}:{number}: order: wanted {wanted}, got {shown(text)}")
+        rows.append(order)
+    if not rows:
+        raise ValueError(f"{path.name}: orders: wanted at least one, got none")
+    return np.array(rows, np.int64)

@@ -1,0 +1,79 @@
+"""Covariances of the utilities of items: by their features where they have some, else each item for itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, is_number, numbers, wanted_positive
+
+Array = npt.NDArray[np.float64]
+
+
+class Kernel(NamedTuple):
+    """k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); of no features, amplitude^2 [same item].
+
+    `scale` (d,) standardises: the standard deviations of the features where it was made, inf for a constant one, which
+    says nothing. `lengthscale` (d,) is in standardised units, one for each feature (ARD) or d times the same.
+    """
+
+    scale: Array
+    lengthscale: Array
+    amplitude: float = 1.0
+
+    def between(self, X: Array, Z: Array) -> Array:
+        """Covariances (n x m) of items with features X (n x d) and others with features Z (m x d); no features, no
+        covariance: nobody's utility tells of another item's."""
+        if X.shape[1] == 0:
+            return np.zeros((len(X), len(Z)))
+        unit = self.scale * self.lengthscale
+        a, b = X / unit, Z / unit
+        # From differences, not from squares: the same for (a, b) and (b, a), 0 for items that are the same
+        d2 = np.zeros((len(X), len(Z)))
+        for i in range(a.shape[1]):
+            d2 += np.square(a[:, i, None] - b[None, :, i])
+        return self.amplitude**2 * np.exp(-0.5 * d2)
+
+    def over(self, X: Array) -> Array:
+        """Covariances (n x n) of items with features X (n x d)."""
+        if X.shape[1] == 0:
+            return self.amplitude**2 * np.eye(len(X))
+        return self.between(X, X)
+
+
+def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
+    """The kernel for items with features X (n x d), d = 0 where they have none.
+
+    `lengthscale`: "median", the median distance between two of the items that are not the same, as [H12] has it; a
+    number; or one for each feature, in units of its standard deviation. ValueError where that is none.
+    """
+    wanted_positive("amplitude", amplitude)
+    d = X.shape[1]
+    spread = X.std(axis=0) if len(X) else np.zeros(d)
+    scale = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, np.inf)
+    if isinstance(lengthscale, str):
+        if lengthscale != "median":
+            raise ValueError(f"lengthscale: wanted 'median' or numbers, got {lengthscale!r}")
+        return Kernel(scale, np.full(d, median_distance(X / scale)), float(amplitude))
+    if is_number(lengthscale, int, float):
+        wanted_positive("lengthscale", lengthscale)
+        return Kernel(scale, np.full(d, float(lengthscale)), float(amplitude))
+    each = np.atleast_1d(numbers("lengthscale", lengthscale, "numbers")).astype(np.float64)
+    if each.shape != (d,) or not (each > 0.0).all() or np.isnan(each).any():
+        raise ValueError(f"lengthscale: wanted {d} numbers above 0, one for each feature, got {describe(lengthscale)}")
+    return Kernel(scale, each, float(amplitude))
+
+
+def median_distance(Z: Array) -> float:
+    """The median distance between two different rows of Z (n x d), that are not the same; 1 where there are none."""
+    a, b = np.triu_indices(len(Z), 1)
+    if a.size > 500_000:  # enough for a median
+        chosen = np.random.default_rng(0).choice(a.size, 500_000, replace=False)
+        a, b = a[chosen], b[chosen]
+    d2 = np.zeros(a.size)
+    for i in range(Z.shape[1]):
+        d2 += np.square(Z[a, i] - Z[b, i])
+    apart = np.sqrt(d2[d2 > 0.0])
+    return float(np.median(apart)) if apart.size else 1.0

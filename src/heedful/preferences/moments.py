@@ -1,0 +1,50 @@
+"""Moments of one answer against a Gaussian of what decides it: all that EP asks of a likelihood."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
+
+
+def of_choice(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
+    """log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of Z = Phi((m - width) / s): the first is better by over width.
+
+    m (p,) and s^2 (p,): mean and variance of the difference as perceived, the noise included.
+    """
+    from scipy.special import log_ndtr
+
+    z = (m - width) / s
+    log_z = log_ndtr(z)
+    ratio = np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)  # phi / Phi
+    slope = ratio / s
+    # 0 < phi/Phi (z + phi/Phi) < 1; far in the tail rounding would leave that interval
+    bend = np.clip(ratio * (ratio + z), 0.0, 1.0 - 1e-9) / (s * s)
+    return log_z, slope, bend
+
+
+def of_tie(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
+    """The same of Z = Phi((width - m) / s) - Phi((-width - m) / s): the two are closer than width > 0."""
+    from scipy.special import log_ndtr
+
+    side = np.where(m < 0.0, -1.0, 1.0)
+    up, low = (width - np.abs(m)) / s, (-width - np.abs(m)) / s  # even in m; both ends in the accurate tail
+    log_up = log_ndtr(up)
+    log_z = log_up + np.log(-np.expm1(log_ndtr(low) - log_up))
+    at_up = np.exp(-0.5 * up * up - HALF_LOG_TAU - log_z)
+    at_low = np.exp(-0.5 * low * low - HALF_LOG_TAU - log_z)
+    slope = (at_low - at_up) / s
+    bend = np.clip(np.square(at_low - at_up) + up * at_up - low * at_low, 0.0, 1.0 - 1e-9) / (s * s)
+    return log_z, side * slope, bend
+
+
+def with_lapses(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
+    """The same of (1 - lapse) Z + lapse / kinds: with probability `lapse` one of `kinds` answers is given at random."""
+    with np.errstate(divide="ignore"):
+        log_meant = np.log1p(-lapse) + log_z
+        log_any = np.logaddexp(log_meant, np.log(lapse / kinds))
+    meant = np.exp(log_meant - log_any)  # the probability that the answer was no lapse
+    return log_any, meant * slope, meant * bend - meant * (1.0 - meant) * slope * slope

@@ -1,0 +1,213 @@
+"""People who choose between two things, or among several, or put them in order: drawn from a Gaussian process, or those
+of a file of orders."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
+from heedful.kernel import Ints, kernel
+from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+
+Array = npt.NDArray[np.float64]
+
+
+class Asking(NamedTuple):
+    """Which pairs are left for each user: the first `left[u]` of `pairs[u]`, numbers of pairs; the first n of `users`
+    have some."""
+
+    pairs: Ints  # U x p
+    left: Ints  # U
+    users: Ints  # U
+    n: int
+
+
+class Choosers(NamedTuple):
+    """Users with utilities (U x n). Of what is shown, each has its utility and noise of its own, N(0, noise^2 / 2), as
+    [H12] Eq. 1 has it: the difference of two has noise of sd `noise`. The highest is chosen; where the two highest are
+    closer than `tie`, they are equally good.
+
+    With probability lapses[u] the choice has nothing to do with them: the first with probability firsts[u], else any
+    other.
+    With probability `unsure` the answer is that one cannot judge. A random user comes; where `repeats`, any pair is
+    always there to be asked, else each once, and the world ends. Regret: the user's best item less the better of those
+    shown. Made by `gaussian_choosers` and `ordered_choosers`.
+    """
+
+    utilities: Array
+    pairs: Ints  # p x 2
+    noise: float
+    tie: float
+    unsure: float
+    lapses: Array  # U
+    firsts: Array  # U
+    repeats: bool
+
+    def init(self, rng: np.random.Generator) -> Asking:
+        users, p = self.utilities.shape[0], self.pairs.shape[0]
+        if self.repeats:
+            return Asking(np.zeros((1, 1), np.int64), np.full(users, p), np.arange(users), users)
+        pairs = np.empty((users, p), np.int64)
+        pairs[:] = np.arange(p)
+        return Asking(pairs, np.full(users, p), np.arange(users), users)
+
+    def over(self, state: Asking, t: int) -> bool:
+        return state.n == 0
+
+    def context(self, state: Asking, t: int, rng: np.random.Generator) -> Pool:
+        user = state.users[int(rng.random() * state.n)]
+        if self.repeats:
+            return Pool(int(user), self.pairs)
+        return Pool(int(user), self.pairs[state.pairs[user, : state.left[user]]])
+
+    def respond(self, state: Asking, x: Pool, shown: Ints, rng: np.random.Generator) -> int:
+        return answer(self, x.user, shown, rng)
+
+    def regret(self, state: Asking, x: Pool, shown: Ints) -> float:
+        best, better = -np.inf, -np.inf
+        for j in range(self.utilities.shape[1]):
+            best = max(best, self.utilities[x.user, j])
+        for j in shown:
+            better = max(better, self.utilities[x.user, j])
+        return best - better
+
+    def advance(self, state: Asking, x: Pool, shown: Ints, feedback: int) -> Asking:
+        if self.repeats:
+            return state
+        user, kept = x.user, 0
+        for i in range(state.left[user]):
+            a, b = self.pairs[state.pairs[user, i], 0], self.pairs[state.pairs[user, i], 1]  # a < b
+            if a != min(shown[0], shown[1]) or b != max(shown[0], shown[1]):
+                state.pairs[user, kept] = state.pairs[user, i]
+                kept += 1
+        state.left[user] = kept
+        n = state.n
+        if kept == 0:
+            for i in range(n):
+                if state.users[i] == user:
+                    state.users[i] = state.users[n - 1]
+                    n -= 1
+                    break
+        return Asking(state.pairs, state.left, state.users, n)
+
+
+@kernel
+def felt(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
+    """What each of those shown seems worth this time (k,): one noise for each, shared by all its comparisons."""
+    out = np.empty(shown.size)
+    for r in range(shown.size):
+        out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
+    return out
+
+
+@kernel
+def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
+    """The place in `shown` (k,) of what the user chooses, or EQUAL, or UNSURE."""
+    lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
+    worth = felt(world, user, shown, rng)
+    if unsure < world.unsure:
+        return UNSURE
+    if lapse < world.lapses[user]:
+        return 0 if first < world.firsts[user] else 1 + int(other * (shown.size - 1))
+    best, second = 0, -1
+    for r in range(1, shown.size):
+        if worth[r] > worth[best]:
+            best, second = r, best
+        elif second < 0 or worth[r] > worth[second]:
+            second = r
+    if second >= 0 and worth[best] - worth[second] < world.tie:
+        return EQUAL
+    return best
+
+
+@kernel
+def order(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Ints:
+    """The places in `shown` (k,) as the user orders them this time, the best first: not k (k - 1) / 2 choices apart."""
+    return np.argsort(-felt(world, user, shown, rng))
+
+
+def gaussian_choosers(
+    n_users: int = 100,
+    n_items: int = 10,
+    *,
+    features: npt.ArrayLike | None = None,
+    length: float = 1.0,
+    amplitude: float = 1.0,
+    shared: float = 0.0,
+    noise: float = 1.0,
+    tie: float = 0.0,
+    unsure: float = 0.0,
+    lapse: float = 0.0,
+    first: float = 0.5,
+    repeats: bool = True,
+    seed: int = 0,
+) -> Choosers:
+    """Utilities of a GP with covariance amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features`
+    (n x N); without features, items have nothing in common. The share `shared` of the variance is one function that
+    all users have, the rest each user's own.
+
+    `lapse`, `first`: of every user. ValueError, naming what is wrong; so of `ordered_choosers`.
+    """
+    wanted_count("n_users", n_users)
+    wanted_count("n_items", n_items, least=2)
+    wanted_count("seed", seed, least=0)
+    for name, value, least, most in (("length", length, 1e-50, 1e50), ("amplitude", amplitude, 0.0, 1e50)):
+        _number(name, value, least, most)
+    _number("shared", shared, 0.0, 1.0)
+    rng = np.random.default_rng(seed)
+    own, common = rng.standard_normal((n_users, n_items)), rng.standard_normal(n_items)
+    Z = math.sqrt(1.0 - shared) * own + math.sqrt(shared) * common
+    if features is not None:
+        array = numbers("features", features, "2-dimensional numbers")
+        X = finite_array("features", array, 2, array.shape[1] if array.ndim == 2 else 0).astype(np.float64)
+        if X.shape[0] != n_items or X.shape[1] < 1:
+            raise ValueError(f"features: wanted {n_items} rows, one for each item, got shape {X.shape}")
+        squares = ((X[:, None] - X) ** 2).sum(axis=2)
+        values, vectors = np.linalg.eigh(np.exp(-0.5 * squares / (length * length)))
+        Z = Z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return _choosers(amplitude * Z, noise, tie, unsure, lapse, first, repeats)
+
+
+def ordered_choosers(
+    orders: npt.ArrayLike,
+    *,
+    noise: float = 0.0,
+    tie: float = 0.0,
+    unsure: float = 0.0,
+    lapse: float = 0.0,
+    first: float = 0.5,
+    repeats: bool = True,
+) -> Choosers:
+    """People who once put all n items in order (U x n, the best first): they choose by it. The utility of an item is
+    how many it is better than; without noise, they never err."""
+    array = numbers("orders", orders, "whole numbers, a row for each person")
+    n = array.shape[1] if array.ndim == 2 else 0
+    if array.dtype.kind not in "iu" or n < 2 or not (np.sort(array, axis=1) == np.arange(n)).all() or not array.size:
+        raise ValueError(f"orders: wanted rows with each of 0 to n - 1 once, n at least 2, got {describe(array)}")
+    utilities = np.empty(array.shape)
+    np.put_along_axis(utilities, array.astype(np.int64), np.arange(n - 1.0, -1.0, -1.0)[None], axis=1)
+    return _choosers(utilities, noise, tie, unsure, lapse, first, repeats)
+
+
+def _choosers(
+    utilities: Array, noise: float, tie: float, unsure: float, lapse: float, first: float, repeats: bool
+) -> Choosers:
+    _number("noise", noise, 0.0, 1e50)
+    _number("tie", tie, 0.0, 1e50)
+    for name, value in (("unsure", unsure), ("lapse", lapse), ("first", first)):
+        _number(name, value, 0.0, 1.0)
+    if not isinstance(repeats, bool):
+        raise ValueError(f"repeats: wanted True or False, got {describe(repeats)}")
+    users, n = utilities.shape
+    pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    lapses, firsts = np.full(users, float(lapse)), np.full(users, float(first))
+    return Choosers(utilities, pairs, float(noise), float(tie), float(unsure), lapses, firsts, repeats)
+
+
+def _number(name: str, value: float, least: float, most: float) -> None:
+    if not is_number(value, int, float) or not least <= value <= most:
+        raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")

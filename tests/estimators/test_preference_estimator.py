@@ -1,0 +1,102 @@
+"""Choices as a scikit-learn classifier: equal to inference over items, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.special import ndtr
+from sklearn.model_selection import GridSearchCV
+
+from heedful.estimators import PreferenceGPClassifier
+from heedful.preferences.ep import infer, infer_rows
+from heedful.preferences.kernels import kernel_for
+
+Array = npt.NDArray[np.float64]
+FEATURES = np.random.default_rng(0).normal(size=(6, 2))
+
+
+def choices(n: int = 40, seed: int = 1) -> tuple[Array, Array, Any]:
+    """Rows, labels and the same as pairs, the winner first; the item 5 is never shown."""
+    rng = np.random.default_rng(seed)
+    utilities = np.array([2.0, 1.0, 0.0, -1.0, -2.0, 0.0])
+    pairs = np.array([rng.choice(5, 2, replace=False) for _ in range(n)])
+    won = utilities[pairs[:, 0]] - utilities[pairs[:, 1]] + rng.normal(size=n) > 0
+    X = np.zeros((n, 6))
+    X[np.arange(n), pairs[:, 0]], X[np.arange(n), pairs[:, 1]] = 1.0, -1.0
+    return X, np.where(won, "left", "down"), np.where(won[:, None], pairs, pairs[:, ::-1])
+
+
+@pytest.mark.parametrize("lapse", [0.0, 0.05])
+@pytest.mark.parametrize("features", [None, FEATURES])
+def test_it_is_inference_over_items(features: Any, lapse: float) -> None:
+    X, y, pairs = choices()
+    model = PreferenceGPClassifier(features=features, amplitude=1.5, lapse=lapse).fit(X, y)
+    K = 2.25 * np.eye(6) if features is None else kernel_for(features, amplitude=1.5).over(features)
+    wanted = infer(K, np.zeros(6), pairs, lapse=lapse)
+    np.testing.assert_allclose(model.coef_, wanted.posterior.mean, atol=1e-7)
+    np.testing.assert_allclose(model.covariance_, wanted.posterior.cov, atol=1e-7)
+    assert model.log_evidence_ == pytest.approx(wanted.log_evidence, abs=1e-7)
+    first = X.argmax(axis=1), X.argmin(axis=1)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], wanted.posterior.beats(*first), atol=1e-7)
+    np.testing.assert_array_equal(model.rank(), wanted.posterior.ranking())
+    assert model.classes_.tolist() == ["down", "left"]
+    assert model.posterior().sd()[5] > 1.3 * model.posterior().sd()[1:4].max() or features is not None
+
+
+def test_rows_with_any_differences_against_draws() -> None:
+    """Weights of two features, by brute force: a million draws of them."""
+    rng = np.random.default_rng(2)
+    D = rng.normal(size=(6, 2))
+    times = np.array([1.0, 2.0, 1.0, 1.0, 3.0, 1.0])
+    got = infer_rows(np.eye(2), D, times)
+    f = rng.normal(size=(1_000_000, 2))
+    weight = (ndtr(f @ D.T) ** times).prod(axis=1)
+    assert got.log_evidence == pytest.approx(np.log(weight.mean()), abs=0.05)
+    P = (weight[:, None] * ndtr(f @ D.T)).sum(axis=0) / weight.sum()
+    v = np.einsum("pi,ij,pj->p", D, got.posterior.cov, D)
+    np.testing.assert_allclose(ndtr(D @ got.posterior.mean / np.sqrt(1 + v)), P, atol=0.01)
+
+
+def test_turned_round_the_answer_is() -> None:
+    X, y, _ = choices()
+    model = PreferenceGPClassifier().fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(-X)[:, ::-1], atol=1e-14)
+    turned = PreferenceGPClassifier().fit(
+        np.vstack([X, -X[:5]]), np.concatenate([y, np.where(y[:5] == "left", "down", "left")])
+    )
+    twice = PreferenceGPClassifier().fit(np.vstack([X, X[:5]]), np.concatenate([y, y[:5]]))
+    np.testing.assert_allclose(turned.coef_, twice.coef_, atol=1e-7)
+
+
+def test_the_evidence_and_cross_validation_choose() -> None:
+    X, y, _ = choices(200)
+    search = GridSearchCV(PreferenceGPClassifier(), {"amplitude": [0.01, 1.5]}, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert search.best_params_ == {"amplitude": 1.5}
+    evidence = [PreferenceGPClassifier(amplitude=a).fit(X, y).log_evidence_ for a in (0.01, 1.5, 100.0)]
+    assert evidence[1] == max(evidence)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"amplitude": -1.0}, "amplitude: wanted"),
+        ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
+        ({"features": FEATURES[:4]}, "features: wanted 6 rows, one for each column of X, got 4"),
+        ({"features": "none"}, "features: wanted"),
+        ({"features": FEATURES, "lengthscale": [1.0]}, "lengthscale: wanted 2 numbers"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -> None:
+    X, y, _ = choices()
+    with pytest.raises(ValueError, match=f"^{named}"):
+        PreferenceGPClassifier(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("weight", [0.5, -1.0, np.nan, [1, 2], "many"])
+def test_weights_are_whole_numbers(weight: Any) -> None:
+    X, y, _ = choices(10)
+    with pytest.raises(ValueError, match="sample_weight: wanted"):
+        PreferenceGPClassifier().fit(X, y, weight if isinstance(weight, list | str) else [weight] * 10)

@@ -1,0 +1,82 @@
+"""The door of choices: pools of pairs, answers, what is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.fold import Session
+from heedful.learners.preference_gp import PreferenceGP
+from heedful.spaces_pairs import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, wanted_choice
+
+CHOICE = Choice(5)
+X = Pool(2, np.array([[0, 1], [3, 2]]))
+
+
+def test_a_pool_is_whole() -> None:
+    for pairs in ([[0, 1], [3, 2]], np.array([[0, 1], [3, 2]], np.uint8), ((0, 1), (3, 2))):
+        x = CHOICE.check_context((np.int32(2), pairs))
+        assert (x.user, x.pairs.tolist(), x.pairs.dtype, type(x.user)) == (2, [[0, 1], [3, 2]], np.int64, int)
+    given = np.array([[0, 1]])
+    assert not np.shares_memory(CHOICE.check_context((0, given)).pairs, given)
+
+
+@pytest.mark.parametrize(
+    ("x", "named"),
+    [
+        ((2, []), "x: pairs: wanted at least one pair"),
+        ((2, [0, 1]), "x: pairs: wanted at least one pair"),
+        ((2, [[0, 1, 2]]), "x: pairs: wanted at least one pair"),
+        ((2, [[0.0, 1.0]]), "x: pairs: wanted at least one pair"),
+        ((2, "ab"), "x: pairs: wanted pairs"),
+        ((2, [[0, 5]]), "x: pairs: wanted items from 0 to 4, got 5"),
+        ((2, [[0, 1], [-1, 2]]), "x: pairs: wanted items from 0 to 4, got -1"),
+        ((2, [[0, 1], [3, 3]]), "x: pairs: wanted two items in each, got 3 twice"),
+        ((-1, [[0, 1]]), "x: user: wanted a whole number, 0 to 9999999, got -1"),
+        ((MOST, [[0, 1]]), "x: user: wanted"),
+        ((2, [[0, 1]], 3), r"x: wanted \(user, pairs\)"),
+        (None, "x: wanted"),
+    ],
+)
+def test_no_pool(x: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=f"^{named}"):
+        CHOICE.check_context(x)
+
+
+def test_answers_in_numbers_and_words() -> None:
+    for word, number in (("first", FIRST), ("second", SECOND), ("equal", EQUAL), ("unsure", UNSURE)):
+        assert CHOICE.check_object("feedback", X, word) == CHOICE.check_object("feedback", X, np.int8(number)) == number
+    told = r"feedback: wanted 0 \(first\), 1 \(second\), -2 \(unsure\), got"
+    for wrong in (EQUAL, "equal"):
+        with pytest.raises(ValueError, match=told):
+            Choice(5, equal=False).check_object("feedback", X, wrong)
+
+
+@pytest.mark.parametrize(
+    ("space", "named"),
+    [
+        (Choice(1), "n_items: wanted a whole number, 2 to 10000, got 1"),
+        (Choice(10_001), "n_items: wanted"),
+        (Choice(3, equal=1), "equal: wanted True or False, got 1"),  # type: ignore[arg-type]
+        (Choice(3, True, np.ones((2, 2))), "features: wanted 3 rows, one for each item, got 2"),
+        (Choice(3, True, np.full((3, 1), np.nan)), "features: wanted finite numbers"),
+        (Choice(3, True, np.ones(3)), "features: wanted shape"),
+        ("pairs", "space: wanted a choice among items"),
+    ],
+)
+def test_spaces_that_make_no_sense(space: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=f"^{named}"):
+        wanted_choice(space)
+
+
+def test_a_session_takes_words() -> None:
+    session = Session(PreferenceGP(CHOICE))
+    assert session.propose((7, [[4, 2]])).tolist() == [4, 2]
+    session.learn("second")
+    posterior = session.learner.posterior(session.state, 7)
+    assert posterior.beats(2, 4) > 0.6
+    session.propose((7, [[4, 2]]))
+    with pytest.raises(ValueError, match="feedback: wanted"):
+        session.learn("third")
