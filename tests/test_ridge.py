@@ -50,19 +50,20 @@ def test_what_stands_above_the_diagonal_is_not_read() -> None:
     np.testing.assert_allclose(V @ r, np.ones(4), atol=1e-9)
 
 
-def test_ridge_sums_over_the_pairs_of_one() -> None:
-    pairs, rows = no_pairs(1, 1), RNG.standard_normal((6, 3))
+@pytest.mark.parametrize("k", [3, 5])
+def test_ridge_sums_over_the_pairs_of_one(k: int) -> None:
+    pairs, rows = no_pairs(1, 1), RNG.standard_normal((6, k))
     log = [(0, 2, 1.0), (1, 2, 5.0), (0, 4, -2.0), (0, 2, 3.0)]
     for entry in log:
         pairs = rated(pairs, *entry)
-    V, r = np.full((3, 3), np.nan), np.full(3, np.nan)
+    V, r = np.full((k, k), np.nan), np.full(k, np.nan)
     ridge(pairs, pairs.of_user[0], pairs.after_user, pairs.item, rows, 0.5, V, r)
     mine = [(j, y) for i, j, y in log if i == 0]
-    wanted = 0.5 * np.eye(3) + sum(np.outer(rows[j], rows[j]) for j, _ in mine)
+    wanted = 0.5 * np.eye(k) + sum(np.outer(rows[j], rows[j]) for j, _ in mine)
     np.testing.assert_allclose(np.tril(V), np.tril(wanted), atol=1e-12)
     np.testing.assert_allclose(r, sum(y * rows[j] for j, y in mine), atol=1e-12)
     ridge(pairs, -1, pairs.after_user, pairs.item, rows, 2.0, V, r)
-    np.testing.assert_array_equal(np.tril(V), 2.0 * np.eye(3))
+    np.testing.assert_array_equal(np.tril(V), 2.0 * np.eye(k))
     assert not r.any()
 
 

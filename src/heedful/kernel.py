@@ -40,6 +40,12 @@ def apart(f: F) -> F:
     return f
 
 
+def lent(f: F) -> F:
+    """Mark a kernel that makes no array: compiled, it counts no references to those it is given. Above `kernel`."""
+    f.__lent__ = True  # type: ignore[attr-defined]
+    return f
+
+
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
     """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
 

@@ -166,6 +166,8 @@ def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
         overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
     else:
         options = OPTIONS | {"forceinline": not getattr(f, "__apart__", False)}
+        if getattr(f, "__lent__", False):
+            options["_nrt"] = False
         overload(f, jit_options=options, strict=False)(lambda *args: loop)
 
 

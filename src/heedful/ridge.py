@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from heedful.kernel import Ints, apart, kernel, primitive
+from heedful.kernel import Ints, apart, kernel, lent, primitive
 from heedful.pairs import Pairs
 
 Array = npt.NDArray[np.float64]
@@ -24,6 +24,7 @@ _MASK = 2**64 - 1
 
 
 @apart
+@lent
 @kernel
 def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array) -> None:
     """V = penalty I + sum c z z' (lower triangle), r = sum s z, over the pairs from `first` on: z the row of the other
@@ -34,6 +35,9 @@ def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penal
         for b in range(a):
             V[a, b] = 0.0
         V[a, a] = penalty
+    if k == 5:
+        ridge_of_five(pairs, first, after, other, rows, V, r)
+        return
     p = first
     while p >= 0:
         c, s = pairs.count[p], pairs.total[p]
@@ -47,6 +51,32 @@ def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penal
         p = after[p]
 
 
+@apart
+@lent
+@kernel
+def ridge_of_five(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array) -> None:
+    """The sums of `ridge` added to V and r, of five factors, as in [A18]: twenty sums that stay in registers, which
+    takes a third of the time."""
+    r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
+    v00, v11, v22, v33, v44 = V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4]
+    v10, v20, v21, v30, v31, v32, v40, v41, v42, v43 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    p, count, total = first, pairs.count, pairs.total
+    while p >= 0:
+        c, s, j = count[p], total[p], other[p]
+        if c > 0.0:
+            z0, z1, z2, z3, z4 = rows[j, 0], rows[j, 1], rows[j, 2], rows[j, 3], rows[j, 4]
+            r0, r1, r2, r3, r4 = r0 + s * z0, r1 + s * z1, r2 + s * z2, r3 + s * z3, r4 + s * z4
+            c0, c1, c2, c3, c4 = c * z0, c * z1, c * z2, c * z3, c * z4
+            v00, v10, v11, v20, v21 = v00 + c0 * z0, v10 + c1 * z0, v11 + c1 * z1, v20 + c2 * z0, v21 + c2 * z1
+            v22, v30, v31, v32, v33 = v22 + c2 * z2, v30 + c3 * z0, v31 + c3 * z1, v32 + c3 * z2, v33 + c3 * z3
+            v40, v41, v42, v43, v44 = v40 + c4 * z0, v41 + c4 * z1, v42 + c4 * z2, v43 + c4 * z3, v44 + c4 * z4
+        p = after[p]
+    r[0], r[1], r[2], r[3], r[4] = r0, r1, r2, r3, r4
+    V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4] = v00, v11, v22, v33, v44
+    V[1, 0], V[2, 0], V[2, 1], V[3, 0], V[3, 1], V[3, 2] = v10, v20, v21, v30, v31, v32
+    V[4, 0], V[4, 1], V[4, 2], V[4, 3] = v40, v41, v42, v43
+
+
 def _cholesky_loop(V: Array) -> None:
     k = V.shape[0]
     for a in range(k):
@@ -58,6 +88,7 @@ def _cholesky_loop(V: Array) -> None:
 
 
 @apart
+@lent
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
     """V = L L', L into the lower triangle of V (k x k), which is positive definite."""
@@ -83,6 +114,7 @@ def _inverted_loop(L: Array, out: Array) -> None:
 
 
 @apart
+@lent
 @primitive(_inverted_loop)
 def inverted(L: Array, out: Array) -> None:
     """out = L^-1, both lower triangles (k x k)."""
@@ -112,6 +144,7 @@ def _solved_loop(L: Array, r: Array) -> None:
 
 
 @apart
+@lent
 @primitive(_solved_loop)
 def solved(L: Array, r: Array) -> None:
     """r = (L L')^-1 r, in place."""
@@ -132,6 +165,7 @@ def solved(L: Array, r: Array) -> None:
 # ---------------------------------------------------------------------------- scores of a catalogue
 
 
+@lent
 @kernel
 def block_parts(
     B: Array, items: Ints, lo: int, n: int, mu: Array, inverse: Array, s: Array, q: Array, scratch: Array

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import describe, is_number, wanted_count, wanted_positive
-from heedful.kernel import Ints, apart, kernel, top
+from heedful.kernel import Ints, apart, kernel, lent, top
 from heedful.pairs import Pairs, items_of, no_pairs, place_of, rated, unrated, users_of, without_item, without_user
 from heedful.ridge import (
     cholesky,
@@ -162,29 +162,28 @@ class ALB(NamedTuple):
 
 
 @apart
+@lent
 @kernel
-def believed(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """The ellipsoid of a user's factors: V = L L' (L, k x k), mu (k,), its radius c (Eq. 3, 4)."""
-    k = state.A.shape[1]
-    L, mu = np.zeros((k, k)), np.zeros(k)
+def believed(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
+    """The ellipsoid of a user's factors: V = L L' into L (k x k, lower), mu (k,); its radius c (Eq. 3, 4)."""
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
     ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
     cholesky(L)
     solved(L, mu)
     growth = 0.0  # log (det V / det lambda I) / 2
-    for a in range(k):
+    for a in range(mu.size):
         growth += math.log(L[a, a] / math.sqrt(learner.penalty))
     c = learner.sigma * math.sqrt(2.0 * max(growth - math.log(learner.delta), 0.0))
-    return L, mu, c + math.sqrt(learner.penalty) * learner.s
+    return c + math.sqrt(learner.penalty) * learner.s
 
 
-@apart
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
     """mu (k,), L^-1 (k x k) and c of `believed`: what the scores of a catalogue need."""
-    L, mu, c = believed(learner, state, user)
-    inverse = np.zeros((mu.size, mu.size))
+    k = state.A.shape[1]
+    L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
+    c = believed(learner, state, user, L, mu)
     inverted(L, inverse)
     return mu, inverse, c
 
@@ -249,7 +248,8 @@ def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: flo
     A, B = state.A, state.B
     k = A.shape[1]
     if due(learner, state, user):
-        L, mu, c = believed(learner, state, user)
+        L, mu = np.zeros((k, k)), np.zeros(k)
+        c = believed(learner, state, user, L, mu)
         v = B[item].copy()
         solved(L, v)  # V^-1 B_j
         norm = 0.0
