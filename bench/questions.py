@@ -20,6 +20,7 @@ if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # before numpy starts its thr
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from heedful.preferences.futures import Left, questions_left
 from heedful.preferences.hierarchical import Population, fit
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import bald, batch, next_question
+from heedful.preferences.sets import next_set
 from heedful.preferences.stopping import Seen, stopping
 
 STUDIES = (  # goal, questions, sd of the utilities, whether P(best) is told the answers
@@ -107,7 +109,29 @@ def speeds() -> dict[str, float]:
             took[f"stopping, {n} items, {goal}"] = seconds(lambda: stopping(posterior, goal), 3)
             if n < 1_000 or goal == "best":
                 took[f"questions left, {n} items, {goal}"] = seconds(lambda: questions_left(posterior, goal), 1)
+    for k in (3, 5):
+        took[f"next set of {k}, 1000 items, bald"] = seconds(lambda: next_set(posterior, "bald", k), 3)
+    took |= inference_speeds()
     return {name: round(1e3 * s, 2) for name, s in took.items()}
+
+
+def inference_speeds() -> dict[str, float]:
+    """Seconds: one person who chose in all pairs of 64 items; populations of people with 20 random pairs each."""
+    rng, took = np.random.default_rng(0), {}
+    f, pairs = rng.standard_normal(64), np.stack(np.triu_indices(64, 1), axis=1)
+    won = f[pairs[:, 0]] - f[pairs[:, 1]] + rng.standard_normal(len(pairs)) > 0
+    rows = np.where(won[:, None], pairs, pairs[:, ::-1])
+    took["EP, 64 items, 2016 pairs"] = seconds(lambda: infer(np.eye(64), np.zeros(64), rows), 5)
+    for n, users in ((10, 100), (10, 1_000), (1_000, 100)):
+        f = rng.standard_normal(n) + rng.standard_normal((users, n))
+        a, b = np.array([rng.choice(n, 2, replace=False) for _ in range(20 * users)]).T
+        user = np.repeat(np.arange(users), 20)
+        won = f[user, a] - f[user, b] + rng.standard_normal(user.size) > 0
+        said = answers(np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1)), user=user)
+        took[f"population, {users} people x 20 pairs, {n} items"] = seconds(
+            partial(fit, np.eye(n), users, said, kappa0=1.0), 3
+        )
+    return took
 
 
 # ---------------------------------------------------------------------------- people asked in step

@@ -49,6 +49,17 @@ def rating_loop(path: str | Path, learner: str | None = None, n_items: int = 12,
     return Loop.create(path, items=items, learner=learner, settings=Settings(**how))
 
 
+def choice_loop(
+    path: str | Path, learner: str | None = None, n_items: int = 8, n_features: int = 0, **settings: Any
+) -> Loop:
+    """A loop of choices for the best of items "i0", "i1", ... in the new folder `path`; of so many features."""
+    items = rows(n_items, n_features) if n_features else [{"id": f"i{j}", "title": f"film {j}"} for j in range(n_items)]
+    kinds = {f"f{i}": "number" for i in range(n_features)}
+    encoding = infer(items, identifier="id", kinds=kinds) if n_features else None
+    how: dict[str, Any] = {"choices": "best"} | settings
+    return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**how))
+
+
 def diverged(path: str | Path, **settings: Any) -> Loop:
     """A grading loop whose weights have overflown, as its eta is too large: decisions d0, ..., d29 and their grades. It
     warns of what is no number: `@pytest.mark.filterwarnings("ignore::RuntimeWarning")`."""

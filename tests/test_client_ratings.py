@@ -47,7 +47,7 @@ def test_ratings_come_back_with_decisions(films: Any) -> None:
     with pytest.raises(ValueError, match="wanted a number from 1 to 5, got 9"):
         loop.feedback(d, rating={d.shown[0]: 9})
     assert "send grades as rating" in loop.feedback(d, grade={d.shown[0]: 4}).reason
-    with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings alone"):
+    with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings or of choices alone"):
         films.loop("cars").decide(NAMES, repeats=True)
 
 
@@ -56,7 +56,7 @@ def test_one_item_that_is_left_is_not_a_loop_that_shows_one(films: Any) -> None:
     loop = films.loop("films")
     loop.feedback(loop.decide(["i0", "i1"], person="p", id="d"), rating={"i0": 1})
     assert loop.decide(["i0", "i1"], person="p").shown == ("i1",)
-    assert "films" not in films._single
+    assert "films" not in films._few
 
 
 def test_what_is_known_of_a_loop_of_ratings(films: Any) -> None:

@@ -17,7 +17,7 @@ from heedful.spaces_offers import Slate
 from heedful.spaces_pairs import Choice
 from heedful.spaces_structured import Subset
 from heedful.worlds.assignments import synthetic_assignments
-from heedful.worlds.choices import gaussian_choosers
+from heedful.worlds.choices import Orderers, gaussian_choosers
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
@@ -40,8 +40,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "FairPairs": [{"swap": 0.5, "implied": 0.0}, {"swap": 0.0}],
     "WidrowHoff": [{"eta": 0.2}],
     "ALB": [{"n_factors": 2, "n_users": 1, "n_items": 1}],
-    "PreferenceGP": [{"rule": "random", "every": 3}, {"rule": "eubo", "lapse": 0.05}],
-    "HierarchicalGP": [{"rule": "mes", "every": 5}],
+    "PreferenceGP": [{"rule": "random", "every": 3}, {"rule": "eubo", "lapse": 0.05}, {"learn_noise": True}],
+    "HierarchicalGP": [{"rule": "mes", "every": 5}, {"every": 5, "learn_noise": True}],
+    "CollaborativeGP": [{"rule": "mes", "every": 5, "D": 3}],
 }
 
 # They interleave or perturb rankings; that they say so is tested beside them.
@@ -114,6 +115,8 @@ FEATURES = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [1.0, 1.0]]
 PAIRWISE: dict[str, tuple[Any, Any]] = {
     "choices": (gaussian_choosers(5, 7), Choice(7, equal=False)),
     "equal and unsure": (gaussian_choosers(5, 7, tie=0.3, unsure=0.1, lapse=0.1), Choice(7)),
+    "best of three": (gaussian_choosers(3, 6, tie=0.2, unsure=0.1, shown=3), Choice(6)),
+    "orders of four, each once": (Orderers(gaussian_choosers(2, 5, shown=4, repeats=False)), Choice(5, False)),
     "each pair once": (gaussian_choosers(2, 5, tie=0.3, repeats=False), Choice(5, True, FEATURES)),
 }
 WORLDS = {"coactive": COACTIVE, "ordinal": ORDINAL, "rating": RATING, "pairwise": PAIRWISE}

@@ -114,7 +114,7 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
     for words in ran:
         result = CliRunner().invoke(app, words)
         assert (result.exit_code, result.stderr) == (0, ""), (words, result.output)
-    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report"}
+    assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report", "rank"}
     ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
     ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
     assert len(set(ids)) == len(ids) == 5, "an id that is used twice gives the same decision again"

@@ -18,7 +18,7 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
-from loops import bits, bits_from_scratch, rating_loop, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 KILLS = 50 if FACTOR > 1 else 8
 
@@ -49,12 +49,13 @@ def work(i):
         else:
             d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}", repeats=loop.ratings and True)
             tell("decision", d.id, "decided", d.seq)
-            form = {"rating": {d.shown[3]: 1 + n % 5}} if loop.ratings else {"clicks": [d.shown[3]]}
+            one = d.shown[1 if loop.choices else 3]
+            form = {"rating": {one: 1 + n % 5}} if loop.ratings else {"clicks": [one]}
             id, decision = f"e-{run}-{i}-{n}", d.id
             sent.append((id, decision, form))
         a = loop.feedback(decision, id=id, **form)
         tell("feedback", id, a.status, a.seq)
-        if rng.random() < 0.03:
+        if rng.random() < (0.2 if loop.choices else 0.03):
             u = loop.undo(id)
             tell("undo", u.event, u.status, u.seq, id)
         if rng.random() < 0.01:
@@ -115,18 +116,20 @@ def check(path: Path, told: Acknowledged) -> None:
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
         model = loop.ledger.model
-        learned = model.shared if loop.ratings is None else model.shared.learned
+        learned = model.shared if loop.ratings is None and loop.choices is None else model.shared.learned
         assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
         assert sum(person.lessons for person in model.people.values()) == learned.t
         assert {event.id for event, _, _ in loop.ledger.lessons()} == {feedback[s] for s in feedback.keys() - undone}
         assert bits(loop) == bits_from_scratch(loop)
 
 
-@pytest.mark.parametrize("kind", ["coactive", "ratings"])
+@pytest.mark.parametrize("kind", ["coactive", "ratings", "choices"])
 def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "loop"
     if kind == "coactive":
         small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
+    elif kind == "choices":
+        choice_loop(path, "preference-gp", snapshot_every=100, control=0.1).close()
     else:
         rating_loop(path, "item-mean", snapshot_every=100, control=0.1, n_items=8, k=8).close()
     told = Acknowledged()
@@ -134,9 +137,10 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
         told.take(killed(path, run))
         check(path, told)
     # That it was worth while: all that can happen did.
-    assert told.statuses["feedback applied"] > 40 * KILLS
+    least = 40 if kind != "choices" else 4  # a lesson of choices takes milliseconds, and undoing one a few dozen
+    assert told.statuses["feedback applied"] > least * KILLS
     assert told.statuses["feedback duplicate"] > 0.05 * told.statuses["feedback applied"]
-    assert told.statuses["undo applied"] > KILLS / 2
+    assert told.statuses["undo applied"] > (KILLS / 2 if kind != "choices" else 0)
     assert len(list(path.glob("snapshot-*.safetensors"))) > 1
 
 

@@ -114,7 +114,7 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
         assert all(b"atings" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
-        with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings alone"):
+        with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings or of choices alone"):
             loop.decide(["i0"], repeats=True)
         answer = loop.feedback(d.id, actions={"i0": "buy"})
         assert (answer.status, answer.reason) == (

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.fold import Session
 from heedful.learners.preference_gp import PreferenceGP
-from heedful.spaces_pairs import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, wanted_choice
+from heedful.spaces_pairs import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, order_of, wanted_choice
 
 CHOICE = Choice(5)
 X = Pool(2, np.array([[0, 1], [3, 2]]))
@@ -28,12 +28,14 @@ def test_a_pool_is_whole() -> None:
     [
         ((2, []), "x: pairs: wanted at least one pair"),
         ((2, [0, 1]), "x: pairs: wanted at least one pair"),
-        ((2, [[0, 1, 2]]), "x: pairs: wanted at least one pair"),
+        ((2, [[0], [1]]), "x: pairs: wanted at least one pair"),
         ((2, [[0.0, 1.0]]), "x: pairs: wanted at least one pair"),
         ((2, "ab"), "x: pairs: wanted pairs"),
         ((2, [[0, 5]]), "x: pairs: wanted items from 0 to 4, got 5"),
         ((2, [[0, 1], [-1, 2]]), "x: pairs: wanted items from 0 to 4, got -1"),
-        ((2, [[0, 1], [3, 3]]), "x: pairs: wanted two items in each, got 3 twice"),
+        ((2, [[0, 1], [3, 3]]), "x: pairs: wanted different items in each, got 3 twice"),
+        ((2, [[0, 1, 2], [4, 3, 4]]), "x: pairs: wanted different items in each, got 4 twice"),
+        ((2, [[0, 1, 2], [4, 3]]), "x: pairs: wanted pairs of the numbers of items"),
         ((-1, [[0, 1]]), "x: user: wanted a whole number, 0 to 9999999, got -1"),
         ((MOST, [[0, 1]]), "x: user: wanted"),
         ((2, [[0, 1]], 3), r"x: wanted \(user, pairs\)"),
@@ -48,16 +50,44 @@ def test_no_pool(x: Any, named: str) -> None:
 def test_answers_in_numbers_and_words() -> None:
     for word, number in (("first", FIRST), ("second", SECOND), ("equal", EQUAL), ("unsure", UNSURE)):
         assert CHOICE.check_object("feedback", X, word) == CHOICE.check_object("feedback", X, np.int8(number)) == number
-    told = r"feedback: wanted 0 \(first\), 1 \(second\), -2 \(unsure\), got"
+    told = r"feedback: wanted 0 \(first\), 1 \(second\), -2 \(unsure\), or places from the best on, got"
     for wrong in (EQUAL, "equal"):
         with pytest.raises(ValueError, match=told):
             Choice(5, equal=False).check_object("feedback", X, wrong)
 
 
+THREE = Pool(2, np.array([[0, 1, 4], [3, 2, 1]]))
+
+
+def test_answers_about_three() -> None:
+    """The place of the best, all equal, cannot judge; an order of some or all places."""
+    assert CHOICE.check_context((2, THREE.pairs.tolist())).pairs.tolist() == THREE.pairs.tolist()
+    assert [CHOICE.check_object("feedback", THREE, y) for y in (2, 0, "equal", "unsure")] == [2, 0, EQUAL, UNSURE]
+    given = np.array([2, 0], np.int32)
+    for order in ([2], (2, 0), given, [2, 0, 1]):
+        got = CHOICE.check_object("feedback", THREE, order)
+        assert isinstance(got, np.ndarray)
+        assert (got.tolist(), got.dtype) == (list(order), np.int64)
+    whole = np.array([2, 0, 1])
+    got = CHOICE.check_object("feedback", THREE, whole)
+    assert not np.shares_memory(got, whole)
+    assert [order_of(y, 3) for y in (EQUAL, UNSURE)] == [EQUAL, UNSURE]
+    assert [order_of(1, 3).tolist(), order_of(whole, 3).tolist()] == [[1], [2, 0, 1]]
+
+
+@pytest.mark.parametrize("wrong", [3, "first", "second", [3], [0, 0], [], [0, 1, 2, 0], [[0]], [0.0], [True], "best"])
+def test_no_answers_about_three(wrong: Any) -> None:
+    told = (
+        r"feedback: wanted the place of the best, 0 to 2, -1 \(equal\), -2 \(unsure\), or places from the best on, got"
+    )
+    with pytest.raises(ValueError, match=told):
+        CHOICE.check_object("feedback", THREE, wrong)
+
+
 @pytest.mark.parametrize(
     ("space", "named"),
     [
-        (Choice(1), "n_items: wanted a whole number, 2 to 10000, got 1"),
+        (Choice(-1), "n_items: wanted a whole number, 0 to 10000, got -1"),
         (Choice(10_001), "n_items: wanted"),
         (Choice(3, equal=1), "equal: wanted True or False, got 1"),  # type: ignore[arg-type]
         (Choice(3, True, np.ones((2, 2))), "features: wanted 3 rows, one for each item, got 2"),

@@ -89,6 +89,12 @@ def find_learners() -> dict[str, type]:
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
+def names_of_learners() -> set[str]:
+    """All names that learners of the package go by: short ones, those of their classes, aliases."""
+    known = find_learners()
+    return {*known, *(kebab(cls.__name__) for cls in known.values()), *ALIASES}
+
+
 def about(cls: type) -> About:
     """Title, source and interaction of a learner's class, from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())

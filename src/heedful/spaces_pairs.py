@@ -1,4 +1,4 @@
-"""What can be shown where people choose: a pair of items, of a pool of pairs."""
+"""What can be shown where people choose: a pair of items, or a few, of a pool of such."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ITEMS = 10_000
 """What is believed of n items is a matrix of n x n."""
 
 FIRST, SECOND, EQUAL, UNSURE = 0, 1, -1, -2
-"""Answers to a pair: the place of what was chosen; equally good; cannot judge."""
+"""Answers: the place of what was chosen, of two; all equally good; cannot judge."""
 
 NONE: Array = np.empty((0, 0))
 """The features of items that have none."""
@@ -28,15 +28,17 @@ WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
 
 
 class Pool(NamedTuple):
-    """Who is there to be asked, and the pairs of items (p x 2) that may be shown to them, the left one first."""
+    """Who is there to be asked, and the pairs of items (p x 2) that may be shown to them, the left one first; or the
+    sets of k items each (p x k)."""
 
     user: int
     pairs: Ints
 
 
 class Choice(NamedTuple):
-    """One pair of a pool, of items from 0 to n_items - 1; the answer is the place of what was chosen, 0 or 1, EQUAL
-    (-1) where `equal`, or UNSURE (-2); in words "first", "second", "equal", "unsure"."""
+    """One row of a pool, k items from 0 to n_items - 1, is shown. The answer is the place of the best, 0 to k - 1;
+    EQUAL (-1), where `equal`, of all; UNSURE (-2); or an order, the places from the best on: those not named come
+    after, with nothing said among them. In words "equal", "unsure", and of a pair "first", "second"."""
 
     n_items: int
     equal: bool = True
@@ -45,8 +47,8 @@ class Choice(NamedTuple):
     """of the items (n_items x d), where they have some"""
 
     def check(self) -> None:
-        """ValueError where there are too few items for a pair, or too many, or the features are not theirs."""
-        wanted_count("n_items", self.n_items, least=2, most=MOST_ITEMS)
+        """ValueError where there are too many items, or the features are not theirs."""
+        wanted_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         if not isinstance(self.equal, bool):
             raise ValueError(f"equal: wanted True or False, got {describe(self.equal)}")
         X = numbers("features", self.features, "2-dimensional numbers")
@@ -61,25 +63,34 @@ class Choice(NamedTuple):
             raise ValueError(f"x: wanted (user, pairs), got {describe(x)}")
         wanted_count("x: user", x[0], least=0, most=MOST - 1)
         pairs = numbers("x: pairs", x[1], "pairs of the numbers of items")
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
-            raise ValueError(f"x: pairs: wanted at least one pair of the numbers of items, got {describe(x[1])}")
+        if pairs.ndim != 2 or pairs.shape[1] < 2 or not len(pairs) or pairs.dtype.kind not in "iu":
+            wanted = "at least one pair of the numbers of items, or set of more"
+            raise ValueError(f"x: pairs: wanted {wanted}, got {describe(x[1])}")
         wrong = pairs[(pairs < 0) | (pairs >= self.n_items)]
         if wrong.size:
             raise ValueError(f"x: pairs: wanted items from 0 to {self.n_items - 1}, got {wrong[0]}")
-        same = pairs[pairs[:, 0] == pairs[:, 1]]
-        if len(same):
-            raise ValueError(f"x: pairs: wanted two items in each, got {same[0, 0]} twice")
+        ordered = np.sort(pairs, axis=1)
+        same = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+        if same.size:
+            raise ValueError(f"x: pairs: wanted different items in each, got {same[0]} twice")
         return Pool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
-    def check_object(self, name: str, x: Pool, y: Any) -> int:
-        """y as an answer. ValueError where it is none."""
-        words = [word for word in WORDS if self.equal or word != "equal"]
-        if isinstance(y, str) and y in words:
-            return WORDS[y]
-        if not is_number(y, int, np.integer) or y not in [WORDS[word] for word in words]:
-            wanted = ", ".join(f"{WORDS[word]} ({word})" for word in words)
-            raise ValueError(f"{name}: wanted {wanted}, got {describe(y)}")
-        return int(y)
+    def check_object(self, name: str, x: Pool, y: Any) -> int | Ints:
+        """y as an answer, an order (1 to k places) as an array. ValueError where it is none."""
+        k = x.pairs.shape[1]
+        said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
+        if k == 2:
+            said = {word: place for word, place in WORDS.items() if self.equal or place != EQUAL}
+        if isinstance(y, str) and y in said:
+            return said[y]
+        if is_number(y, int, np.integer) and (0 <= y < k or y in said.values()):
+            return int(y)
+        order = _order(y, k)
+        if order is not None:
+            return order
+        wanted = ", ".join(f"{place} ({word})" for word, place in said.items())
+        places = "" if k == 2 else f"the place of the best, 0 to {k - 1}, "
+        raise ValueError(f"{name}: wanted {places}{wanted}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: Pool) -> Pool:
         """Another pool than x, such as nobody answers: for another user, of the last pair alone."""
@@ -90,15 +101,39 @@ class Choice(NamedTuple):
         user, pairs = x
         last = pairs[-1:]
         wrong: list[Any] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
-        wrong += [np.vstack([pairs, w]) for w in (last * 0, last * 0 - 1, last * 0 + [[0, self.n_items]])]
+        wrong += [
+            np.vstack([pairs, w]) for w in (last * 0, last * 0 - 1, last * 0 + np.arange(last.size) * self.n_items)
+        ]
         strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
         spoiled: list[Any] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def spoiled_objects(self, x: Pool, y: Ints) -> list[Any]:
-        """Feedback made of a shown pair y that no door may let in."""
-        wrong = [2, -3, 0.5, np.nan, True, "left", "", None, [0], np.array([0]), y, 1j, 10**400]
+        """Feedback made of what was shown, y, that no door may let in."""
+        k = y.size
+        wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400]
+        wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
         return wrong if self.equal else [*wrong, EQUAL, "equal"]
+
+
+def _order(y: Any, k: int) -> Ints | None:
+    """y as places 0 to k - 1, each once at most, 1 to k of them; None where it is none."""
+    if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
+        return None
+    try:
+        order = np.asarray(y)
+    except (ValueError, TypeError):
+        return None
+    if order.ndim != 1 or order.dtype.kind not in "iu" or not 0 < order.size <= k or ((order < 0) | (order >= k)).any():
+        return None
+    return order.astype(np.int64, copy=True) if np.unique(order).size == order.size else None
+
+
+def order_of(feedback: Any, k: int) -> Any:
+    """Feedback about k items that is a place or an order, as an order (1 to k places); EQUAL and UNSURE as they are."""
+    if isinstance(feedback, np.ndarray):
+        return feedback
+    return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
 def wanted_choice(space: Any) -> None:

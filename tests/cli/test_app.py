@@ -14,9 +14,9 @@ from command import heedful
 
 from heedful import __version__
 
-COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "report", "replay", "import"]
+COMMANDS = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay", "import"]
 COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
-COMMANDS += ["simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
+COMMANDS += ["rank", "simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
 COMMANDS += ["check", "learners", "data"]
 
 

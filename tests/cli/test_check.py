@@ -199,3 +199,37 @@ def test_what_is_not_a_learner_is_bad_input(own_file: Path) -> None:
     got = heedful("check {}:Half", own_file)
     told = f"{own_file}: Half: wanted a NamedTuple with init, propose and update, but it has no propose and no update"
     assert (got.code, got.out, got.err) == (2, "", f"heedful: {told}\n")
+
+
+OWN_CHOOSER = """
+from typing import Any, NamedTuple
+import numpy as np
+class State(NamedTuple):
+    won: Any  # n_items
+class Wins(NamedTuple):
+    'Who was chosen most: an example. Interaction: pairwise.'
+    space: Any
+    @property
+    def interpreted(self): return True
+    def init(self, rng): return State(np.zeros(self.space.n_items))
+    def propose(self, state, x, rng): return x.pairs[state.won[x.pairs].sum(axis=1).argmax()].copy()
+    def update(self, state, x, y, feedback):
+        if feedback >= 0:
+            state.won[y[feedback]] += 1.0
+        return State(state.won)
+"""
+
+
+def test_one_s_own_learner_of_choices(tmp_path: Path) -> None:
+    """Interaction: pairwise: every promise is tried on people who choose; what is broken is said."""
+    file = tmp_path / "wins_of_mine.py"
+    file.write_text(OWN_CHOOSER)
+    got = heedful("check {}:Wins --json", file)
+    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
+    assert (got.code, len(got.json)) == (0, 11)
+    file = tmp_path / "keeps_of_mine.py"
+    file.write_text(OWN_CHOOSER.replace("].copy()", "]").replace("argmax()]", "argmax():][0]"))
+    broken = [row for row in heedful("check {}:Wins --json", file).json if not row["kept"]]
+    assert [row["where"].partition(": ")[2] for row in broken] == [
+        "the proposal shares memory with the state or the context"
+    ]

@@ -76,7 +76,7 @@ def test_with_nothing_at_all(folder: Path) -> None:
         ("--ratings 1..5 --action buy=9", "actions: buy: value: wanted a number from 1 to 5, got 9"),
         ("--ratings 1..5 --action buy=x:1", "--action: wanted NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1"),
         ("--ratings 1..5 --people 3", "shrink: wanted 0 in a loop of ratings"),
-        ("--repeats", "--repeats: wanted --ratings beside it, got none"),
+        ("--repeats", "--repeats: wanted --ratings or --choices beside it, got none"),
         ("--learner bmf", "ratings: wanted the lowest and the highest rating there may be, such as 1 and 5"),
     ],
 )

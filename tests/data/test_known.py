@@ -105,6 +105,14 @@ def test_sushi_is_whole() -> None:
     assert statuses == dict.fromkeys(named("sushi").files, "ok")
 
 
+def test_the_sets_of_the_collaborative_paper_are_whole() -> None:
+    for key in ("uk-election-2010", "jura", "cgp-synthetic"):
+        found = check(shared(key))
+        assert {finding.file.removesuffix(".gz"): finding.status for finding in found} == dict.fromkeys(
+            named(key).files, "ok"
+        )
+
+
 def named(key: str) -> Known:
     return next(entry for entry in KNOWN if entry.key == key)
 
@@ -140,6 +148,9 @@ def test_the_list() -> None:
         "movielens-1m": 3,
         "movielens-100k": 3,
         "sushi": 4,
+        "uk-election-2010": 1,
+        "jura": 1,
+        "cgp-synthetic": 3,
     }
     for entry in KNOWN:
         assert entry.home.startswith("https://")

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from heedful.estimators import (
     AveragedPRankClassifier,
     ConstantRankClassifier,
+    HierarchicalGPClassifier,
     MulticlassPerceptronClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
@@ -30,7 +31,7 @@ EACH = [
 ]
 
 
-@parametrize_with_checks([*EACH, PreferenceGPClassifier()])
+@parametrize_with_checks([*EACH, PreferenceGPClassifier(), HierarchicalGPClassifier()])
 def test_scikit_learns_checks(estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 10**9)  # what compiles is another test's
     check(estimator)

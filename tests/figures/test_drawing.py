@@ -15,6 +15,7 @@ from heedful.figures.figure import verdicts
 from heedful.figures.page import Drawn, page
 
 ONE_OF_EACH = ("jair2015/fig1", "jair2015/fig2", "jair2015/fig16", "jair2015/lemma3", "jair2015/fig9", "jair2015/fig13")
+ONE_OF_EACH += ("nips2012/fig1", "nips2012/fig2")
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ import pytest
 from heedful.checks import same
 from heedful.fold import Round, copied, play, replay
 from heedful.learners.preference_gp import HierarchicalGP, PreferenceGP
-from heedful.preferences.answers import answers
+from heedful.preferences.answers import answers, best_of, ranked, together
 from heedful.preferences.ep import infer
 from heedful.preferences.hierarchical import fit
 from heedful.preferences.kernels import kernel_for
+from heedful.preferences.noise import infer_with_noise
 from heedful.preferences.posterior import Posterior
-from heedful.preferences.questions import bald
+from heedful.preferences.questions import bald, next_question
+from heedful.preferences.sets import worth_of_sets
 from heedful.spaces_pairs import EQUAL, SECOND, UNSURE, Choice, Pool
-from heedful.worlds.choices import gaussian_choosers
+from heedful.worlds.choices import Orderers, gaussian_choosers
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(7, 2))
@@ -111,7 +114,7 @@ def test_without_a_person_is_as_if_they_had_never_come() -> None:
     log = log_of(learner)
     left = learner.without_user(replay(learner, log, 3), 1)
     never = replay(learner, [r for r in log if r.x.user != 1], 3)
-    for a, b in zip(left.said[:5], never.said[:5]):
+    for a, b in zip(left.said[:-1], never.said[:-1]):
         np.testing.assert_array_equal(a[: left.said.n], b[: never.said.n])
     assert left.said.n == never.said.n
 
@@ -195,6 +198,196 @@ def test_the_last_person_gone_nothing_is_left() -> None:
     assert same((state.mean, state.cov, state.said.n), (first.mean, first.cov, 0))
 
 
+# ---------------------------------------------------------------------------- more than two, and new items
+
+THREE = gaussian_choosers(3, 7, amplitude=2.0, tie=0.2, unsure=0.1, shown=3, seed=3)
+FOUR = Orderers(gaussian_choosers(3, 7, amplitude=2.0, shown=4, seed=4))
+
+
+def rows_of(log: list[Round], user: int) -> Any:
+    """The answers of one person about three or four, by hand."""
+    parts = []
+    for r in log:
+        if r.x.user != user or (isinstance(r.feedback, int) and r.feedback == UNSURE):
+            continue
+        shown = r.y.tolist()
+        if isinstance(r.feedback, int):
+            tie = r.feedback == EQUAL
+            parts.append(ranked([shown], equal=True) if tie else best_of(shown, shown[r.feedback]))
+        else:
+            parts.append(ranked([shown[place] for place in r.feedback]))
+    return together(parts)
+
+
+@pytest.mark.parametrize("world", [THREE, FOUR])
+@pytest.mark.parametrize("rule", ["bald", "eubo", "random"])
+def test_the_best_of_several_and_orders_fold_as_they_are_inferred(world: Any, rule: str) -> None:
+    learner = PreferenceGP(Choice(7), rule=rule, amplitude=2.0)
+    log = [played for played, _ in play(learner, world, 25, 3)]
+    state = replay(learner, log, 3)
+    for user in range(3):
+        wanted = infer(4.0 * np.eye(7), np.zeros(7), rows_of(log, user), width=0.25).posterior
+        close(learner.posterior(state, user), wanted, 1e-4)
+    assert len({tuple(r.y) for r in log}) > 5
+
+
+def test_together_rankings_fold_as_they_are_fitted() -> None:
+    learner = HierarchicalGP(Choice(7, equal=False), every=10)
+    log = [played for played, _ in play(learner, FOUR, 60, 3)]
+    state = learner.learned_anew(replay(learner, log, 3), 500)
+    parts = [rows_of(log, user) for user in range(3)]
+    rows = together([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
+    wanted = fit(np.eye(7), 3, rows, kappa0=1.0, steps=500)
+    np.testing.assert_allclose(state.mean, wanted.population.mean, atol=0.1)
+    for user in range(3):
+        close(learner.posterior(state, user), infer(state.cov, state.mean, parts[user]).posterior, 1e-3)
+
+
+def test_an_order_of_two_is_a_choice_and_a_part_of_an_order_is_one() -> None:
+    learner = PreferenceGP(Choice(5))
+    x, y = Pool(0, np.array([[3, 1]])), np.array([3, 1])
+    first = learner.init(np.random.default_rng(0))
+    chosen = learner.update(copied(first), x, y, SECOND)
+    for order in ([1], [1, 0]):
+        assert same(learner.update(copied(first), x, y, np.array(order)), chosen)
+    x, y = Pool(0, np.array([[3, 1, 4, 0]])), np.array([3, 1, 4, 0])
+    part = learner.posterior(learner.update(copied(first), x, y, np.array([2, 0])))
+    wanted = infer(np.eye(5), np.zeros(5), ranked([4, 3, [1, 0]])).posterior
+    close(part, wanted, 1e-4)
+
+
+def test_the_set_with_most_to_learn_is_asked() -> None:
+    learner = PreferenceGP(SPACE)
+    state = replay(learner, log_of(learner), 3)
+    sets = np.array(list(combinations(range(7), 3)))[::-1].copy()
+    shown = learner.propose(state, Pool(2, sets), np.random.default_rng(0))
+    gains = worth_of_sets(learner.posterior(state, 2), "bald", sets)
+    assert gains[(sets == shown).all(axis=1)][0] > gains.max() - 0.02
+    assert shown.tolist() in sets.tolist()
+    for items in (np.arange(7), np.array([6, 1, 3, 2])):
+        pair = learner.question(state, 2, items)
+        posterior = learner.posterior(state, 2, np.sort(items))
+        assert pair.tolist() == np.sort(items)[list(next_question(posterior)[:2])].tolist()
+        other = learner.question(state, 2, items, skip=[pair, (0, 5)])
+        assert sorted(other.tolist()) != sorted(pair.tolist())
+        assert set(learner.question(state, 2, items, 3).tolist()) <= set(items.tolist())
+
+
+@pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
+def test_items_that_come_later_are_as_if_they_had_always_been_there(cls: Any) -> None:
+    """One by one, in one piece, or from the beginning: the same but for rounding, where nothing was said before."""
+    X = np.random.default_rng(3).normal(size=(7, 2))
+    learner = cls(Choice(0, True, np.empty((0, 2))))
+    one = whole = learner.init(np.random.default_rng(0))
+    for row in X:
+        one = learner.with_items(one, row[None])
+    whole = learner.with_items(whole, X)
+    always = cls(Choice(7, True, X)).init(np.random.default_rng(0))
+    assert same(one, whole)
+    assert same(whole, always)
+
+
+def test_items_that_come_later_change_nothing_of_the_others() -> None:
+    """Of items without features, and of one whose features lie among those that were there but for the scale."""
+    bare = PreferenceGP(Choice(7), width=0.3)
+    state = replay(bare, log_of(bare), 3)
+    before = bare.posterior(state, 1)
+    more = bare.with_items(copied(state), np.empty((2, 0)))
+    after = bare.posterior(more, 1)
+    np.testing.assert_allclose(after.mean[:7], before.mean, atol=1e-12)
+    np.testing.assert_allclose(after.cov[:7, :7], before.cov, atol=1e-12)
+    np.testing.assert_allclose(after.cov[7:], np.eye(9)[7:], atol=1e-12)
+    shown = np.array([8, 2])
+    more = bare.update(more, Pool(1, shown[None]), shown, 0)
+    wanted = infer(np.eye(9), np.zeros(9), together([table(log_of(bare), 1), answers([(8, 2)])]), width=0.3)
+    close(bare.posterior(more, 1), wanted.posterior, 1e-4)
+
+
+def test_a_new_item_like_a_known_one_is_liked_as_much() -> None:
+    learner = HierarchicalGP(SPACE, width=0.3, every=10)
+    state = replay(learner, log_of(learner, 80), 3)
+    more = learner.with_items(copied(state), FEATURES[[4]])
+    for user in (0, 9):
+        posterior = learner.posterior(more, user)
+        assert posterior.mean[7] == pytest.approx(posterior.mean[4], abs=0.02)
+        assert posterior.gap(7, 4)[1] < 0.01
+    assert len(more.mean) == 8
+    K = learner.learned_anew(more).cov
+    assert K.shape == (8, 8)
+
+
+@pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
+def test_items_that_make_no_sense(cls: Any) -> None:
+    learner = cls(SPACE)
+    state = learner.init(np.random.default_rng(0))
+    for wrong in (np.zeros((1, 3)), np.zeros(2), "items", np.full((1, 2), np.nan), None):
+        with pytest.raises(ValueError, match=r"^features: wanted"):
+            learner.with_items(state, wrong)
+    with pytest.raises(ValueError, match="features: wanted at most 10000 items"):
+        cls(Choice(3)).with_items(cls(Choice(3)).init(np.random.default_rng(0)), np.empty((9_998, 0)))
+
+
+@pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
+def test_without_an_item_its_answers_are_gone(cls: Any) -> None:
+    learner = cls(Choice(7), width=0.3, every=1)
+    log = log_of(learner, 40)
+    left = learner.without_item(replay(learner, log, 3), 2)
+    never = replay(learner, [r for r in log if 2 not in r.y], 3)
+    if cls is HierarchicalGP:
+        left, never = learner.learned_anew(left, 300), learner.learned_anew(never, 300)
+    for user in range(4):
+        close(learner.posterior(left, user), learner.posterior(never, user), 1e-3 if cls is PreferenceGP else 0.1)
+    assert 2 not in left.said.pairs[: left.said.n]
+
+
+def test_how_people_answer_is_learned() -> None:
+    """Who often errs, and who never does, and who chooses at random; a width of .5 begun at .25."""
+    world = gaussian_choosers(3, 7, amplitude=2.0, tie=0.5, lapse=0.3, seed=6)
+    world = world._replace(lapses=np.array([0.0, 0.3, 1.0]))
+    learner = PreferenceGP(Choice(7), amplitude=2.0, rule="random", learn_noise=True)
+    state: Any = None
+    for _, live in play(learner, world, 360, 0):
+        state = live
+    noise = [learner.noise(state, user) for user in range(3)]
+    assert noise[0].lapse < 0.05
+    assert noise[1].lapse > 0.1
+    assert [person.random > 0.5 for person in noise] == [False, False, True]
+    assert 0.35 < noise[0].width < 0.65
+    new = learner.noise(state, 9)
+    assert [new.width, new.random] == pytest.approx([0.25, 0.05])
+    rows = learner.seen(state, 1)
+    assert (rows.lapse, rows.width) == noise[1][:2][::-1]
+    got, alone = infer_with_noise(4.0 * np.eye(7), np.zeros(7), rows.rows, ties=True)
+    assert noise[1].lapse == pytest.approx(alone.lapse[0], abs=0.02)
+    close(learner.posterior(state, 1), got.posterior, 0.1)
+
+
+def test_trust_in_a_person() -> None:
+    learner = PreferenceGP(SPACE, width=0.3)
+    state = replay(learner, log_of(learner), 3)
+    assert learner.trust(state, 1).right
+    assert learner.trust(state, 99) == (True, 0.0, 0.0)
+    lapsing = PreferenceGP(Choice(4, equal=False), amplitude=3.0, lapse=0.2)
+    state = lapsing.init(np.random.default_rng(0))
+    for _ in range(6):
+        for pair in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (0, 2)):
+            state = lapsing.update(state, Pool(0, np.array([pair])), np.array(pair), 0)
+    assert not lapsing.trust(state).right
+
+
+def test_together_one_width_is_learned() -> None:
+    world = gaussian_choosers(6, 7, amplitude=2.0, tie=0.5, seed=6)
+    learner = HierarchicalGP(Choice(7), rule="random", every=40, learn_noise=True)
+    state: Any = None
+    for _, live in play(learner, world, 300, 0):
+        state = live
+    people = [learner.noise(state, user) for user in range(6)]
+    assert len({person.width for person in people}) == 1
+    assert 0.35 < people[0].width < 0.65
+    assert max(person.random for person in people) < 0.01
+    assert learner.noise(state, 9).width == people[0].width
+
+
 @pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
 @pytest.mark.parametrize(
     ("given", "named"),
@@ -207,6 +400,7 @@ def test_the_last_person_gone_nothing_is_left() -> None:
         ({"lengthscale": np.nan}, "lengthscale: wanted"),
         ({"rule": "best"}, "rule: wanted bald"),
         ({"every": 0}, "every: wanted"),
+        ({"learn_noise": 1}, "learn_noise: wanted True or False, got 1"),
     ],
 )
 def test_hyperparameters_that_make_no_sense(cls: Any, given: dict[str, Any], named: str) -> None:

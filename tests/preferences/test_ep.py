@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from brute import Likelihood, best, by_grid, chosen, order_of_three, tied
+from scipy.special import ndtr
 
 from heedful.preferences.answers import Answers, answers, best_of, one_answer, ranked, together
 from heedful.preferences.ep import Inferred, Sites, infer, infer_many
 from heedful.preferences.posterior import Posterior
+from heedful.preferences.stopping import Seen
+from heedful.preferences.trust import trust
 from naive_preferences import ep_over_pairs, predict_pair
 
 Array = npt.NDArray[np.float64]
@@ -102,6 +105,84 @@ def test_lapses_against_the_grid(seed: int, lapse: float, width: float) -> None:
         likelihoods.append(tied(1, 3, width, lapse))
         rows.append(answers([(1, 3)], equal=True))
     check(K, mean, likelihoods, together(rows), lapse=lapse, width=width)
+
+
+@pytest.mark.parametrize("lapse", [0.2, 0.3])
+@pytest.mark.parametrize("width", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(2))
+def test_many_lapses_against_the_grid(seed: int, width: float, lapse: float) -> None:
+    """Circles three times over, where a surprising answer widens the posterior: sites that may not are off by .02."""
+    K, mean = prior(seed, 4)
+    likelihoods = [chosen(a, b, width, lapse) for a, b in CONTRADICTING * 3]
+    rows = [answers(CONTRADICTING, 3)]
+    if width:
+        likelihoods += [tied(1, 3, width, lapse)] * 3
+        rows.append(answers([(1, 3)], 3, equal=True))
+    got = check(K, mean, likelihoods, together(rows), lapse=lapse, width=width)
+    assert got.sites.tau.min() < 0.0 or lapse < 0.3
+
+
+@pytest.mark.parametrize(("amplitude", "lapse", "times"), [(3.0, 0.2, 6), (3.0, 0.1, 3), (2.0, 0.3, 6), (1.0, 0.3, 6)])
+def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float, lapse: float, times: int) -> None:
+    """Finite in any case; and by how much it is off, `trust` tells from draws."""
+    missed = 0
+    for seed in range(3):
+        K, mean = prior(seed, 4, amplitude)
+        P, _ = by_grid(K, mean, [chosen(a, b, 0.0, lapse) for a, b in CONTRADICTING * times], 61)
+        got = infer(K, mean, answers(CONTRADICTING, times), lapse=lapse)
+        assert all(np.isfinite(part).all() for part in (*got.posterior, got.log_evidence))
+        i, j = np.triu_indices(4, 1)
+        off = float(np.abs(got.posterior.beats(i, j) - P[i, j]).max())
+        said = trust(Posterior(mean, K), got.posterior, Seen(answers(CONTRADICTING, times), got.sites, 0.0, lapse))
+        assert said.off == pytest.approx(off, abs=0.03) or said.draws < 200
+        missed += said.right and off > 0.05
+    assert missed == 0
+
+
+def test_ties_within_an_order_against_draws() -> None:
+    """Orders with tiers of equally good items: a million draws. Within .025, and the evidence within .25."""
+    rng = np.random.default_rng(0)
+    K, mean = 2.0 * np.eye(4), np.array([0.5, 0.0, 0.0, -0.3])
+    f = mean + np.sqrt(2.0) * rng.normal(size=(1_000_000, 4))
+    y = f + np.sqrt(0.5) * rng.normal(size=f.shape)
+    near = np.abs(y[:, 0] - y[:, 1]) < 0.4
+    cases = {
+        "all": (ranked([[0, 1, 2]], equal=True), np.ptp(y[:, :3], axis=1) < 0.4),
+        "two": (ranked([[0, 1], 2], equal=True), near & (y[:, :2].min(axis=1) > y[:, 2])),
+        "between": (
+            ranked([3, [0, 1], 2], equal=True),
+            near & (y[:, :2].min(axis=1) > y[:, 2]) & (y[:, 3] > y[:, :2].max(axis=1)),
+        ),
+    }
+    i, j = np.triu_indices(4, 1)
+    for rows, happened in cases.values():
+        got = infer(K, mean, rows, width=0.4)
+        wanted = ndtr(f[happened][:, i] - f[happened][:, j]).mean(axis=0)
+        np.testing.assert_allclose(got.posterior.beats(i, j), wanted, atol=0.025)
+        assert got.log_evidence == pytest.approx(np.log(happened.mean()), abs=0.25)
+
+
+def test_trust_in_what_was_said_plainly() -> None:
+    """Choices that are meant: it can be trusted. Of nothing said, and of rankings, nothing is looked at."""
+    for seed in range(3):
+        K, mean = prior(seed, 8, 2.0)
+        rows = answers(random_pairs(seed, 7, 25))
+        got = infer(K, mean, rows)
+        said = trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites))
+        assert said.right
+        assert said.draws > 1_000
+    for rows in (answers([]), ranked([0, 1, 2])):
+        got = infer(K, mean, rows)
+        assert trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites)) == (True, 0.0, 0.0)
+
+
+def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
+    """One in the wrong place, and one so narrow elsewhere that no draw says anything."""
+    K, mean, rows = np.eye(3), np.zeros(3), answers([(0, 1)] * 10)
+    got = infer(K, mean, rows)
+    wrong = Posterior(got.posterior.mean[::-1].copy(), got.posterior.cov)
+    said = trust(Posterior(mean, K), wrong, Seen(rows, got.sites))
+    assert (said.right, said.off > 0.1) == (False, True)
 
 
 @pytest.mark.parametrize("seed", range(3))

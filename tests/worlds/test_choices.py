@@ -14,6 +14,7 @@ from heedful.kernel import Ints
 from heedful.spaces_pairs import EQUAL, UNSURE, Pool
 from heedful.worlds.choices import (
     Choosers,
+    Orderers,
     answer,
     felt,
     gaussian_choosers,
@@ -239,3 +240,41 @@ def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
     with pytest.raises(ValueError, match=r"^orders: wanted"):
         ordered_choosers(orders)
+
+
+# ---------------------------------------------------------------------------- more than two at a time
+
+
+def test_sets_run_out_as_pairs_do() -> None:
+    """Of 4 items 3 at a time: each set once for each user, whichever way round it is shown; then the world is over."""
+    world = gaussian_choosers(2, 4, repeats=False, shown=3)
+    assert world.pairs.tolist() == [list(one) for one in combinations(range(4), 3)]
+    truth = world.init(RNG)
+    seen = []
+    for t in range(8):
+        assert not world.over(truth, t)
+        x = world.context(truth, t, RNG)
+        shown = x.pairs[-1][::-1].copy()
+        seen.append((x.user, tuple(sorted(shown.tolist()))))
+        truth = world.advance(truth, x, shown, 0)
+    assert world.over(truth, 8)
+    assert len(set(seen)) == 8
+
+
+def test_orderers_put_all_in_order() -> None:
+    """The same people: the utilities far apart, they name all places, the best first; regret and sets are the same."""
+    world = with_utilities(gaussian_choosers(1, 4, shown=3, noise=0.1), [[0.0, 30.0, 10.0, 20.0]])
+    people = Orderers(world)
+    truth = people.init(RNG)
+    x = people.context(truth, 0, RNG)
+    assert people.respond(truth, x, np.array([0, 1, 3]), RNG).tolist() == [1, 2, 0]
+    assert people.regret(truth, x, np.array([0, 2, 3])) == 10.0
+    assert not people.over(people.advance(truth, x, np.array([0, 1, 3]), np.array([1, 2, 0])), 1)
+
+
+@pytest.mark.parametrize("shown", [1, 5, 2.0])
+def test_as_many_at_a_time_as_there_are(shown: Any) -> None:
+    with pytest.raises(ValueError, match="shown: wanted"):
+        gaussian_choosers(2, 4, shown=shown)
+    with pytest.raises(ValueError, match="shown: wanted"):
+        ordered_choosers([[0, 1, 2, 3]], shown=shown)

@@ -20,11 +20,13 @@ from heedful.cli import (
     keys,
     learners,
     loops,
+    rank,
     report,
     serve,
     simulate,
     simulate_ordinal,
     simulate_ratings,
+    standing,
     sweep,
 )
 from heedful.cli.terminal import Commands
@@ -34,9 +36,21 @@ class Ordered(Commands):
     """Lists the commands in the order in which somebody new needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "report", "replay", "import"]
-        order += ["export", "validate", "doctor", "serve", "keys", "simulate", "sweep", "figure", "check", "learners"]
-        order += ["data"]
+        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay"]
+        order += [
+            "import",
+            "export",
+            "validate",
+            "doctor",
+            "serve",
+            "keys",
+            "rank",
+            "simulate",
+            "sweep",
+            "figure",
+            "check",
+        ]
+        order += ["learners", "data"]
         return sorted(super().list_commands(ctx), key=order.index)
 
 
@@ -79,6 +93,7 @@ app.command("feedback", epilog="Example: heedful feedback cars d3 --clicks beetl
 app.command("undo", epilog="Example: heedful undo cars e1")(loops.undo)
 app.command("forget", epilog="Example: heedful forget cars ann")(loops.forget)
 app.command("explain", epilog="Example: heedful explain cars d3")(hindsight.explain)
+app.command("standing", epilog="Example: heedful standing covers --person ann")(standing.standing)
 app.command("report", epilog="Example: heedful report cars --last 1000")(report.report)
 app.command("replay", epilog="Example: heedful replay cars --learner second-order:epsilon=0.1")(hindsight.replay)
 app.command("import", epilog="Example: heedful import cars events.jsonl")(exchange.import_)
@@ -87,6 +102,7 @@ app.command("validate", epilog="Example: heedful validate cars events.jsonl")(ex
 app.command("doctor", epilog="Example: heedful doctor cars")(doctor.doctor)
 app.command("serve", epilog="Example: heedful serve loops/ --port 8710")(serve.serve)
 app.add_typer(keys.app, name="keys")
+app.command("rank", epilog="Example: heedful rank choices.csv --goal ranking --plot ranking.png")(rank.rank)
 app.add_typer(simulate.app, name="simulate")
 simulate.app.command(
     "ordinal", epilog="Example: heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"

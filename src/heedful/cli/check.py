@@ -54,7 +54,30 @@ def _rating(spec: str) -> tuple[Any, Any]:
     return setting.learner(spec), setting.scenes[0].world
 
 
-WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {"coactive": _coactive, "ordinal": _ordinal, "rating": _rating}
+def _pairwise(spec: str) -> tuple[Any, Any]:
+    """(the learner, 5 people who choose between two of 9 items with 3 features, and sometimes call them equally good,
+    or cannot judge)."""
+    import numpy as np
+
+    from heedful.naming import make_learner
+    from heedful.spaces_pairs import Choice
+    from heedful.worlds.choices import gaussian_choosers
+
+    features = np.random.default_rng(0).standard_normal((9, 3))
+    learner = make_learner(spec, n_features=3, space=Choice(9, True, features))
+    try:
+        learner.init(np.random.default_rng(0))
+    except ValueError as error:
+        raise ValueError(f"{spec}: {error}") from error
+    return learner, gaussian_choosers(5, 9, features=features, tie=0.3, unsure=0.1, lapse=0.05)
+
+
+WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {
+    "coactive": _coactive,
+    "ordinal": _ordinal,
+    "rating": _rating,
+    "pairwise": _pairwise,
+}
 """What a learner is tried in, by its interaction."""
 
 
@@ -66,7 +89,8 @@ def check(
 
     Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on. It meets rankings of 8
     candidates with 6 features; where its docstring says `Interaction: ordinal.` in its first paragraph, instances of 6
-    features with grades from 1 to 5; where `Interaction: rating.`, users who rate two items at a time.
+    features with grades from 1 to 5; where `Interaction: rating.`, users who rate two items at a time; where
+    `Interaction: pairwise.`, people who choose between two of 9 items.
     Ends with 1 where a promise is broken, and says where it breaks.
     """
     from rich.markup import escape

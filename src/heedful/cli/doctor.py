@@ -265,8 +265,11 @@ class _Counts:
         }
         told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
         yield Finding("events", "ok", told)
-        if self.loop.ratings is None:
-            yield Finding("features", "ok", f"{len(self.loop.founding.names):,}, the caller's score among them")
+        names = self.loop.founding.names
+        if self.loop.ratings is None and self.loop.choices is None:
+            yield Finding("features", "ok", f"{len(names):,}, the caller's score among them")
+        elif names:
+            yield Finding("features", "ok", f"{len(names):,}")
         if self.unknown:
             most = ", ".join(f"{name} ({count:,} times)" for name, count in self.unknown.most_common(5))
             more = f", and {len(self.unknown) - 5:,} more" if len(self.unknown) > 5 else ""

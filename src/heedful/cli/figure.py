@@ -22,7 +22,7 @@ from heedful.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from heedful.figures.figure import Figure, Outcome, Verdict
+    from heedful.figures.figure import Figure, Outcome, Panel, Verdict
     from heedful.figures.page import Drawn
     from heedful.figures.running import Sources
 
@@ -41,6 +41,9 @@ def figure(
     ] = [],  # noqa: B006
     all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller: fewer rounds, orders, people, streams.")] = False,
+    labels: Annotated[
+        str, typer.Option(metavar="right|published", help="Of [H12]: which labels its data sets have.")
+    ] = "right",
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
     ),
@@ -51,7 +54,10 @@ def figure(
 
     What is not in the data folder is left out, and said. In full the sizes are those of the papers: twenty
     permutations of the queries, everybody of the test half for movies. Every line of a plot meets the same arrivals,
-    and the statistic is of paired differences.
+    and the statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
+    that its tables were made with, and compares every cell.
+
+    Example: heedful figure nips2012/table1 --labels published --quick --data DIR
 
     Exit codes: 0 drawn, whatever became of the claims; 1 no data for it, or something failed; 2 bad input.
     """
@@ -60,11 +66,14 @@ def figure(
     if name is not None and all_:
         raise BadInput("figure: wanted an ID or --all, got both")
     wanted_extra("matplotlib", "plot", "heedful figure")
-    from heedful.figures import FIGURES, find_figure
+    from heedful.data.paired import wanted_labels
+    from heedful.figures import FIGURES, find_figure, with_labels
     from heedful.figures.running import Sources, lacking
 
     with reading_input():
+        wanted_labels(labels)
         figures = list(FIGURES.values()) if all_ else [find_figure(str(name))]
+        figures = figures if labels == "right" else [with_labels(one, labels) for one in figures]
         if not data.is_dir():
             raise BadInput(f"--data: wanted a folder, got {str(data)!r}")
         out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +86,7 @@ def figure(
         drawn.append(done)
         found.append(described)
         if not json:
-            _show(one, done, described["pictures"])
+            _show(one, done, described)
     if all_:
         _page(drawn, out / "index.html", quick)
     if json:
@@ -134,19 +143,24 @@ def _described(one: Figure, outcome: Outcome, judged: list[Verdict], seconds: fl
         "quick": quick,
         "seconds": seconds,
         "claims": claims,
-        "panels": {key: _lines(lines) for key, lines in outcome.items()},
+        "panels": {panel.key: _lines(panel, outcome[panel.key]) for panel in one.panels if panel.key in outcome},
+        "beside": [{"panel": key, "line": label, "paper": value} for key, label, value in one.beside],
     }
 
 
-def _lines(lines: Mapping[str, Any]) -> dict[str, Any]:
-    """The lines of a panel: the average regret at checkpoints, or what a distribution is of."""
+def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
+    """The lines of a panel: the average regret at checkpoints, or what a distribution is of; of choices, all values."""
+    import numpy as np
+
     from heedful.experiment import average_regret, checkpoints, standard_error
     from heedful.figures.figure import plain
+    from heedful.figures.panels import CHOICES
 
     found = {}
     for label, ran in lines.items():
-        marks = checkpoints(ran.regrets.shape[1])
-        average = average_regret(ran.regrets)[:, marks - 1]
+        T = ran.regrets.shape[1]
+        marks = np.arange(1, T + 1) if panel.world in CHOICES else checkpoints(T)
+        average = ran.regrets if panel.world in CHOICES else average_regret(ran.regrets)[:, marks - 1]
         found[label] = {
             "learner": ran.learner,
             "person": ran.line.user,
@@ -193,10 +207,12 @@ def _list(json: bool) -> None:
     return None
 
 
-def _show(one: Figure, done: Drawn, pictures: list[str]) -> None:
+def _show(one: Figure, done: Drawn, described: dict[str, Any]) -> None:
     """The claims of a figure, each with what was found."""
     from rich.markup import escape
 
+    if one.beside:
+        _beside(one, described)
     table = new_table(f"{one.id}: {escape(one.title)}")
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
@@ -206,8 +222,25 @@ def _show(one: Figure, done: Drawn, pictures: list[str]) -> None:
     screen.print(table)
     if one.note:
         screen.print(one.note, markup=False)
-    for picture in pictures:
+    for picture in described["pictures"]:
         screen.print(picture, markup=False, soft_wrap=True)
+
+
+def _beside(one: Figure, described: dict[str, Any]) -> None:
+    """What every line ends with, a row for each and a column for each panel, the paper's number behind it."""
+    paper = {(key, label): value for key, label, value in one.beside}
+    table = new_table(f"{one.title} (the paper's)")
+    for column in ("", *described["panels"]):
+        table.add_column(column, justify="right" if column else "left", overflow="fold")
+    for label in dict.fromkeys(line.label for panel in one.panels for line in panel.lines):
+        cells = []
+        for key, lines in described["panels"].items():
+            mean, error = lines[label]["regret"][-1], lines[label]["stderr"][-1]
+            scatter = "" if error is None else f" ± {error:.3f}"
+            beside = f" ({paper[key, label]:.3f})" if (key, label) in paper else ""
+            cells.append(f"{mean:.3f}{scatter}{beside}")
+        table.add_row(label, *cells)
+    console().print(table)
 
 
 def _page(drawn: list[Drawn], path: Path, quick: bool) -> None:

@@ -40,7 +40,7 @@ def init(
             "-l",
             metavar="NAME[:A=1,...]",
             help="`heedful learners` lists them.",
-            show_default="fair-pairs; averaged-prank with --grades, bmf with --ratings",
+            show_default="fair-pairs; averaged-prank with --grades, bmf with --ratings, hierarchical-gp with --choices",
         ),
     ] = None,
     grades: Annotated[
@@ -53,8 +53,22 @@ def init(
             help="Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
         ),
     ] = None,
+    choices: Annotated[
+        bool, typer.Option("--choices", help="Ask which of two is better, and learn what people prefer from that.")
+    ] = False,
+    goal: Annotated[
+        str | None,
+        typer.Option(metavar="best|ranking", help="With --choices: what they are for.", show_default="best"),
+    ] = None,
+    features: Annotated[
+        bool,
+        typer.Option("--features", help="With --choices: items that are like each other are liked alike."),
+    ] = False,
     repeats: Annotated[
-        bool, typer.Option("--repeats", help="With --ratings: show again what a person has rated.")
+        bool,
+        typer.Option(
+            "--repeats", help="With --ratings: show again what a person has rated; with --choices: ask a pair again."
+        ),
     ] = False,
     identifier: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
@@ -76,7 +90,10 @@ def init(
             min=1, help="Positions that count when an order is corrected; 1 shows one item. With --ratings: how many."
         ),
     ] = 10,
-    control: Annotated[float, typer.Option(help="The share of decisions that keep your order, for comparison.")] = 0.05,
+    control: Annotated[
+        float,
+        typer.Option(help="The share of decisions that keep your order, or that chance makes, for comparison."),
+    ] = 0.05,
     exploration: Annotated[
         float | None,
         typer.Option(help="How often two neighbours are swapped, 0 to 0.5.", show_default="the learner's own"),
@@ -108,10 +125,14 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
-    if ratings is not None:
+    if choices:
+        _wanted_choices(texts, grades, ratings, kind, context, cross, features)
+    elif goal is not None or features:
+        raise BadInput(f"{'--features' if goal is None else '--goal'}: wanted --choices beside it, got none")
+    elif ratings is not None:
         _wanted_bare(texts, grades, kind, context, cross)
     elif repeats:
-        raise BadInput("--repeats: wanted --ratings beside it, got none")
+        raise BadInput("--repeats: wanted --ratings or --choices beside it, got none")
     elif texts == (file is not None):
         raise BadInput(
             "FILE: wanted none with --texts, got one"
@@ -121,7 +142,10 @@ def init(
     if texts and (identifier is not None or kind):
         raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
     kinds, bounds = pairs("--kind", "COLUMN=KIND", kind or ()), None if ratings is None else _bounds(ratings)
-    if bounds is None:
+    purpose: dict[str, Any] = {"choices": goal or "best", "repeats": repeats} if choices else {}
+    if choices:
+        weights = numbers("--action", "NAME=WEIGHT", action or ())
+    elif bounds is None:
         learner, weights = _learner(learner, grades), numbers("--action", "NAME=WEIGHT", action or ())
     else:
         weights = _weighed(action or ())
@@ -129,12 +153,13 @@ def init(
         name,
         file,
         learner,
-        {"identifier": identifier, "kinds": kinds},
+        {"identifier": identifier, "kinds": kinds, "features": features or bool(kinds)},
         context,
         cross or [],
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown}
         | ({"actions": weights} if weights else {})
+        | purpose
         | ({} if bounds is None else {"ratings": bounds, "repeats": repeats}),
     )
     with loop:
@@ -152,6 +177,20 @@ def _wanted_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross
     for option, there in given.items():
         if there:
             raise BadInput(f"{option}: wanted none beside --ratings, which looks at no features, got it")
+
+
+def _wanted_choices(
+    texts: bool, grades: int | None, ratings: str | None, kind: Any, context: Any, cross: Any, features: bool
+) -> None:
+    """BadInput for what a loop of choices does not go with."""
+    given = {"--texts": texts, "--grades": grades is not None, "--ratings": ratings is not None}
+    given |= {"--context": context, "--cross": cross, "--kind": kind and not features}
+    for option, there in given.items():
+        if there:
+            instead = "--features beside it, as items are known by their names alone" if option == "--kind" else ""
+            raise BadInput(
+                f"{option}: wanted {instead or 'none beside --choices, which are among items alone'}, got it"
+            )
 
 
 def _bounds(given: str) -> tuple[float, float]:
@@ -196,7 +235,7 @@ def _made(
     name: str,
     file: Path | None,
     learner: str | None,
-    columns: Mapping[str, Any],
+    columns: dict[str, Any],
     context: Path | None,
     cross: Sequence[str],
     settings: Mapping[str, Any],
@@ -214,7 +253,8 @@ def _made(
             requests = read_table(context) if context is not None else None
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
-        if told.ratings is not None:
+        seen = columns.pop("features")
+        if told.ratings is not None or (told.choices is not None and not seen):
             encoding = unseen(rows, identifier=columns["identifier"])
         else:
             encoding = infer(rows, **columns) if file is not None else TEXTS
@@ -259,11 +299,11 @@ def _cross(given: str, context: Encoding, items: Encoding) -> tuple[str, str]:
 
 
 def _next(loop: Loop, name: str) -> str:
-    if loop.items and loop.ratings is not None:
+    if loop.items and (loop.ratings is not None or loop.choices is not None):
         return quoted(["heedful", "decide", name, "--person", "NAME"])
     if loop.items:
         return quoted(["heedful", "decide", name])
-    if loop.ratings is not None:
+    if loop.ratings is not None or loop.choices is not None:
         return quoted(["heedful", "import", name, "--features", "ITEMS.csv"])
     return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
@@ -283,6 +323,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "caveats": loop.caveats,
         **({} if loop.grades is None else {"grades": loop.grades}),
         **({} if loop.ratings is None else {"ratings": list(loop.ratings)}),
+        **({} if loop.choices is None else {"choices": loop.choices}),
         "next": _next(loop, name),
     }
 
@@ -291,6 +332,9 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
     founding, screen = loop.founding, console()
     if loop.ratings is not None:
         _show_ratings(loop, n_items)
+        return
+    if loop.choices is not None:
+        _show_choices(loop, n_items)
         return
     screen.print(_table(f"{loop.path}: {n_items:,} items by {founding.encoding.identifier}", founding.encoding))
     if founding.context is not None:
@@ -328,10 +372,27 @@ def _show_ratings(loop: Loop, n_items: int) -> None:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
 
 
+def _show_choices(loop: Loop, n_items: int) -> None:
+    screen, founding = console(), loop.founding
+    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items else "no items yet"
+    if founding.encoding.size:
+        screen.print(_table(f"{loop.path}: {items}", founding.encoding))
+        told = f"What is known of one item tells of others that are like it, by {len(founding.names):,} features"
+    else:
+        screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
+        told = "Each item is known by its name alone"
+    wanted = "which item is the best" if loop.choices == "best" else "the ranking of all items"
+    rule = getattr(loop.learner, "rule", "")
+    asked = f"It asks which of two is better, by {founding.learner}{f' and {rule}' if rule else ''}, to find {wanted}"
+    screen.print(f"{asked}. {told}.", markup=False, soft_wrap=True)
+    for caveat in loop.caveats:
+        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
+
+
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, Any]]) -> None:
     """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
     kinds = {}
-    for each in loop.founding.encoding.describe() if loop.ratings is None else ():
+    for each in loop.founding.encoding.describe() if loop.founding.encoding.size else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
             kinds[each.column] = kind
     if kinds:

@@ -11,7 +11,7 @@ from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.terminal import BadInput, console, new_table, number, print_json, short
 
 if TYPE_CHECKING:
-    from heedful.loop.hindsight import Explanation, Foreseen, Replayed
+    from heedful.loop.hindsight import Explanation, Foreseen, Replayed, Weighed
 
 ROWS = 10
 WEIGHTS = 5
@@ -26,7 +26,7 @@ def explain(
     """Say why the first stood first: which features put it there, and which feedback moved it.
 
     In a loop of grades: why the first was predicted its grade. In a loop of ratings: what was expected of it, and from
-    which ratings that comes.
+    which ratings that comes. In a loop of choices: why these were asked about, and which answers say which is better.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
@@ -46,6 +46,9 @@ def _explain(told: Explanation) -> None:
     screen = console()
     if told.rating is not None:
         _rated(told, told.rating)
+        return
+    if told.choice is not None:
+        _chosen(told, told.choice)
         return
     other = "an item of average features" if told.second is None else told.second
     if told.grade is not None:
@@ -111,6 +114,30 @@ def _rated(told: Explanation, rating: Foreseen) -> None:
         screen.print(f"and {len(told.lessons) - ROWS:,} more, which count less: --json has all")
 
 
+def _chosen(told: Explanation, choice: Weighed) -> None:
+    """What was believed of two items, in words, and from which answers."""
+    from rich.markup import escape
+
+    screen = console()
+    ahead = f"{told.first} was {_signed(told.margin)} ahead, give or take {choice.spread:.2f}"
+    sure = f"the better one with {choice.better:.0%} probability, and chosen with {choice.chosen:.0%}"
+    screen.print(f"{told.first} or {told.second}: {ahead}: it is {sure}", markup=False, soft_wrap=True)
+    screen.print(f"{told.because[0].upper()}{told.because[1:]}.", markup=False, soft_wrap=True)
+    known = f"{choice.answers:,} answers of the person before it; pairs asked with the first in it: "
+    screen.print(
+        f"{known}{choice.asked_first:,}, with the second: {choice.asked_second:,}", markup=False, soft_wrap=True
+    )
+    lessons = new_table("What it comes from: by so much each answer moved the first ahead")
+    for column in ("feedback", "form", "event", "by"):
+        lessons.add_column(column, overflow="fold", justify="right" if column in ("event", "by") else "left")
+    for moved in told.lessons[:ROWS]:
+        lessons.add_row(escape(moved.event), moved.form, f"{moved.seq:,}", _signed(moved.by))
+    if told.lessons:
+        screen.print(lessons)
+    if len(told.lessons) > ROWS:
+        screen.print(f"and {len(told.lessons) - ROWS:,} more, which count less: --json has all")
+
+
 def _graded(told: Explanation) -> str:
     """A grade in words: the score, and between which it lies."""
     if told.between is None:
@@ -135,8 +162,8 @@ def replay(
     """Say what other learners would have made of the same log; nothing is changed.
 
     Agreement is the share of comparisons that a learner ranked as the person did, before it learned from them; in a
-    loop of grades or ratings, how far what it predicted lay from what was given, on average. The loop's own learner
-    comes first.
+    loop of grades or ratings, how far what it predicted lay from what was given, on average. In a loop of choices: of
+    what was chosen and each of the others. The loop's own learner comes first.
 
     Exit codes: 0 replayed; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
     """
@@ -150,7 +177,7 @@ def replay(
         if json:
             print_json([_as_json(fold) for fold in folds])
         else:
-            _replay(folds)
+            _replay(folds, loop.choices is not None)
 
 
 def _as_json(fold: Replayed) -> dict[str, Any]:
@@ -160,7 +187,7 @@ def _as_json(fold: Replayed) -> dict[str, Any]:
     return told
 
 
-def _replay(folds: list[Replayed]) -> None:
+def _replay(folds: list[Replayed], chosen: bool = False) -> None:
     from rich.markup import escape
 
     graded, rated = folds[0].graded is not None, folds[0].rated is not None
@@ -191,6 +218,7 @@ def _replay(folds: list[Replayed]) -> None:
         screen.print(f"{told} {folds[0].graded:,} grades; the first learner is the loop's own.", soft_wrap=True)
     elif folds[0].agreement is None:
         told = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
+        told = "nothing was chosen so far" if chosen else told
         screen.print(f"Agreement is unknown: {told}.", soft_wrap=True)
     else:
         screen.print(f"Agreement is over {folds[0].comparisons:,.0f} comparisons; the first learner is the loop's own.")

@@ -34,7 +34,10 @@ def decide(
         typer.Option(metavar="JSON", help="Your own scores: {item: number}, or a list in the order of the items."),
     ] = None,
     show: Annotated[
-        int | None, typer.Option(min=1, help="How many will be seen.", show_default="all; in a loop of ratings its k")
+        int | None,
+        typer.Option(
+            min=1, help="How many will be seen.", show_default="all; in a loop of ratings its k, of choices 2"
+        ),
     ] = None,
     id: Annotated[
         str | None, typer.Option(help="Of the decision; the same again gives the same.", show_default="new")
@@ -44,7 +47,7 @@ def decide(
         bool | None,
         typer.Option(
             "--repeats/--no-repeats",
-            help="In a loop of ratings: also what the person has rated.",
+            help="In a loop of ratings: also what the person has rated; of choices: also pairs that were asked.",
             show_default="as the loop says",
         ),
     ] = None,
@@ -90,15 +93,16 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.founding.encoding.columns if column.kind != "ignored"]
-    if loop.ratings is not None:  # nothing is looked at
+    if loop.ratings is not None or (loop.choices is not None and not columns):  # nothing is looked at
         identifier = loop.founding.encoding.identifier
         columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    predicted = decision.grades if decision.grades is not None else decision.ratings
+    told = {"grade": decision.grades, "rating": decision.ratings, "chance": decision.chances}
+    title, predicted = next(((title, there) for title, there in told.items() if there is not None), ("", None))
     if predicted is not None:
-        table.add_column("rating" if decision.grades is None else "grade", justify="right")
+        table.add_column(title, justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
@@ -115,6 +119,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if loop.ratings is not None:
         low, high = loop.ratings
         said, form = f"rates it, {low:g} to {high:g}", ["--rating", f"{decision.shown[0]}={high:g}"]
+    elif loop.choices is not None:
+        said = "prefers the first"
+        form = ["--choice", "first"] if len(decision.shown) == 2 else ["--better", decision.shown[0]]
     elif loop.grades is None:
         said, form = "clicks", ["--clicks", decision.shown[0]]
     else:
@@ -191,7 +198,8 @@ def feedback(
 
     Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
     taken for changed attributes, anything else for the text. A loop that predicts grades takes --grade and --none, a
-    loop of ratings --rating, --did and --none.
+    loop of ratings --rating, --did and --none, a loop of choices --choice, --better (the best, or an order), --clicks
+    on one and --none.
 
     Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
     3 rejected, with the reason.
@@ -276,6 +284,8 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     known = loop.ledger.known(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
+    if loop.choices is not None:
+        return ", but that this was asked" if given else ""
     if loop.ratings is not None and ("rating" in given or "actions" in given):
         return ": what it is about was withdrawn"
     if loop.grades is None and ("rating" in given or "grade" in given):

@@ -16,6 +16,7 @@ from heedful.cli.terminal import console, new_table, note, print_json, reading_i
 if TYPE_CHECKING:
     from heedful.loop.accuracy import Accuracy
     from heedful.loop.foretelling import Foretelling
+    from heedful.loop.guessing import Guessing
     from heedful.loop.report import Arm, Report
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -35,6 +36,7 @@ def report(
 
     Of a loop of grades: how far what was predicted lay from what was given, against always saying the median so far.
     Of a loop of ratings: how what was shown was rated, and how far off what was expected was, against the item's mean.
+    Of a loop of choices: how often what was likeliest was chosen, against guessing.
 
     How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
     nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.
@@ -74,6 +76,11 @@ def _show(found: Report, title: str) -> None:
         screen.print(f"{_feedback(found)}\n", soft_wrap=True)
         screen.print(_looked_at(found), soft_wrap=True)
         return
+    if found.choices is not None:
+        _show_choices(found, found.choices, title)
+        screen.print(f"{_feedback(found)}\n", soft_wrap=True)
+        screen.print(_looked_at(found), soft_wrap=True)
+        return
     rated = found.ratings is not None
     what = "the mean rating of what was shown" if rated else "how high what was preferred stood (1: first, 0.5: second)"
     table = new_table(escape(f"{title}: {what}"))
@@ -99,6 +106,8 @@ def _show(found: Report, title: str) -> None:
 
 
 def _aside(found: Report) -> str:
+    if found.choices is not None:
+        return "asked by chance"
     return "left in their own order" if found.ratings is None else "by your score, or by chance"
 
 
@@ -144,6 +153,37 @@ def _show_grades(found: Accuracy, title: str) -> None:
     told = f"Learned less median: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
     better = "learning helps" if apart.high < 0.0 else "learning does harm" if apart.low > 0.0 else "it may be chance"
     screen.print(f"{told} ({apart.people:,} people): {better}.\n", soft_wrap=True)
+
+
+def _show_choices(report: Report, found: Guessing, title: str) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    table = new_table(escape(f"{title}: how often what was likeliest was chosen"))
+    for column in ("questions", "asked", "answered", "foretold"):
+        table.add_column(column, no_wrap=True, justify="left" if column == "questions" else "right")
+    table.add_column("over time", no_wrap=True)
+    for told, field in (("of the rule, the least certain", "learned"), ("of chance", "control")):
+        arm: Arm = getattr(report, field)
+        mean = "" if arm.mean is None else f"{arm.mean:.1%}"
+        means = [getattr(window, field).mean for window in report.series]
+        table.add_row(told, f"{arm.shown:,}", f"{arm.answered:,}", mean, f"[cyan]{_line(means)}[/]")
+    screen.print(table)
+    if found.right is None or found.guess is None:
+        screen.print(f"How well choices are foretold cannot be said: {found.unsaid}.", soft_wrap=True)
+    else:
+        told = f"Foretold in {found.right:.1%} of {found.answers:,} answers; a guess is right in {found.guess:.1%}"
+        apart = found.difference
+        if apart is None:
+            told += f". Whether that is more than chance cannot be said: {found.unsaid}"
+        else:
+            better = "better than a guess" if apart.low > 0.0 else "worse" if apart.high < 0.0 else "it may be chance"
+            told += f": {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
+            told += f" ({apart.people:,} people): {better}"
+        screen.print(f"{told}.", soft_wrap=True)
+    screen.print(
+        f"Equally good: {found.equal:,}; could not judge, or chose nothing: {found.unsure:,}.\n", soft_wrap=True
+    )
 
 
 def _line(means: Sequence[float | None]) -> str:
@@ -217,6 +257,10 @@ def _plot(path: Path, found: Report, title: str) -> None:
     axes.set_xlabel("event of the log")
     if found.ratings is not None:
         axes.set_ylabel("mean rating of what was shown")
+    elif found.choices is not None:
+        axes.axhline(0.5 if found.choices.guess is None else found.choices.guess, color="0.6", linewidth=1.0)
+        axes.set_ylim(0.0, 1.05)
+        axes.set_ylabel("share of answers that were foretold")
     elif found.grades is None:
         axes.set_ylim(0.0, 1.05)
         axes.set_ylabel("how high what was preferred stood (1: first, 0.5: second)")

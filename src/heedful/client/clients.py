@@ -34,7 +34,7 @@ class _Client(ClientOperations):
         self.patience = _seconds("patience", patience)
         self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
         self._untold = Untold()
-        self._single: set[str] = set()
+        self._few: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._carrier.url!r})"
@@ -47,7 +47,7 @@ class _Loop(LoopOperations):
         self._client = client
         self.name, self.identifier = name, identifier
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
-        self._breaker, self._untold, self._single = client._breaker, client._untold, client._single
+        self._breaker, self._untold, self._few = client._breaker, client._untold, client._few
 
     def _following(self, after: int, kinds: Sequence[str], follow: bool) -> Following:
         return Following(self.name, after, kinds, follow, self.patience, self._clock)
@@ -133,9 +133,11 @@ class Client(_Client, Blocking):
         kinds: Mapping[str, str] | None = None,
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
+        features: bool | None = None,
     ) -> RemoteLoop:
-        """Make a loop with `items` on offer. FileExistsError where there is one of that name."""
-        self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses))
+        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. FileExistsError where
+        there is one of that name."""
+        self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
         return self.loop(name, identifier=identifier or "id")
 
     def close(self) -> None:
@@ -194,9 +196,10 @@ class AsyncClient(_Client, Awaiting):
         kinds: Mapping[str, str] | None = None,
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
+        features: bool | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
-        await self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses))
+        await self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
         return self.loop(name, identifier=identifier or "id")
 
     async def close(self) -> None:

@@ -28,8 +28,8 @@ class Deciding(Operations):
 
     name: str
     identifier: str
-    _single: set[str]
-    """loops that are known to show a single item"""
+    _few: dict[str, int]
+    """how many are shown by loops that are known to show few: a single item, in a loop of choices two"""
 
     @either
     def decide(
@@ -51,8 +51,9 @@ class Deciding(Operations):
         `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
         the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
         LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away. In a
-        loop of grades `grades` are what is predicted of each that is shown, in a loop of ratings `ratings`; None of a
-        fallback, which does not know either what the person has consumed. `repeats` shows that again.
+        loop of grades `grades` are what is predicted of each that is shown, in a loop of ratings `ratings`, in a loop
+        of choices `chances`; None of a fallback, which does not know either what the person has consumed or was asked.
+        `repeats` shows that again.
         """
         beside = {"person": person, "context": context}
         question = Question(self.name, candidates, features, prior, show, id, deferred, repeats=repeats, **beside)
@@ -67,7 +68,7 @@ class Deciding(Operations):
             if isinstance(found, Decision):
                 return found
             reason = found
-        decision = question.fallback(reason, self.identifier, self.name in self._single)
+        decision = question.fallback(reason, self.identifier, self._few.get(self.name))
         self._untold.keep(self.name, decision)
         return decision
 
@@ -80,8 +81,8 @@ class Deciding(Operations):
             self._breaker.answered()
             try:
                 found = decision_of(question.call, outcome, question.id, question.deferred)
-                if question.open_ended and len(found.shown) == 1 and found.ratings is None:
-                    self._single.add(self.name)
+                if question.open_ended and found.ratings is None and (len(found.shown) == 1 or found.chances):
+                    self._few[self.name] = len(found.shown)
                 return found
             except AWAY as error:
                 reason = str(error)

@@ -74,6 +74,8 @@ class Decision:
     """of a loop that predicts grades, that of each that is shown; None of a fallback"""
     ratings: tuple[float, ...] | None = None
     """of a loop of ratings, what is expected of each that is shown; None of a fallback"""
+    chances: tuple[float, ...] | None = None
+    """of a loop of choices, how likely each that is shown is to be chosen; None of a fallback"""
     deferred: bool = False
     telling: Call | None = field(default=None, repr=False, compare=False)
     """of a fallback, the request that tells the server what was shown; None where nothing was"""
@@ -95,6 +97,7 @@ class Decided(msgspec.Struct, frozen=True):
     seq: int
     grades: tuple[int, ...] | None = None
     ratings: tuple[float, ...] | None = None
+    chances: tuple[float, ...] | None = None
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
@@ -105,8 +108,8 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     said = calls.read(reply, Decided)
     if said.id != id:
         raise ConnectionError(f"wanted decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    beside: dict[str, Any] = {"grades": said.grades, "ratings": said.ratings, "deferred": deferred}
-    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, **beside)
+    beside: dict[str, Any] = {"grades": said.grades, "ratings": said.ratings, "chances": said.chances}
+    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **beside)
 
 
 def caller_order(names: Sequence[str], prior: Any) -> list[str]:

@@ -20,10 +20,12 @@ from heedful.client.operations import MOST, SIZE, About, id_of, listed
 from heedful.loop.accuracy import Accuracy, Stretch
 from heedful.loop.comparison import Difference
 from heedful.loop.foretelling import Foretelling, Span
-from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part, Replayed
+from heedful.loop.guessing import Guessing, Tried
+from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part, Replayed, Weighed
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import At, Measured
+from heedful.loop.standing import Left, Standing, Standings
 from heedful.loop.wire import Answer, new_id
 
 
@@ -159,6 +161,13 @@ class LoopOperations(Answering):
         return calls.read_as((yield from self._asked(call, long=True)), _explanation)
 
     @either
+    def standing(self, person: str | None = None) -> Steps[Standings]:
+        """How things stand in a loop of choices, for a person or for all together: the ranking with its uncertainty,
+        whether to stop, about how many questions are left."""
+        call = Call("GET", self._path("standing", person=person))
+        return calls.read_as((yield from self._asked(call, long=True)), _standings)
+
+    @either
     def report(self, last: int = 10_000) -> Steps[Report]:
         """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
         reply = yield from self._asked(Call("GET", self._path("report", last=last)), long=True)
@@ -208,13 +217,19 @@ def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool =
 
 
 def _explanation(
-    features: Sequence[Any], lessons: Sequence[Any], between: Any = None, rating: Any = None, **others: Any
+    features: Sequence[Any],
+    lessons: Sequence[Any],
+    between: Any = None,
+    rating: Any = None,
+    choice: Any = None,
+    **others: Any,
 ) -> Explanation:
     parts = tuple(Part(**part) for part in features)
     ends = None if between is None else (between[0], between[1])
     seen = None if rating is None else Foreseen(**rating)
     moved = tuple(Moved(**each) for each in lessons)
-    return Explanation(features=parts, lessons=moved, between=ends, rating=seen, **others)
+    weighed = None if choice is None else Weighed(**choice)
+    return Explanation(features=parts, lessons=moved, between=ends, rating=seen, choice=weighed, **others)
 
 
 def _report(
@@ -226,6 +241,7 @@ def _report(
     simulation: Any,
     grades: Any = None,
     ratings: Any = None,
+    choices: Any = None,
     **others: Any,
 ) -> Report:
     windows = [Window(each["seq"], each["time"], Arm(**each["learned"]), Arm(**each["control"])) for each in series]
@@ -238,6 +254,7 @@ def _report(
         simulation=None if simulation is None else _measured(**simulation),
         grades=None if grades is None else _accuracy(**grades),
         ratings=None if ratings is None else _foretelling(**ratings),
+        choices=None if choices is None else _guessing(**choices),
         **others,
     )
 
@@ -250,6 +267,15 @@ def _accuracy(difference: Any, series: Sequence[Any], **others: Any) -> Accuracy
 def _foretelling(difference: Any, series: Sequence[Any], **others: Any) -> Foretelling:
     apart = None if difference is None else Difference(**difference)
     return Foretelling(difference=apart, series=tuple(Span(**each) for each in series), **others)
+
+
+def _guessing(difference: Any, series: Sequence[Any], **others: Any) -> Guessing:
+    apart = None if difference is None else Difference(**difference)
+    return Guessing(difference=apart, series=tuple(Tried(**each) for each in series), **others)
+
+
+def _standings(left: Any, ranking: Sequence[Any], **others: Any) -> Standings:
+    return Standings(left=Left(**left), ranking=tuple(Standing(**each) for each in ranking), **others)
 
 
 def _measured(curve: Sequence[Any], **others: Any) -> Measured:

@@ -45,6 +45,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """how many there are, in a loop that predicts grades"""
     ratings: tuple[float, float] | None = None
     """the lowest and the highest, in a loop of ratings"""
+    choices: str | None = None
+    """what they are for, best or ranking, in a loop of choices"""
 
 
 class Operations:
@@ -133,8 +135,9 @@ class ClientOperations(Operations):
         kinds: Any,
         context: Any,
         crosses: Any,
+        features: Any = None,
     ) -> Steps[About]:
-        fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds)
+        fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features)
         fields |= {"name": name, "items": listed("items", items, "objects")}
         if context is not None:
             fields["context"] = listed("context", context, "objects")

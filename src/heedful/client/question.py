@@ -55,17 +55,17 @@ class Question:
 
     @property
     def open_ended(self) -> bool:
-        """Whether an answer with a single item says that the loop shows no more than one."""
+        """Whether an answer with few items says that the loop shows no more than those."""
         return self._show is None and self._listed is not None and len(self._listed) > 1
 
-    def fallback(self, reason: str, identifier: str, single: bool) -> Decision:
-        """What is shown without the server: one item where the loop is known to show a `single` one."""
+    def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
+        """What is shown without the server: a `few` items where the loop is known to show no more."""
         candidates: Any = self._listed
         if self._rows is not None:
             candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
         names = self._names(candidates, identifier)
         record = calls.given(candidates=names if candidates is None else candidates, prior=self._prior, **self._beside)
-        record["shown"] = caller_order(names, self._prior)[: 1 if single else self._show]
+        record["shown"] = caller_order(names, self._prior)[: self._show or few]
         path = calls.path("loops", self._loop, "records")
         return fallen_back(path, self.id, record, reason, self.deferred)
 

@@ -65,6 +65,12 @@ def is_number(text: str) -> bool:
     return _IS_NUMBER.fullmatch(text) is not None
 
 
+def there(path: Path) -> Path:
+    """The file, or the same with .gz where only that is there."""
+    packed = path.with_name(path.name + ".gz")
+    return packed if packed.is_file() and not path.is_file() else path
+
+
 def number_in(text: str) -> float | None:
     """Return the number that a stripped text is, NaN where it says that it is missing, None where it is text."""
     if is_number(text):

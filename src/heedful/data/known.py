@@ -128,6 +128,37 @@ KNOWN = (
             "sushi3.udata": "592d345613b6fbc1d7d126775eb5fb5628619e855c292166250f09651716eca2",
         },
     ),
+    Known(
+        key="uk-election-2010",
+        title="UK general election of 2010, votes by party and seat, as Houlsby et al. 2012 have them",
+        format="election",
+        licence="figures: Electoral Commission, Crown / OGL type terms; this compilation has no licence text with it",
+        home="https://www.electoralcommission.org.uk/",
+        cite="Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012",
+        files={"all_polling_data.dat": "5687269a27561446c7746056c2c775031e219e086fa3794c89f9768e5d4644b2"},
+    ),
+    Known(
+        key="jura",
+        title="Heavy metals in the soil of the Swiss Jura, 359 places, as Houlsby et al. 2012 have them",
+        format="jura",
+        licence="R package gstat: GPL (>= 2.0); this copy has no licence text with it",
+        home="https://cran.r-project.org/package=gstat",
+        cite="Goovaerts, Geostatistics for Natural Resources Evaluation, 1997",
+        files={"jura.dat": "40d425df3306c05e55248d03a7a362399177bdd4db68ad2608f7d1806ddc3e8d"},
+    ),
+    Known(
+        key="cgp-synthetic",
+        title="Synthetic choices of Houlsby et al. 2012, 1,000 people, 10 items, 5 shared functions",
+        format="collaborative",
+        licence="no licence text with it",
+        home="https://github.com/neilhoulsby/pref_learning",
+        cite="Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012",
+        files={
+            "itemFeatures.txt": "95b2f9aa576b6e0a29503fbc7c0c9283115e308a78ee51a92d59f12b31d12ffb",
+            "userFeatures.txt": "3414fbda678d4713bbc4f27bb00c83979185a43f228ff1b2cb93ea984fc72423",
+            "dataset.txt": "3e34f9a33aed1317e6e56ccf5ee5853c6d83c9062ae6e6d66fc40646127ba35e",
+        },
+    ),
 )
 
 

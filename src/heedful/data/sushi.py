@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import is_number, numbered_lines, shown
+from heedful.data.files import is_number, numbered_lines, shown, there
 
 Ints = NDArray[np.int64]
 
@@ -50,19 +50,14 @@ def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "r
         if value not in known:
             raise ValueError(f"{name}: wanted {known[0]} or {known[1]}, got {value!r}")
     folder = Path(folder)
-    names, features = _items(_there(folder / "sushi3.idata"))
-    orders = _orders(_there(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
+    names, features = _items(there(folder / "sushi3.idata"))
+    orders = _orders(there(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
     if part == "a":
         rows = list(_PUBLISHED if labels == "published" else _A)
         if max(rows) >= len(names):
             raise ValueError(f"sushi3.idata: items: wanted at least {max(rows) + 1}, got {len(names)}")
         names, features = names[rows], features[rows]
     return Sushi(orders, names, features)
-
-
-def _there(path: Path) -> Path:
-    packed = path.with_name(path.name + ".gz")
-    return packed if packed.is_file() and not path.is_file() else path
 
 
 def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = [
     "AveragedPRankClassifier",
     "ConstantRankClassifier",
+    "HierarchicalGPClassifier",
     "MulticlassPerceptronClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Any:
             raise
         told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
         raise ModuleNotFoundError(told, name="sklearn") from None
-    family = "preferences" if name == "PreferenceGPClassifier" else "ordinal"
+    family = "preferences" if name.endswith("GPClassifier") else "ordinal"
     return getattr(import_module(f"heedful.estimators.{family}"), name)
 
 

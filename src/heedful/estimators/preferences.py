@@ -1,25 +1,119 @@
-"""Preferences by a Gaussian process as a scikit-learn classifier of choices between two things."""
+"""Preferences by a Gaussian process as scikit-learn classifiers of choices between two things: of one person, or of
+many."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.doors import describe, finite_array, is_number, numbers, wanted_positive
+from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
 from heedful.estimators.labels import Labels, distinct
 from heedful.kernel import Ints
-from heedful.preferences.ep import infer_rows
-from heedful.preferences.kernels import kernel_for
+from heedful.preferences.ep import infer_many, inferred
+from heedful.preferences.hierarchical import Population, fit, with_items
+from heedful.preferences.kernels import Kernel, kernel_for
+from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, infer_with_noise
 from heedful.preferences.posterior import Posterior
+from heedful.preferences.sites import designed
 
 Array = npt.NDArray[np.float64]
 
 
-class PreferenceGPClassifier(ClassifierMixin, BaseEstimator):
+class _Rows(NamedTuple):
+    """What was chosen: what the winner has more than the loser (p x columns), how often, whether equally good."""
+
+    D: Array
+    times: Array
+    equal: npt.NDArray[np.bool_]
+    labels: Labels
+    """the label of the second, of the first"""
+    classes: Labels
+
+
+class _Choices(ClassifierMixin, BaseEstimator):
+    """What the estimators of choices have in common."""
+
+    classes_: Labels
+    n_features_in_: int
+    features: Any
+    lengthscale: Any
+    amplitude: float
+    width: float
+    lapse: float
+    equal: Any
+    learn_noise: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _rows(self, D: Array, y: Any, sample_weight: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
+        """The choices, and which of the given rows they are: those that were made at least once."""
+        self._wanted()
+        times = _times(sample_weight, len(D))
+        kept = times > 0.0
+        D, y, times = D[kept], np.asarray(y)[kept], times[kept]
+        known, _ = distinct(y)
+        equal = np.zeros(len(y), bool) if self.equal is None else y == self.equal
+        labels = np.unique(y[~equal]) if equal.any() else known
+        if labels.size != 2:
+            few = f"Only binary classification is supported. y: wanted labels of two classes, got {labels.size}"
+            besides = "" if self.equal is None else f" besides equal={self.equal!r}"
+            told = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
+            raise ValueError(f"{few} {told}")
+        first = y == labels[1]
+        return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
+
+    def _wanted(self) -> None:
+        wanted_positive("amplitude", self.amplitude)
+        for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, 1e6)):
+            if not is_number(value, int, float) or not least <= value <= most:
+                raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+        if not isinstance(self.learn_noise, bool):
+            raise ValueError(f"learn_noise: wanted True or False, got {describe(self.learn_noise)}")
+
+    def _kernel(self, n: int) -> tuple[Kernel, Array]:
+        """The kernel of the columns, and their features."""
+        X = np.empty((n, 0))
+        if self.features is not None:
+            X = numbers("features", self.features, "2-dimensional numbers")
+            X = finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0).astype(np.float64)
+            if len(X) != n:
+                raise ValueError(f"features: wanted {n} rows, one for each column of X, got {len(X)}")
+        return kernel_for(X, self.lengthscale, float(self.amplitude)), X
+
+    def _proba(self, m: Array, v: Array, width: Any) -> Array:
+        """Of the classes, from mean and variance (n,) of the difference."""
+        from scipy.special import ndtr
+
+        s = np.sqrt(1.0 + v)
+        first, second = ndtr((m - width) / s), ndtr((-m - width) / s)
+        if self.classes_.size == 2:
+            first = first / (first + second)  # where "equally good" is an answer that nobody gave
+            return np.column_stack([1.0 - first, first])
+        out, labels = np.empty((m.size, 3)), self._labels
+        for k, label in enumerate(self.classes_):
+            out[:, k] = second if label == labels[0] else first if label == labels[1] else 1.0 - first - second
+        return out
+
+    def predict(self, X: Any) -> Labels:
+        """The likeliest label of every row (n,), the lowest of several."""
+        check_is_fitted(self)
+        labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        raise NotImplementedError
+
+    _labels: Labels
+
+
+class PreferenceGPClassifier(_Choices):
     """Who of two wins, [H12] section 2: f ~ N(0, K), P(the first beats the second) = Phi(the difference of f).
 
     A row of X is the first less the second. Of items, a column for each, 1 at the first and -1 at the second: f are
@@ -27,58 +121,61 @@ class PreferenceGPClassifier(ClassifierMixin, BaseEstimator):
     a number, or one for each feature). Of things described by features, x_first - x_second: f are weights. The label
     is the higher of two where the first wins; there is no intercept, so turning a row round turns its answer round.
 
-    Parameters besides: `lapse`, the probability of an answer given at random. After fitting: `classes_`, `coef_`
-    (columns,), `covariance_` (columns x columns), `log_evidence_`, `n_iter_`, `n_features_in_`; `rank()` and
-    `posterior()`. `sample_weight` says how often a choice was made, in whole numbers.
+    Parameters besides: `lapse`, the probability of an answer given at random; `equal`, a third label, which says that
+    the two are equally good, perceived within `width`; `learn_noise`, whether lapse and width are learned. After
+    fitting: `classes_`, `coef_` (columns,), `covariance_` (columns x columns), `noise_` (width, lapse, the probability
+    that all answers are given at random), `log_evidence_`, `n_iter_`, `n_features_in_`; `rank()` and `posterior()`.
+    `sample_weight` says how often a choice was made, in whole numbers.
     """
 
-    classes_: Labels
-    n_features_in_: int
     coef_: Array
     covariance_: Array
+    noise_: Person
 
     def __init__(
-        self, *, features: Any = None, lengthscale: Any = "median", amplitude: float = 1.0, lapse: float = 0.0
+        self,
+        *,
+        features: Any = None,
+        lengthscale: Any = "median",
+        amplitude: float = 1.0,
+        lapse: float = 0.0,
+        equal: Any = None,
+        width: float = 0.25,
+        learn_noise: bool = False,
     ) -> None:
         self.features = features
         self.lengthscale = lengthscale
         self.amplitude = amplitude
         self.lapse = lapse
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        self.equal = equal
+        self.width = width
+        self.learn_noise = learn_noise
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x columns) with labels y (n,). ValueError, naming what is wrong, where they do not
         fit."""
-        wanted_positive("amplitude", self.amplitude)
-        if not is_number(self.lapse, int, float) or not 0.0 <= self.lapse <= 0.99:
-            raise ValueError(f"lapse: wanted a number from 0 to 0.99, got {describe(self.lapse)}")
         X, y = validate_data(self, X, y, dtype=np.float64)
         D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
-        times = _times(sample_weight, len(D))
-        D, y, times = D[times > 0.0], y[times > 0.0], times[times > 0.0]
-        labels, at = distinct(y)
-        if labels.size != 2:
-            few = f"Only binary classification is supported. y: wanted labels of two classes, got {labels.size}"
-            raise ValueError(f"{few} {'class' if labels.size == 1 else 'classes'}: {describe(labels.tolist())}")
-        got = infer_rows(self._prior(D.shape[1]), np.where(at[:, None] == 1, D, -D), times, lapse=float(self.lapse))
-        self.classes_ = labels
+        rows, _ = self._rows(D, y, sample_weight)
+        kernel, features = self._kernel(D.shape[1])
+        K, mean = kernel.over(features), np.zeros(D.shape[1])
+        design = designed(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
+        prior = NoisePrior(width=float(self.width))
+        ties = self.equal is not None
+        if self.learn_noise:
+            got, noise = infer_with_noise(K, mean, design, prior, ties=ties)
+        else:
+            noise = Noise(np.array([self.width if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1))
+            got = inferred(
+                infer_many(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
+            )
+            noise = noise._replace(random=at_random(design.rows, np.array([got.log_evidence]), noise, prior))
+        self.classes_, self._labels = rows.classes, rows.labels
         self.coef_, self.covariance_ = got.posterior
         self.log_evidence_ = got.log_evidence
+        self.noise_ = noise.of(0)
         self.n_iter_ = got.sites.sweeps
         return self
-
-    def _prior(self, n: int) -> Array:
-        X = np.empty((n, 0))
-        if self.features is not None:
-            X = numbers("features", self.features, "2-dimensional numbers")
-            X = finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0).astype(np.float64)
-            if len(X) != n:
-                raise ValueError(f"features: wanted {n} rows, one for each column of X, got {len(X)}")
-        return kernel_for(X, self.lengthscale, float(self.amplitude)).over(X)
 
     def posterior(self) -> Posterior:
         """What is believed of the utilities of the columns: with `beats`, `ranking`, `best`, `sd`."""
@@ -90,23 +187,155 @@ class PreferenceGPClassifier(ClassifierMixin, BaseEstimator):
         return self.posterior().ranking()
 
     def decision_function(self, X: Any) -> Array:
-        """m / sqrt(1 + v) of every row (n,): above 0 where the first is likelier to win; Phi of it is how likely."""
-        check_is_fitted(self)
-        D = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
-        v = np.einsum("pi,ij,pj->p", D, self.covariance_, D, optimize=True)
-        return D @ self.coef_ / np.sqrt(1.0 + np.maximum(v, 0.0))  # type: ignore[no-any-return]
+        """m / sqrt(1 + v) of every row (n,): above 0 where the first is likelier to win; Phi of it is how likely, where
+        "equally good" is no answer."""
+        m, v = self._gap(X)
+        return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(the second wins), P(the first wins) of every row (n x 2)."""
-        from scipy.special import ndtr
+        """P(the second wins), P(the first wins) of every row (n x 2); with `equal`, of `classes_` (n x 3)."""
+        m, v = self._gap(X)
+        return self._proba(m, v, self.noise_.width)
 
-        first = ndtr(self.decision_function(X))
-        return np.column_stack([1.0 - first, first])
+    def _gap(self, X: Any) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        D = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
+        return D @ self.coef_, np.maximum(np.einsum("pi,ij,pj->p", D, self.covariance_, D, optimize=True), 0.0)
 
-    def predict(self, X: Any) -> Labels:
-        """The label of every row (n,); the lower of two where neither is likelier."""
-        won = self.decision_function(X) > 0.0
-        return self.classes_[won.astype(np.int64)]
+
+class HierarchicalGPClassifier(_Choices):
+    """Who of two wins, as many people see it: f_u ~ N(m, S), with m and S learned from everybody's choices.
+
+    The first column of X says who chose, any number of their own; the others are the first thing less the second, as
+    `PreferenceGPClassifier` has them, and so are the labels, `features`, `lengthscale`, `amplitude`, `lapse`, `equal`
+    and `width`; `learn_noise`: the lapse rate of each person, and one width for all. m and S by EM (`max_iter`, `tol`),
+    with an inverse-Wishart prior on S around the K of `features` that counts as `nu0` people (None: as many as there
+    are columns of things), and `kappa0` people to whom all is alike. Somebody unknown is as people are: N(m, S).
+
+    After fitting: `people_` (their numbers, rising), `mean_`, `covariance_` (m, S), `noise_` (of each person: width,
+    lapse, the probability that they answer at random altogether), `log_evidence_`, `n_iter_`, `classes_`,
+    `n_features_in_`; `posterior(person)` and `rank(person)`, of new items, too, by their features.
+    """
+
+    people_: Array
+    mean_: Array
+    covariance_: Array
+    noise_: Noise
+
+    def __init__(
+        self,
+        *,
+        features: Any = None,
+        lengthscale: Any = "median",
+        amplitude: float = 1.0,
+        lapse: float = 0.0,
+        equal: Any = None,
+        width: float = 0.25,
+        learn_noise: bool = False,
+        nu0: Any = None,
+        kappa0: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-2,
+    ) -> None:
+        self.features = features
+        self.lengthscale = lengthscale
+        self.amplitude = amplitude
+        self.lapse = lapse
+        self.equal = equal
+        self.width = width
+        self.learn_noise = learn_noise
+        self.nu0 = nu0
+        self.kappa0 = kappa0
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # a column of features that says who it is, is none
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
+        not fit."""
+        self._wanted_population()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
+        n = X.shape[1] - 1
+        if n < 1:
+            raise ValueError("X: wanted a column of people and those of things, got 1 feature(s)")
+        rows, kept = self._rows(X[:, 1:], y, sample_weight)
+        people, user = np.unique(X[kept, 0], return_inverse=True)
+        order = np.argsort(user, kind="stable")
+        design = designed(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
+        kernel, features = self._kernel(n)
+        got = fit(
+            kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),
+            width=self.width if self.equal is not None else 0.0, lapse=self.lapse,
+            noise=NoisePrior(width=float(self.width)) if self.learn_noise else None,
+            steps=self.max_iter, tolerance=float(self.tol),
+        )  # fmt: skip
+        self.people_, self._kernel_, self._features = people, kernel, features
+        self.classes_, self._labels = rows.classes, rows.labels
+        self.mean_, self.covariance_ = got.population
+        self._means, self._covs = got.people.mean, got.people.cov
+        self.noise_ = got.noise._replace(
+            random=at_random(design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width)))
+        )
+        self.log_evidence_ = float(got.trace[-1])
+        self.n_iter_ = got.trace.size - 1
+        return self
+
+    def _wanted_population(self) -> None:
+        for name, value in (("nu0", 0.0 if self.nu0 is None else self.nu0), ("kappa0", self.kappa0)):
+            if not is_number(value, int, float) or not 0.0 <= value <= 1e50:
+                raise ValueError(f"{name}: wanted a number, 0 or more, got {describe(value)}")
+        wanted_count("max_iter", self.max_iter)
+        wanted_positive("tol", self.tol)
+
+    def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
+        """What is believed of a person's utilities of the columns; of None, or somebody unknown, of anybody. `new`:
+        the features of items (q x d) that were not there, which come behind the others."""
+        check_is_fitted(self)
+        at = -1 if person is None else self._of(np.array([person], np.float64))[0]
+        known = Posterior(self.mean_, self.covariance_) if at < 0 else Posterior(self._means[at], self._covs[at])
+        if new is None:
+            return known
+        more = numbers("new", new, "2-dimensional numbers")
+        Z = finite_array("new", more, 2, self._features.shape[1]).astype(np.float64)
+        if not Z.shape[1]:
+            raise ValueError("new: wanted items of an estimator with `features`, got one without")
+        X, kernel = self._features, self._kernel_
+        return Posterior(*with_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
+
+    def rank(self, person: float | None = None, new: Any = None) -> Ints:
+        """The columns, and behind them the new items, the best first; arguments as of `posterior`."""
+        return self.posterior(person, new).ranking()
+
+    def _of(self, who: Array) -> Ints:
+        """The place of each person, -1 of somebody unknown."""
+        at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
+        return np.where(self.people_[at] == who, at, -1)
+
+    def decision_function(self, X: Any) -> Array:
+        """m / sqrt(1 + v) of every row (n,), as `PreferenceGPClassifier` has it."""
+        m, v, _ = self._gap(X)
+        return m / np.sqrt(1.0 + v)
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(the second wins), P(the first wins) of every row (n x 2); with `equal`, of `classes_` (n x 3)."""
+        m, v, _ = self._gap(X)
+        return self._proba(m, v, self.noise_.width[0])
+
+    def _gap(self, X: Any) -> tuple[Array, Array, Ints]:
+        check_is_fitted(self)
+        X = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
+        at, D = self._of(X[:, 0]), X[:, 1:]
+        m, v = np.empty(len(D)), np.empty(len(D))
+        for person in np.unique(at).tolist():
+            rows = at == person
+            mean, cov = (self.mean_, self.covariance_) if person < 0 else (self._means[person], self._covs[person])
+            m[rows], v[rows] = D[rows] @ mean, np.vecdot(D[rows] @ cov, D[rows])
+        return m, np.maximum(v, 0.0), at
 
 
 def _times(weight: Any, n: int) -> Array:

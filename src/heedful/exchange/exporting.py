@@ -123,11 +123,12 @@ class Exporter:
             "deferred": record.deferred or None,
             "grades": record.grades or None,
             "ratings": record.ratings or None,
+            "chances": record.chances or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
-        if self._by_name or self._ledger.ratings is not None:
+        if self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
             return known.names
         if known.record.attributes:
             return known.record.attributes

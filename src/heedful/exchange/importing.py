@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.doors import describe
-from heedful.exchange.lineform import grades, ratings, standardised, time_of, within
+from heedful.exchange.lineform import chances, grades, ratings, standardised, time_of, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
@@ -70,8 +70,10 @@ class Importer:
 
     def waits_for(self, kind: str, id: str) -> bool:
         """Whether something before it, in the same batch, is about this event: in its order, that came too early. In a
-        loop of ratings an item takes with it what was said of it before, and nothing that is said later."""
-        comes_or_goes = kind in ("item", "withdraw") and self._loop.ratings is not None
+        loop of ratings an item takes with it what was said of it before, and nothing that is said later; in a loop of
+        choices it joins what the next answer teaches."""
+        by_numbers = self._loop.ratings is not None or self._loop.choices is not None
+        comes_or_goes = kind in ("item", "withdraw") and by_numbers
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: Told) -> None:
@@ -222,11 +224,19 @@ class Importer:
             deferred=bool(record.get("deferred")),
             grades=self._grades(record.get("grades"), len(shown)),
             ratings=self._ratings(record.get("ratings"), len(shown)),
+            chances=self._chances(record.get("chances"), len(shown)),
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
         version, payload = self._loop.version, wire.encode(kept)
         return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
+
+    def _chances(self, given: Any, n: int) -> tuple[float, ...]:
+        if given is None:
+            return ()
+        if self._loop.choices is None:
+            raise ValueError("chances: wanted none, as this is no loop of choices, got some")
+        return chances(given, n)
 
     def _ratings(self, given: Any, n: int) -> tuple[float, ...]:
         if given is None:

@@ -17,7 +17,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings"),
+        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings", "chances"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -86,6 +86,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
         grades(record["grades"], len(shown))
     if record.get("ratings") is not None:
         ratings(record["ratings"], len(shown))
+    if record.get("chances") is not None:
+        chances(record["chances"], len(shown))
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
@@ -122,6 +124,17 @@ def ratings(given: Any, n: int, between: tuple[float, float] | None = None) -> t
         if between is not None and not between[0] <= rating <= between[1]:
             wanted = f"a number from {between[0]:g} to {between[1]:g}"
             raise ValueError(f"ratings[{j}]: wanted {wanted}, got {describe(rating)}")
+    return numbers
+
+
+def chances(given: Any, n: int) -> tuple[float, ...]:
+    """How likely each of the n that were shown was to be chosen: numbers from 0 to 1."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"chances: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = tuple([wire.wanted_number(f"chances[{j}]", chance) for j, chance in enumerate(given)])
+    for j, chance in enumerate(numbers):
+        if not 0.0 <= chance <= 1.0:
+            raise ValueError(f"chances[{j}]: wanted a number from 0 to 1, got {describe(chance)}")
     return numbers
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heedful.experiment import average_regret, standard_error
+from heedful.figures.choice_drawing import questions, scales, toy
 from heedful.figures.figure import Figure, Outcome, Panel, Ran
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
@@ -27,6 +28,7 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
         raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
     kinds = {"curves": _curves, "sweep": _sweep, "horizons": _horizons, "distribution": _distribution}
     kinds |= {"bars": _bars, "growth": _growth, "cells": _cells}
+    kinds |= {"questions": questions, "scales": scales, "toy": toy}
     below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
     with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
         wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6

@@ -22,7 +22,8 @@ class Size(NamedTuple):
     """How much is run: rounds a run, and how many runs of a line.
 
     The runs of web search are permutations of the queries, those of movies are people; their scatter is the standard
-    error, and run i of every line of a panel meets the same arrivals, so that differences are paired.
+    error, and run i of every line of a panel meets the same arrivals, so that differences are paired. Where choices are
+    foretold, people (at most) and splits of their choices.
     """
 
     rounds: int
@@ -57,9 +58,11 @@ class Panel(NamedTuple):
     average regret after the rounds `at` against `values`, one for each line but the last, which is drawn dotted for
     comparison; "horizons" the average regret after the last round of a run of every length; "distribution" the
     distribution function of what the lines hold; "bars" the mean of it; "cells" what lines end with that are cells of a
-    grid of two hyperparameters. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack
+    grid of two hyperparameters; "questions" against how many were asked; "scales" against length-scales; "toy" a
+    function over a line. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack
     measured. `features`: how those of graded instances are scaled; where items are rated, "once" for each only once,
-    "scores" or "factors" for NDCG by what items are shown by or by what is expected of them, "seconds" for those.
+    "scores" or "factors" for NDCG by what items are shown by or by what is expected of them, "seconds" for those; where
+    choices are foretold, whose labels, "right" or "published".
     """
 
     key: str
@@ -137,6 +140,8 @@ class Figure(NamedTuple):
     panels: tuple[Panel, ...]
     claims: tuple[Claim, ...]
     note: str = ""
+    beside: tuple[tuple[str, str, float], ...] = ()
+    """What the paper's table has for a panel and a line of it."""
 
 
 # ---------------------------------------------------------------------------- what is drawn of regrets

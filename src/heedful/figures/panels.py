@@ -15,6 +15,9 @@ STREAMS = "streams"
 SEPARABLE = "separable"
 GAUSSIAN, UNIFORM, BERNOULLI = "ratings-gaussian", "ratings-uniform", "ratings-bernoulli"
 BOOKS, MOVIES_100K, JESTER = "book-crossing", "movielens-100k", "jester"
+SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES = "choices-synthetic", "choices-sushi", "choices-movies"
+ELECTION, JURA = "choices-election", "choices-jura"
+TOY = "labels-on-a-line"
 WORLDS = {
     WEB: "web search: queries with labelled documents, LETOR files (letor4-mq2008)",
     MOVIES: "movies: people who rated them (movielens-1m)",
@@ -31,6 +34,12 @@ WORLDS = {
     BOOKS: "people who rated books (book-crossing-subset)",
     MOVIES_100K: "people who rated movies (movielens-100k)",
     JESTER: "people who rated jokes (jester-1)",
+    SYNTHETIC_CHOICES: "choices drawn from the model of [H12] (cgp-synthetic)",
+    SUSHI: "people who put ten sushi in order (sushi)",
+    MOVIE_CHOICES: "which of ten movies people rated higher (movielens-1m)",
+    ELECTION: "which party had more votes, by seat (uk-election-2010)",
+    JURA: "which metal there is more of, by place (jura)",
+    TOY: "labels of points on a line, which need no data",
 }
 RATERS = {RATERS_100: 100, RATERS_200: 200}
 """How many ratings the people of a world have at least."""
@@ -38,6 +47,8 @@ GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
 """Where grades are predicted: there nobody corrects, and a line names no person."""
 RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
 """Where items are rated, likewise."""
+CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
+"""Where choices between two are foretold, likewise; a line names a model of `choice_models`."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(7_840, 5)
 """[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784, so this is 36 and 10 times through them."""

@@ -15,23 +15,27 @@ import numpy.typing as npt
 from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
+from heedful.figures.choosing import choices
 from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
 from heedful.figures.grading import People, graded, people_who_rated
 from heedful.figures.panels import (
     BOOKS,
     CHAINS,
+    CHOICES,
     GRADED,
     JESTER,
     LOWER,
+    MOVIE_CHOICES,
     MOVIES,
-    MOVIES_100K,
     RATED,
     RATERS,
     SEPARABLE,
     STREAMS,
     SYNTHETIC,
+    TOY,
     WEB,
 )
+from heedful.figures.places import FOLDERS, files_of, load_choices
 from heedful.figures.rated import SYNTHETIC as MADE
 from heedful.figures.rated import rated
 from heedful.figures.statistics import log_spaced
@@ -45,15 +49,6 @@ Array = npt.NDArray[np.float64]
 Tell = Callable[[str, float], None]
 """Told what is being run, and which share of the figure is done."""
 
-FOLDERS = {
-    WEB: ("letor4-mq2008",),
-    MOVIES: ("movielens-1m", "ml-1m"),
-    CHAINS: ("trec-session",),
-    BOOKS: ("book-crossing-subset", "book-crossing"),
-    MOVIES_100K: ("movielens-100k", "ml-100k"),
-    JESTER: ("jester-1", "jester"),
-}
-"""Where under the data folder a world's files are looked for; the folder itself is looked into last."""
 KEPT = 1_000_000_000
 """Bytes of regrets that are kept for the next figure."""
 
@@ -81,6 +76,7 @@ class Sources:
         self._ratings: Any = None
         self._people: dict[int, People] = {}
         self._tables: dict[str, Any] = {}
+        self._choices: dict[tuple[str, str], Any] = {}
         self.kept: dict[Any, Any] = {}
         self._runs: dict[tuple[str, str, str, Size], Many] = {}
 
@@ -92,7 +88,7 @@ class Sources:
             for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
                 told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
                 return f"{machines[machine]} {told}"
-        if world in (LOWER, SYNTHETIC, SEPARABLE, *MADE) or (world == WEB and self._letor) or self._files(world):
+        if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
         return f"no {FOLDERS[world][0]} in {self._data}"
 
@@ -136,6 +132,13 @@ class Sources:
                 self._tables[world] = movielens_ratings(file.parent)
         return self._tables[world]
 
+    def choices(self, world: str, labels: str) -> Any:
+        """What everybody prefers of every pair of a world's items."""
+        if (world, labels) not in self._choices:
+            ratings = self.ratings() if world == MOVIE_CHOICES else None
+            self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
+        return self._choices[world, labels]
+
     def chains(self) -> Any:
         """The query chains with their clicks and judgments."""
         if self._chains is None:
@@ -169,20 +172,7 @@ class Sources:
         return found
 
     def _files(self, world: str) -> list[Path]:
-        """The files of a world's data set, in the order that its loader wants."""
-        names = {
-            WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
-            MOVIES: ("ratings.dat",),
-            CHAINS: ("sessiontrack2012.xml", "qrels.2012.txt"),
-            BOOKS: ("BX-Book-Ratings.subset.csv",),
-            MOVIES_100K: ("u.data",),
-            JESTER: ("jester-data-1.csv",),
-        }[world]
-        for place in (*(self._data / folder for folder in FOLDERS[world]), self._data):
-            found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
-            if all(found):
-                return [files[0] for files in found]
-        return []
+        return files_of(world, self._data)
 
 
 def _together(runs: Sequence[Run]) -> Many:
@@ -212,6 +202,8 @@ def run(
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
             outcome[panel.key] = graded(panel, size, sources.people, sources.kept, jobs, part)
+        elif panel.world in CHOICES:
+            outcome[panel.key] = choices(panel, size, sources.choices, sources.kept, jobs, part)
         elif panel.world in RATED:
             outcome[panel.key] = rated(panel, size, sources.table, sources.kept, jobs, part)
         elif panel.kind == "distribution":

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from heedful.doors import describe
 from heedful.loop import wire
+from heedful.loop.choosing import unfit
 from heedful.loop.ledger import Draft, Known, Ledger
 from heedful.loop.log import Closed, Damaged, Event, now
 from heedful.loop.wire import Answer
@@ -33,6 +34,9 @@ class Answering:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
         event_id = wire.new_id() if id is None else wire.wanted_id("id", id)
         decision = wire.wanted_id("decision", decision)
+        choosing = self.ledger.choices is not None
+        if choosing and isinstance(form.get("edit"), list | tuple):  # an order that was edited
+            form = {**form, "edit": None, "better": form["edit"]}
         given = wire.parse_feedback(form)
         known = self.ledger.known(decision)
         if known is None:
@@ -57,6 +61,8 @@ class Answering:
             )
         except LookupError as error:
             return self.ledger.rejected(event_id, str(error.args[0]))
+        if choosing and (refusal := unfit(record, len(known.record.shown))) is not None:
+            return self.ledger.rejected(event_id, refusal)
         when = now() if time is None else wire.wanted_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)

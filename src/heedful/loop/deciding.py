@@ -20,8 +20,9 @@ from heedful.loop.grading import GradingModel
 from heedful.loop.ledger import Draft, Known, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Model, Person, order_shown
+from heedful.loop.pairing import Pairing
 from heedful.loop.request import Request
-from heedful.loop.slating import Slating
+from heedful.loop.slating import Slating, kept_only
 from heedful.loop.wire import Answer, Decision, DecisionRecord
 
 
@@ -33,7 +34,8 @@ class Asked(NamedTuple):
     person: str | None
     deferred: bool
     repeats: bool | None = None
-    """in a loop of ratings, whether what the person has consumed may be shown; None as the loop's settings say"""
+    """in a loop of ratings, whether what the person has consumed may be shown, in a loop of choices, a pair that was
+    asked; None as the loop's settings say"""
 
 
 class Deciding:
@@ -43,7 +45,8 @@ class Deciding:
         """From what `ledger` publishes."""
         self.ledger = ledger
         self.settings = ledger.settings
-        self._slating = None if ledger.ratings is None else Slating(ledger)
+        choosing = ledger.choices is not None
+        self._slating = Pairing(ledger) if choosing else None if ledger.ratings is None else Slating(ledger)
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -75,7 +78,7 @@ class Deciding:
 
     def _wanted_repeats(self, repeats: Any) -> None:
         if self._slating is None:
-            raise ValueError("repeats: wanted it in a loop of ratings alone, got it in another")
+            raise ValueError("repeats: wanted it in a loop of ratings or of choices alone, got it in another")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
 
@@ -106,7 +109,7 @@ class Deciding:
         control = rng.random() < self.settings.control
         size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
         order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
-        model: Model | GradingModel = self.ledger.model  # type: ignore[assignment]  # one of ratings slates
+        model: Model | GradingModel = self.ledger.model  # type: ignore[assignment]  # others slate
         try:
             y = model.propose(state.shared, own, request.x, rng)
             shown = order if control else order_shown(y)[:size]
@@ -194,7 +197,7 @@ class Deciding:
         if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
         if self._slating is not None:  # what was not shown is not kept
-            request, of = self._slating.only(request, [places[name] for name in names]), len(request.called)
+            request, of = kept_only(request, [places[name] for name in names]), len(request.called)
             places = {name: j for j, name in enumerate(names)}
         else:
             of = 0
@@ -250,9 +253,8 @@ def told(id: str, known: Known, seq: int | None = None) -> Decision:
     record, names = known.record, known.names
     shown = tuple([names[j] for j in record.shown])
     at = known.seq if seq is None else seq
-    return Decision(
-        id, shown, record.probability, known.version, record.arm, at, record.grades or None, record.ratings or None
-    )
+    told = record.grades or None, record.ratings or None, record.chances or None
+    return Decision(id, shown, record.probability, known.version, record.arm, at, *told)
 
 
 def keyed(seed: int, id: str) -> np.random.Generator:

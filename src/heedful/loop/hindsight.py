@@ -62,6 +62,24 @@ class Foreseen(NamedTuple):
     mean_of_own: float | None
 
 
+class Weighed(NamedTuple):
+    """What a loop of choices believed of two items when it asked which is better."""
+
+    rule: str | None
+    """that asked it: bald, mes, eubo or random; None where chance or somebody else did, or the learner has none"""
+    chosen: float
+    """P(the first would be chosen), the noise of a choice included"""
+    better: float
+    """P(the first is better)"""
+    spread: float
+    """the standard deviation of the margin, which is what the first was believed to be ahead"""
+    asked_first: int
+    """of how many pairs with the first in it the person had been asked; and with the second"""
+    asked_second: int
+    answers: int
+    """how many answers of the person there were in all"""
+
+
 class Explanation(NamedTuple):
     """Why the first of a decision stands before the second, by the model as it was then."""
 
@@ -86,6 +104,9 @@ class Explanation(NamedTuple):
     rating: Foreseen | None = None
     """of a loop of ratings, what was expected of the first, which is then explained by itself: `margin` is that rating,
     `features` what it is the sum of"""
+    choice: Weighed | None = None
+    """of a loop of choices, what was believed of the first two: `margin` is by how much the first was ahead, `lessons`
+    the answers that it is the sum of"""
 
 
 class Replayed(NamedTuple):
@@ -99,7 +120,8 @@ class Replayed(NamedTuple):
     """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
     comparisons: float
     """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours; in
-    a loop of ratings pairs of items that one answer rates differently"""
+    a loop of ratings pairs of items that one answer rates differently, in a loop of choices what was chosen and each of
+    the others"""
     rank_loss: float | None = None
     """of a grading loop, the mean of |predicted - given|, each before it learned from it; None without any"""
     graded: int | None = None

@@ -1,7 +1,8 @@
 """Which model folds which learner: the one place where a loop asks for the interaction.
 
 A learner that is taught what is better makes a coactive loop (`heedful.loop.model`), one that predicts grades a grading
-loop (`heedful.loop.grading`), one that is taught ratings a loop of ratings (`heedful.loop.rating`).
+loop (`heedful.loop.grading`), one that is taught ratings a loop of ratings (`heedful.loop.rating`), one that is taught
+choices a loop of choices (`heedful.loop.choosing`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from heedful.loop import model
+from heedful.loop.choosers import is_choosing
+from heedful.loop.choosing import ChoiceModel
 from heedful.loop.graders import is_grading
 from heedful.loop.grading import GradingModel
 from heedful.loop.model import Model
 from heedful.loop.raters import is_rating
 from heedful.loop.rating import RatingModel
 
-AnyModel: TypeAlias = Model | GradingModel | RatingModel
+AnyModel: TypeAlias = Model | GradingModel | RatingModel | ChoiceModel
+Numbered: TypeAlias = RatingModel | ChoiceModel
+"""Models that know items by numbers: they are made of the events of items, too."""
 
 
 def grades_of(learner: Any) -> int | None:
@@ -31,22 +36,32 @@ def ratings_of(learner: Any) -> tuple[float, float] | None:
     return (learner.space.low, learner.space.high) if is_rating(type(learner)) else None
 
 
-def model_of(learner: Any, shrink: float = 0.0, actions: Mapping[str, Any] | None = None) -> AnyModel:
-    """A fresh model that folds this learner; of one of ratings, what `actions` stand for."""
+def model_of(
+    learner: Any, shrink: float = 0.0, actions: Mapping[str, Any] | None = None, n_features: int = 0
+) -> AnyModel:
+    """A fresh model that folds this learner; of one of ratings, what `actions` stand for; of one of choices, how many
+    features an item has."""
     if is_rating(type(learner)):
         return RatingModel(learner, actions or {})
+    if is_choosing(type(learner)):
+        return ChoiceModel(learner, n_features)
     return GradingModel(learner, shrink) if is_grading(type(learner)) else Model(learner, shrink)
 
 
 def learner_version(learner: Any) -> str:
     """A digest of the code that a fold of this learner runs. Comments and docstrings do not count."""
     kind = type(learner)
-    if not is_grading(kind) and not is_rating(kind):
+    if not is_grading(kind) and not is_rating(kind) and not is_choosing(kind):
         return model.learner_version(learner)
     modules = {type(part).__module__ for part in (learner, learner.space, *learner) if hasattr(part, "_fields")}
-    modules |= {"heedful.kernel", "heedful.loop.rating" if is_rating(kind) else "heedful.loop.grading"}
+    modules |= {"heedful.kernel"}
     if is_rating(kind):
-        modules = _reached({*modules, "heedful.actions", "heedful.pairs", "heedful.spaces_offers"})
+        modules |= {"heedful.loop.rating", "heedful.actions", "heedful.pairs", "heedful.spaces_offers"}
+        modules = _reached(modules)
+    elif is_choosing(kind):
+        modules = _reached({*modules, "heedful.loop.choosing", "heedful.spaces_pairs"})
+    else:
+        modules |= {"heedful.loop.grading"}
     digest = hashlib.sha256()
     for name in sorted(modules):
         digest.update(name.encode() + model._code(name).encode())
@@ -58,7 +73,11 @@ def _reached(modules: set[str]) -> set[str]:
     found, left = set[str](), modules
     while left:
         found |= left
-        parts = [part for name in left - {"heedful.loop.rating"} for part in vars(sys.modules[name]).values()]
+        parts = [
+            part
+            for name in left - {"heedful.loop.rating", "heedful.loop.choosing"}
+            for part in vars(sys.modules[name]).values()
+        ]
         made_of = {str(getattr(part, "__module__", "")) for part in parts}
         left = {name for name in made_of if name.startswith("heedful.")} - found - {"heedful.doors"}
     return found

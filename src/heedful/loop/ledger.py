@@ -20,11 +20,11 @@ import numpy as np
 from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop import keeping, wire
+from heedful.loop.choosing import ChoiceModel
 from heedful.loop.group import GroupCommit
-from heedful.loop.interaction import AnyModel, grades_of, learner_version, model_of, ratings_of
+from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
 from heedful.loop.log import Busy, Event, Log
 from heedful.loop.model import Person
-from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
@@ -32,6 +32,9 @@ from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
+OFTEN, KEEP_EVERY = 50, 1_000
+"""How many lie between two marks in a loop of choices, whose lessons take milliseconds and whose people are a number
+each; after how many at most a snapshot is due there."""
 LONG = 200
 """Lessons that may be learned while somebody waits to decide."""
 AGAIN = "another process has changed the model meanwhile"
@@ -128,13 +131,18 @@ class Ledger:
         """how many grades there are, in a grading loop; None in another"""
         self.ratings = ratings_of(self.learner)
         """the lowest and the highest rating, in a loop of ratings; None in another"""
+        self.choices = self.settings.choices
+        """what choices are for, best or ranking, in a loop of choices; None in another"""
+        self._often = 0 if self.choices is None else OFTEN
+        self._every = min(self.settings.snapshot_every, KEEP_EVERY if self.choices is not None else 2**62)
+        self._by_numbers = self.ratings is not None or self.choices is not None
         self.learner_version = learner_version(self.learner)
         if self.learner_version != self.founding.learner_version:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.founding.learner}@{self.learner_version}"
         """the learner, as decisions name it"""
-        self.shelf = Shelf(self.log, self.founding.encoding.size)
+        self.shelf = Shelf(self.log, self.founding.encoding.size, self.choices is not None)
         self.requests = Requests(self.founding, self.shelf)
         self.turn = threading.RLock()
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
@@ -248,7 +256,7 @@ class Ledger:
     @property
     def due(self) -> bool:
         """Whether it is time to keep a snapshot."""
-        return self._since_snapshot >= self.settings.snapshot_every
+        return self._since_snapshot >= self._every
 
     def _commit(self, drafts: Sequence[Draft], patient: bool = True) -> list[Answer]:
         """Write a group of events, then learn from them: the only way into the log, but for forgetting. Busy, and
@@ -286,7 +294,7 @@ class Ledger:
             self._head = max(head, self._head)
             self._stale = False
             self._publish()
-            if self._since_mark >= max(BETWEEN, len(self._model.people)):
+            if self._since_mark >= (self._often or max(BETWEEN, len(self._model.people))):
                 self._mark()
             if patient and self.due:
                 self.keep()
@@ -392,9 +400,10 @@ class Ledger:
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
-        """An item was put on offer or withdrawn: a loop of ratings is made of that too (`folded`: it is already)."""
+        """An item was put on offer or withdrawn: loops of ratings and choices are made of that too (`folded`: it is
+        already)."""
         self.shelf.put(event)
-        if isinstance(self._model, RatingModel):
+        if isinstance(self._model, Numbered):
             self._version = max(event.seq, self._version)
             if not folded:
                 self.offer(self._model, event)
@@ -413,10 +422,14 @@ class Ledger:
 
     def fresh(self) -> AnyModel:
         """A model that has learned nothing."""
-        return model_of(self.learner, self.settings.shrink, self.settings.actions)
+        return model_of(self.learner, self.settings.shrink, self.settings.actions, self.founding.encoding.size)
 
-    def offer(self, model: RatingModel, event: Event) -> None:
-        """One step of a fold of ratings: an item comes or goes."""
+    def offer(self, model: Numbered, event: Event) -> None:
+        """One step of a fold of ratings, or choices: an item comes or goes."""
+        if isinstance(model, ChoiceModel):
+            if event.arrays is not None:
+                model.put(self.shelf.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
+            return
         number, there = self.shelf.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
@@ -511,8 +524,8 @@ class Ledger:
     def steps(
         self, model: AnyModel, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
-        """The same `lessons`; a model of ratings is told on the way which items come and go."""
-        if not isinstance(model, RatingModel):
+        """The same `lessons`; a model of ratings, or choices, is told on the way which items come and go."""
+        if not isinstance(model, Numbered):
             yield from self.lessons(after, up_to)
             return
         items = ((event, None, None) for event in self.log.events(after, kinds=["item"]))
@@ -530,7 +543,7 @@ class Ledger:
         undone = set(self.log.targets("undo"))
         for target in undone - self._undone:
             self._drop_marks(target)
-        head, version = self.log.last(self.ratings is not None)
+        head, version = self.log.last(self._by_numbers)
         model = self.folded(head)
         self._undone, self._head, self._version, self._model = undone, head, version, model
         self._stale = False
@@ -538,7 +551,7 @@ class Ledger:
 
     def _publish(self) -> None:
         model = self._model
-        shared = model.published() if isinstance(model, RatingModel) else copied(model.shared)
+        shared = model.published() if isinstance(model, Numbered) else copied(model.shared)
         self._published = Published(self._version, shared, model.people)
 
     @property

@@ -95,8 +95,8 @@ def shown_at(ledger: Ledger, decision: Known) -> int:
 def lesson_of(
     ledger: Ledger, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
 ) -> Any:
-    """What feedback says to the learner of a model, a Lesson, Thumb, Grades or Weighed; None where that is nothing.
-    `context` is the decision's."""
+    """What feedback says to the learner of a model, a Lesson, Thumb, Grades, Weighed or Heard; None where that is
+    nothing. `context` is the decision's."""
     extra: Floats = ledger.requests.extra(feedback, event.arrays, context, ledger.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 

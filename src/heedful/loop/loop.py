@@ -21,8 +21,9 @@ import numpy.typing as npt
 from heedful.doors import describe, wanted_count
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.kernel import scores, top
-from heedful.loop import keeping, wire
+from heedful.loop import choosers, keeping, raters, wire
 from heedful.loop.answering import Answering, Unknown
+from heedful.loop.choosing import ChoiceModel
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
@@ -31,13 +32,14 @@ from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
-from heedful.loop.raters import DEFAULT
 from heedful.loop.rating import RatingModel
+from heedful.loop.rechoosing import explain_choice, replay_choices
 from heedful.loop.regrading import explain_grade, replay_grades
 from heedful.loop.report import Report, report
 from heedful.loop.request import Request, encode_rows, wanted_rows
 from heedful.loop.rerating import Expected, expected, explain_rating, replay_ratings
 from heedful.loop.settings import Founding, Settings, built_learner
+from heedful.loop.standing import Standings, standings
 from heedful.loop.wire import Answer, Decision
 
 Array = npt.NDArray[np.float64]
@@ -94,15 +96,19 @@ class Loop:
         `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
         with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
         1 to 5 (a grading loop). `Settings(ratings=(1, 5))` makes a loop of ratings: its items need no features and so
-        no `encoding`, and there may be none yet; its learner is "bmf" where none is named, else "fair-pairs". All of
-        this is frozen in the log. FileExistsError where the folder is there; ValueError, by name, where something makes
-        no sense, and then nothing is made.
+        no `encoding`, and there may be none yet; its learner is "bmf" where none is named. `Settings(choices="best")`,
+        or "ranking", makes a loop of choices, of items with an `encoding` or with none; its learner is
+        "hierarchical-gp" where none is named. That of other loops is "fair-pairs". All of this is frozen in the log.
+        FileExistsError where the folder is there; ValueError, by name, where something makes no sense, and then nothing
+        is made.
         """
         folder = Path(path)
         settings = Settings() if settings is None else settings
         rated = isinstance(settings, Settings) and settings.ratings is not None
-        learner = (DEFAULT if rated else "fair-pairs") if learner is None else learner
-        encoding = UNSEEN if rated and encoding is None else encoding
+        chosen = isinstance(settings, Settings) and settings.choices is not None
+        unsaid = raters.DEFAULT if rated else choosers.DEFAULT if chosen else "fair-pairs"
+        learner = unsaid if learner is None else learner
+        encoding = UNSEEN if (rated or chosen) and encoding is None else encoding
         founding = Founding.of(learner, encoding, context, crosses, settings)
         encoding = founding.encoding
         rows = wanted_rows("items", items)
@@ -172,6 +178,11 @@ class Loop:
         return self.ledger.ratings
 
     @property
+    def choices(self) -> str | None:
+        """What choices are for, "best" or "ranking", in a loop of choices; None in another."""
+        return self.ledger.choices
+
+    @property
     def notes(self) -> list[str]:
         """What a person should know: a snapshot that could not be used, code that changed, a lesson that failed."""
         return self.ledger.notes
@@ -233,7 +244,8 @@ class Loop:
 
     def withdraw(self, name: str | int) -> bool:
         """Take an item off offer; whether it was on. What was learned from it stays, and so do its old versions; in a
-        loop of ratings all that was rated of it is taken out at once, and put back it begins anew."""
+        loop of ratings all that was rated of it is taken out at once, and put back it begins anew; in a loop of choices
+        it is in no question and no ranking any more, and what was said of it still tells about others."""
         self.ledger.catch_up()
         version = self.ledger.shelf.current.get(wire.wanted_id("name", name))
         if version is None:
@@ -268,7 +280,8 @@ class Loop:
         `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
         shown only once it is activated. In a grading loop `grades` are what is predicted of each that is shown. In a
         loop of ratings candidates are names, `ratings` are what is predicted, and what the person has consumed is left
-        out but with `repeats` (None: as the loop's settings say).
+        out but with `repeats` (None: as the loop's settings say). In a loop of choices two are shown, or `show` of
+        them, in places that were drawn; `chances` are how likely each is to be chosen.
         ValueError, by name, on bad input; LookupError for an item that is not on offer, or a decision that was
         forgotten.
         """
@@ -303,7 +316,8 @@ class Loop:
 
         No exploration, no control, and nothing is logged, so feedback on it needs a decision of its own: `decide`
         makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`. In a loop
-        of ratings by what is expected, what was consumed included; as they were asked for where that is not known.
+        of ratings by what is expected, what was consumed included; as they were asked for where that is not known. In a
+        loop of choices by what is believed of this person; `standing` says how sure that is.
         """
         request, state, own = self._look(candidates, person, context, prior)
         model = self.ledger.model
@@ -312,6 +326,9 @@ class Loop:
             order = np.arange(len(request.x)) if expected is None else np.argsort(-expected, kind="stable")
         elif isinstance(model, GradingModel):
             order = model.order(state.shared, own, request.x)
+        elif isinstance(model, ChoiceModel):
+            own = state.people.get("") if person is None else own
+            order = np.argsort(-model.believed(state.shared, own, request.x).mean, kind="stable")
         else:
             order = top(scores(request.x, model.effective(state.shared, own)), len(request.x))
         return tuple([request.called[j] for j in order.tolist()])
@@ -341,6 +358,15 @@ class Loop:
         For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
         request, state, own = self._look(candidates, person, None, None)
         return expected(self.ledger, request, state, own)
+
+    def standing(self, person: str | None = None) -> Standings:
+        """How things stand in a loop of choices: the ranking with its uncertainty, whether that is sure enough to stop,
+        about how many questions are left; for a person, or for all together.
+
+        ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
+        person = None if person is None else wire.wanted_id("person", person)
+        self.ledger.look()
+        return standings(self.ledger, person)
 
     def _look(self, candidates: Any, person: Any, context: Any, prior: Any) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
@@ -406,7 +432,8 @@ class Loop:
 
         `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
         `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`; a grading loop takes `grade` and `none`,
-        whole numbers from 1 to `grades`, a loop of ratings `rating`, `none` and `actions={"b": "buy", "c": ["view"]}`.
+        whole numbers from 1 to `grades`, a loop of ratings `rating`, `none` and `actions={"b": "buy", "c": ["view"]}`,
+        a loop of choices `choice`, `none`, `better` (the best of what was shown, or an order) and `clicks` on one.
         `id` is the caller's event id: sent again it counts once. Returns when it is on the disk and learned.
         ValueError, by name, where it is no feedback; what fits no longer what happened is answered with `rejected` and
         the reason. Nothing is changed by either.
@@ -493,11 +520,13 @@ class Loop:
     def explain(self, decision: str) -> Explanation:
         """Why the first of a decision stood first: which features put it there, which feedback moved it; in a grading
         loop, what its score is made of, and between which thresholds it lies; in a loop of ratings, what was expected
-        of it, how certain that is, and which ratings it comes from.
+        of it, how certain that is, and which ratings it comes from; in a loop of choices, why the two were asked about,
+        and which answers say which is better.
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
         look = explain_rating if self.ratings is not None else explain if self.grades is None else explain_grade
+        look = look if self.choices is None else explain_choice
         return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
@@ -505,6 +534,7 @@ class Loop:
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
         again = replay_ratings if self.ratings is not None else replay if self.grades is None else replay_grades
+        again = again if self.choices is None else replay_choices
         return again(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
@@ -536,7 +566,7 @@ class Loop:
 
     def weights_of(self, person: str | None) -> dict[str, float]:
         """What each feature counts for a person, by name, her offset included; the caller's score last. Empty for a
-        learner of grades that has no one direction."""
+        learner of grades that has no one direction, and in loops of ratings and choices."""
         state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
         return dict(zip(self.founding.names, self.ledger.model.effective(state.shared, own).tolist()))
 

@@ -3,7 +3,8 @@
 How good a list was, is said by whoever it was shown to: 1 / the place of what she preferred in it (1 where it stood
 first, 1/2 where it stood second, 0 where it was not there or she wanted none of it). Only what is the same for both
 arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here. In a loop of
-ratings the rating says it: the mean of those that were given to what was shown.
+ratings the rating says it: the mean of those that were given to what was shown. In a loop of choices it is whether what
+was chosen had been foretold; as the rule asks what is least certain, arms are not compared.
 """
 
 from __future__ import annotations
@@ -16,21 +17,27 @@ import numpy as np
 
 from heedful.loop import wire
 from heedful.loop.accuracy import Accuracy, Predicted
+from heedful.loop.choosing import ChoiceModel, Heard
 from heedful.loop.comparison import Difference, difference
 from heedful.loop.foretelling import Foretelling, Foretold
 from heedful.loop.grading import Grades, GradingModel
+from heedful.loop.guessing import Guessed, Guessing, best_of, share
 from heedful.loop.hindsight import direction, order_reader
 from heedful.loop.ledger import Ledger, as_known
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Person
 from heedful.loop.rating import RatingModel
+from heedful.loop.rechoosing import chosen_place
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.standing import SURE
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.spaces_offers import Weighed
 
 WINDOWS, LEAST = 100, 10
 """Windows that the lists are divided into over time, at most; lists of a window, at least."""
+HARDER = "the rule asks what is least certain, so that fewer of its questions are foretold says nothing"
+"""Why the arms of a loop of choices are not compared."""
 MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
 """Why nothing can be said where that is so."""
 
@@ -42,8 +49,8 @@ class Arm(NamedTuple):
     answered: int
     """of them, how many got feedback that says what was preferred, or that nothing was"""
     mean: float | None
-    """of 1 / the place of what was preferred, over those answered; in a loop of ratings of the lists' mean ratings;
-    None without any"""
+    """of 1 / the place of what was preferred, over those answered; in a loop of ratings of the lists' mean ratings, in
+    a loop of choices of 1 where what was chosen was foretold and 0 where not; None without any"""
 
 
 class Window(NamedTuple):
@@ -64,7 +71,8 @@ class Counts(NamedTuple):
     """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
     contradictory: int
     """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]; in a grading
-    loop it would say a grade two or more away, in a loop of ratings a rating more than a quarter of the range away"""
+    loop it would say a grade two or more away, in a loop of ratings a rating more than a quarter of the range away; in
+    a loop of choices it is 90 % sure that another of those shown is better than the one that was put first"""
     late: int
     """came later after its decision than the setting `late_after`; it was learned all the same"""
     undone: int
@@ -98,6 +106,8 @@ class Report(NamedTuple):
     """how well grades were predicted, in a grading loop; otherwise None"""
     ratings: Foretelling | None = None
     """what ratings were given, and how well they were predicted, in a loop of ratings; otherwise None"""
+    choices: Guessing | None = None
+    """how often what was foretold was chosen, in a loop of choices; otherwise None"""
 
 
 class _Shown(NamedTuple):
@@ -120,7 +130,7 @@ def report(ledger: Ledger, last: int) -> Report:
         looked.at(event)
     lists = looked.lists[::-1]
     low, high = (0.0, 1.0) if ledger.ratings is None else ledger.ratings
-    found = _difference(lists, low, high)
+    found = None if ledger.choices is not None else _difference(lists, low, high)
     return Report(
         ledger.published.version,
         looked.decisions,
@@ -137,6 +147,7 @@ def report(ledger: Ledger, last: int) -> Report:
         None if looked.truth is None else looked.truth.measured(looked.whole),
         None if looked.predicted is None else looked.predicted.measured(),
         None if looked.foretold is None else looked.foretold.measured(),
+        None if looked.guessed is None else looked.guessed.measured(),
     )
 
 
@@ -147,10 +158,11 @@ class _Look:
         self._ledger = ledger
         self._state = ledger.published
         self._weights: dict[Any, Any] = {}
-        other = ledger.grades is not None or ledger.ratings is not None
+        other = ledger.grades is not None or ledger.ratings is not None or ledger.choices is not None
         self._reader = None if other else order_reader(ledger.learner)
         self.predicted = None if ledger.grades is None else Predicted(ledger.grades)
         self.foretold = None if ledger.ratings is None else Foretold(*ledger.ratings)
+        self.guessed = None if ledger.choices is None else Guessed()
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -160,7 +172,9 @@ class _Look:
         self.lists: list[_Shown] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
-        known = ledger.settings.keep_unshown and ledger.ratings is None  # else the best is not
+        known = (
+            ledger.settings.keep_unshown and ledger.ratings is None and ledger.choices is None
+        )  # else the best is not
         simulation = Simulation.read(ledger.path) if known else None
         self.truth = None if simulation is None else Truth(ledger, simulation)
 
@@ -192,7 +206,10 @@ class _Look:
         else:
             self.forms |= {feedback.form for _, feedback in given}
             said = [feedback for _, feedback in given]
-            score = standing(record.shown, said) if self.foretold is None else rating(said)
+            if self.guessed is not None:
+                score = foretold(record, said)
+            else:
+                score = standing(record.shown, said) if self.foretold is None else rating(said)
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
@@ -210,7 +227,8 @@ class _Look:
             lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
             counts["empty"] += lesson is None
             if self._reader is None:
-                far = self._off if self.foretold is not None else self._far
+                far: Any = self._off if self.foretold is not None else self._far
+                far = far if self.guessed is None else self._doubted
                 counts["contradictory"] += lesson is not None and far(lesson, decision.person)
                 read.append(Said(event, feedback, None))
                 continue
@@ -224,6 +242,8 @@ class _Look:
             self.predicted.take(decision, given)
         if self.foretold is not None:
             self.foretold.take(decision, ledger.shelf.names(decision.record.items), given)
+        if self.guessed is not None:
+            self.guessed.take(decision, given)
 
     def _against(self, D: Any, person: str | None) -> bool:
         """Whether the model, as it is, has it the other way round."""
@@ -250,6 +270,17 @@ class _Look:
         low, high = self._ledger.ratings or (0.0, 0.0)
         return expected is not None and bool(np.abs(expected - lesson.ratings).max() > (high - low) / 4.0)
 
+    def _doubted(self, lesson: Heard, person: str | None) -> bool:
+        """Whether the model, as it is, is sure that another of those shown is better than the one put first."""
+        model, best = self._ledger.model, chosen_place(lesson)
+        assert isinstance(model, ChoiceModel)
+        if best is None:
+            return False
+        k = lesson.items.size
+        believed = model.believed(self._state.shared, self._state.people.get(person or ""), lesson.items)
+        others = np.array([i for i in range(k) if i != best])
+        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
+
     def _own(self, person: str | None) -> Person | None:
         return self._state.people.get(person) if person is not None else None
 
@@ -274,6 +305,15 @@ def rating(answers: Iterable[FeedbackRecord]) -> float | None:
     """The mean of all ratings among these answers; None without any."""
     given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
     return sum(given) / len(given) if given else None
+
+
+def foretold(record: DecisionRecord, answers: Iterable[FeedbackRecord]) -> float | None:
+    """Whether what the first answer put first was the likeliest; None where none of them put anything first."""
+    for feedback in answers:
+        best = best_of(record.shown, feedback)
+        if best is not None and record.chances:
+            return share(record.chances, record.shown.index(best))
+    return None
 
 
 def preferred(shown: Sequence[int], feedback: FeedbackRecord) -> list[int] | None:
@@ -327,6 +367,8 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
 def _unsaid(lists: Sequence[_Shown], ledger: Ledger, forms: set[str]) -> str:
     """Why no difference can be told; `forms` are those of what was answered."""
     control = ledger.settings.control
+    if ledger.choices is not None:
+        return HARDER
     if ledger.ratings is not None:
         return _unsaid_ratings(lists, control)
     if forms and forms <= {"thumb", "edit"}:

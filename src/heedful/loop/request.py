@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 class Request(NamedTuple):
     """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column; in a loop of
-    ratings the numbers of the items (m,)."""
+    ratings or choices the numbers of the items (m,)."""
 
     x: Any
     items: tuple[int, ...]
@@ -69,7 +69,9 @@ class Requests:
         self._crossed = founding.crossed()
         self._n_items = founding.encoding.size
         self._n_context = founding.context.size if founding.context is not None else 0
-        self._rated = founding.settings.ratings is not None
+        self._chosen = founding.settings.choices is not None
+        self._rated = founding.settings.ratings is not None or self._chosen
+        """whether the learner knows items by their numbers, not by features"""
         self._n = len(founding.names)
         self._nothing = np.empty((0, self._n))
         texts = [column.name for column in founding.encoding.columns if column.kind in ("text", "prose")]
@@ -87,7 +89,10 @@ class Requests:
         rows: Ints | None = None
         came: Any = None
         if self._rated and (isinstance(candidates, np.ndarray) or _objects(candidates)):
-            raise ValueError("candidates: wanted names of items on offer, in a loop of ratings, got what came along")
+            kind = "choices" if self._chosen else "ratings"
+            raise ValueError(f"candidates: wanted names of items on offer, in a loop of {kind}, got what came along")
+        if self._chosen and prior is not None:
+            raise ValueError(f"prior: wanted none in a loop of choices, got {describe(prior)}")
         if candidates is None:
             on_offer = self.shelf.on_offer()
             if not on_offer:
@@ -216,7 +221,7 @@ class Requests:
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
         """What the learner sees, m x N: of items on the shelf, or of candidates that came along; in a loop of ratings
-        the numbers of the items (m,)."""
+        or choices the numbers of the items (m,)."""
         if self._rated and rows is not None:
             return self.shelf.items_at(rows)
         if rows is None or self._crossed is not None:
@@ -421,7 +426,7 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
 def _place(form: str, name: str, place: Callable[[str], int], rated: bool) -> int:
     j = place(name)
     if j < 0:
-        there = "shown" if rated else "among the candidates"  # of a loop of ratings only what was shown is kept
+        there = "shown" if rated else "among the candidates"  # only what was shown is kept then
         raise LookupError(f"{form}: {describe(name)} was not {there}")
     return j
 

@@ -11,9 +11,10 @@ import numpy as np
 from heedful.doors import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
 from heedful.loop import wire
+from heedful.loop.choosers import chooser, is_choosing, wanted_purpose
 from heedful.loop.graders import grader, is_grading, wanted_for_loops
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.naming import ALIASES, about, find_learners, learner_class, make_learner
+from heedful.naming import about, learner_class, make_learner, names_of_learners
 from heedful.spaces import Primed, Ranking
 
 SCHEMA = 1
@@ -39,8 +40,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     rating that it stands for and how many ratings it counts as, (value, weight)"""
     ratings: tuple[float, float] | None = None
     """makes a loop of ratings: the lowest and the highest there may be"""
+    choices: Literal["best", "ranking"] | None = None
+    """makes a loop of choices, and says what they are for: to find the best, or to rank all. Two are shown where a
+    request does not say, and `control` is the share of questions that chance picks"""
     repeats: bool = False
-    """in a loop of ratings, whether what a person has rated is shown to them again"""
+    """in a loop of ratings, whether what a person has rated is shown to them again; in a loop of choices, whether a
+    pair is asked again before all were"""
     late_after: float = 3600.0
     """seconds after a decision from which feedback on it is called late; it is learned all the same"""
     store_text: bool = True
@@ -70,13 +75,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
+        if self.choices is not None:
+            wanted_purpose(self.choices)
+            if self.ratings is not None:
+                raise ValueError(f"choices: wanted none in a loop of ratings, got {self.choices}")
         if self.ratings is not None:
             low, high = wanted_range(self.ratings)
             msgspec.structs.force_setattr(self, "ratings", (low, high))
             msgspec.structs.force_setattr(self, "actions", wanted_table(self.actions, ACTIONS, low, high))
             return
-        if self.repeats:
-            raise ValueError("repeats: wanted false but in a loop of ratings, got true")
+        if self.repeats and self.choices is None:
+            raise ValueError("repeats: wanted false but in a loop of ratings or of choices, got true")
         weights = {
             wire.wanted_id("actions", a): wire.wanted_number(f"actions[{a}]", w) for a, w in self.actions.items()
         }
@@ -126,6 +135,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if settings.ratings is not None and (encoding.size or context is not None):
             wanted = "wanted none in a loop of ratings, which learns from ratings alone"
             raise ValueError(f"{'encoding: features' if encoding.size else 'context'}: {wanted}, got some")
+        if settings.choices is not None and context is not None:
+            raise ValueError("context: wanted none in a loop of choices, which are among items alone, got some")
         founding = cls(learner=learner, encoding=encoding, context=context, crosses=crosses, settings=settings)
         founding.crossed()
         return founding
@@ -139,9 +150,11 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def names(self) -> list[str]:
         """The names of the features as the learner sees them, N; the last is the caller's score. None in a loop of
-        ratings."""
+        ratings; in a loop of choices those of the items."""
         if self.settings.ratings is not None:
             return []
+        if self.settings.choices is not None:
+            return list(self.encoding.names)
         crossed = self.crossed()
         return [*(crossed.names if crossed else self.encoding.names), "the caller's score"]
 
@@ -185,6 +198,13 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             if self.settings.control == 0.0:
                 told.append("control 0: all is shown by what was learned, so that it got better cannot be shown")
             return told
+        if self.settings.choices is not None:
+            if self.settings.control == 0.0:
+                told.append(
+                    "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
+                    "two cannot be said"
+                )
+            return told
         if is_grading(type(learner)):
             if self.settings.control == 0.0:
                 told.append(
@@ -208,7 +228,7 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
     spec = founding.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: wanted {spec}, which this loop was made with, got {named}")
-    builtin = spec.strip().partition(":")[0] in {*find_learners(), *ALIASES}
+    builtin = spec.strip().partition(":")[0] in names_of_learners()
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
     learner = founded_on(founding, spec)
@@ -225,6 +245,8 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
 def founded_on(founding: Founding, spec: str) -> Any:
     """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
     interaction, ratings = about(learner_class(spec)).interaction, founding.settings.ratings
+    if interaction == "pairwise" or founding.settings.choices is not None:
+        return chooser(spec, founding.settings.choices, founding.encoding.size, founding.settings.shrink)
     if interaction == "rating" or ratings is not None:
         return rater(spec, founding.settings.k, ratings, founding.settings.shrink)
     if interaction == "ordinal":
@@ -245,6 +267,8 @@ def wanted_learner(spec: str) -> None:
     """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
     if is_rating(learner_class(spec)):
         rater(spec, 1, (0.0, 1.0))
+    elif is_choosing(learner_class(spec)):
+        chooser(spec, "best")
     elif is_grading(learner_class(spec)):
         grader(spec, 1, 0.0)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,15 @@ Ints = npt.NDArray[np.int64]
 class Shelf:
     """Items by name and by version; what is needed is read from the log once, and kept."""
 
-    def __init__(self, log: Log, n_features: int) -> None:
-        """Of the items of `log`, encoded as n_features numbers each."""
+    def __init__(self, log: Log, n_features: int, apart: bool = False) -> None:
+        """Of the items of `log`, encoded as n_features numbers each; with `apart` an item has another number with other
+        features."""
         self._log = log
+        self._apart = apart
         self._n = n_features
         self._current: dict[str, int] | None = None
-        self._numbering: dict[str, int] | None = None
+        self._numbering: dict[str | tuple[str, bytes], int] | None = None
+        self._number_at: dict[int, int] = {}  # row -> number
         self._place: dict[int, int] = {}  # version -> row of the features
         self._names: list[str] = []  # of the versions, by row
         self._versions: list[int] = []
@@ -53,20 +57,36 @@ class Shelf:
             return self._current
 
     @property
-    def numbering(self) -> dict[str, int]:
-        """The number of every item that ever was on offer, by name: 0, 1, ... in the order they first came."""
+    def numbering(self) -> dict[Any, int]:
+        """The number of every item that ever was on offer, by name (with `apart` by name and features): 0, 1, ... in
+        the order they first came."""
         with self._lock:
-            if self._numbering is None:
+            if self._numbering is None and self._apart:
+                there = [e for e in self._log.events(kinds=["item"]) if e.arrays is not None]
+                keys = dict.fromkeys((event.subject or "", event.arrays or b"") for event in there)
+                self._numbering = {key: i for i, key in enumerate(keys)}
+            elif self._numbering is None:
                 self._numbering = {name: i for i, name in enumerate(self._log.subjects("item"))}
             return self._numbering
 
-    def number(self, name: str) -> int:
+    def number(self, name: str, features: bytes = b"") -> int:
         """The number of an item; the next one where it comes now. Events are gone through in the order of the log."""
         with self._lock:
-            return self.numbering.setdefault(name, len(self.numbering))
+            key = (name, features) if self._apart else name
+            return self.numbering.setdefault(key, len(self.numbering))
+
+    def _numbers_apart(self, rows: Ints) -> Ints:
+        """The same numbers, where an item has several."""
+        there = self._number_at
+        for row in rows.tolist():
+            if row not in there:
+                there[row] = self.number(self._names[row], self._features[row, :-1].astype("<f4").tobytes())
+        return np.array([there[row] for row in rows.tolist()], np.int64)
 
     def items_at(self, rows: Ints) -> Ints:
         """The numbers of the items whose versions stand in these rows (m,)."""
+        if self._apart:
+            return self._numbers_apart(rows)
         numbering, names = self.numbering, self.called(rows.tolist())
         try:
             return np.array([numbering[name] for name in names], np.int64)
@@ -77,8 +97,8 @@ class Shelf:
         """An item event was appended: a new item, another version of one, or, without features, its end."""
         with self._lock:
             if event.subject is not None:
-                if self._numbering is not None:
-                    self.number(event.subject)
+                if self._numbering is not None and (event.arrays is not None or not self._apart):
+                    self.number(event.subject, event.arrays or b"")
                 current = self.current
                 if event.arrays is None:
                     current.pop(event.subject, None)

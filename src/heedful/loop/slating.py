@@ -56,7 +56,7 @@ class Slating:
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        kept = self.only(request, shown.tolist())
+        kept = kept_only(request, shown.tolist())
         record = DecisionRecord(
             shown=tuple(range(len(kept.called))),
             items=kept.items,
@@ -98,14 +98,6 @@ class Slating:
             raise ValueError(f"candidates: {wanted}; repeats shows them again")
         return left
 
-    def only(self, request: Request, kept: list[int]) -> Request:
-        """The request as if it had had these candidates alone, in this order."""
-        called = tuple([request.called[j] for j in kept])
-        prior = tuple([request.prior[j] for j in kept]) if request.prior else ()
-        items = tuple([request.items[j] for j in kept])
-        rows = None if request.rows is None else request.rows[kept]
-        return request._replace(x=request.x[kept], items=items, called=called, rows=rows, prior=prior)
-
     def _probability(
         self, watched: Watched, shown: Ints, learned: Ints, by_score: Ints | None, there: int
     ) -> float | None:
@@ -123,6 +115,15 @@ class Slating:
         else:
             ours = float(np.array_equal(shown, learned))
         return control * aside + (1.0 - control) * ours or None
+
+
+def kept_only(request: Request, kept: list[int]) -> Request:
+    """The request as if it had had these candidates alone, in this order."""
+    called = tuple([request.called[j] for j in kept])
+    prior = tuple([request.prior[j] for j in kept]) if request.prior else ()
+    items = tuple([request.items[j] for j in kept])
+    rows = None if request.rows is None else request.rows[kept]
+    return request._replace(x=request.x[kept], items=items, called=called, rows=rows, prior=prior)
 
 
 class Watched:

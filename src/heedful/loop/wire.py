@@ -65,6 +65,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """in a grading loop, what was predicted of each that was shown; empty where nothing was"""
     ratings: tuple[float, ...] = ()
     """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
+    chances: tuple[float, ...] = ()
+    """in a loop of choices, how likely each that was shown was to be chosen; empty where nothing was said"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -122,14 +124,18 @@ class Decision(NamedTuple):
     """of a grading loop, the grade predicted of each that is shown; otherwise None"""
     ratings: tuple[float, ...] | None = None
     """of a loop of ratings, the rating predicted of each that is shown; None where nothing is, and otherwise"""
+    chances: tuple[float, ...] | None = None
+    """of a loop of choices, how likely each that is shown is to be chosen; otherwise None"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `grades` and `ratings` only where there are some."""
+        """The decision by name, as it is told in JSON: `grades`, `ratings` and `chances` only where there are some."""
         fields = self._asdict()
         if self.grades is None:
             del fields["grades"]
         if self.ratings is None:
             del fields["ratings"]
+        if self.chances is None:
+            del fields["chances"]
         return fields
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ class Answers(NamedTuple):
     pairs: Ints
     """(p x 2) the items compared: the winner, the loser; in either order where they are equally good"""
     equal: npt.NDArray[np.bool_]
-    """(p,) whether they were called equally good; never in a group"""
+    """(p,) whether they were called equally good"""
     times: Array
     """(p,) how often the answer was given; the same in all rows of a group"""
     group: Ints
@@ -54,9 +54,9 @@ def answers(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) ->
     )
 
 
-def one_answer(pairs: Any, times: float = 1.0, user: int = 0) -> Answers:
+def one_answer(pairs: Any, times: float = 1.0, user: int = 0, equal: Any = False) -> Answers:
     """One answer that compares more than two items: its rows share the noise. One row alone is a plain choice."""
-    alone = answers(pairs, times, False, user)
+    alone = answers(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
@@ -65,13 +65,16 @@ def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) 
     return one_answer([(best, i) for i in items if i != best], times, user)
 
 
-def ranked(tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0) -> Answers:
-    """The answer of an order, best first; a tier may be several items, among which nothing is said.
+def ranked(tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False) -> Answers:
+    """The answer of an order, best first; a tier may be several items, among which nothing is said, or, where `equal`,
+    that all of them are equally good.
 
     ranked([3, 1, 2]) is a whole ranking, ranked([3, [1, 2]]) the best of three, ranked([[3, 1], [2]]) the worst.
     """
     each = [[t] if isinstance(t, int | np.integer) else list(t) for t in tiers]
-    return one_answer([(a, b) for up, down in pairwise(each) for a in up for b in down], times, user)
+    apart = [(a, b) for up, down in pairwise(each) for a in up for b in down]
+    alike = [pair for tier in each for pair in combinations(tier, 2)] if equal else []
+    return one_answer(apart + alike, times, user, [False] * len(apart) + [True] * len(alike))
 
 
 def together(parts: Sequence[Answers]) -> Answers:

@@ -21,10 +21,17 @@ from heedful.kernel import Ints
 from heedful.preferences.answers import Answers, answers
 from heedful.preferences.moments import of_choice, of_tie, with_lapses
 from heedful.preferences.posterior import Posterior
-from heedful.preferences.sites import Design, Table, added, ready, root
+from heedful.preferences.sites import Design, Table, added, designed, ready, root
 from heedful.preferences.sites import Sites as Sites
 
 Array = npt.NDArray[np.float64]
+
+WIDENED = 1e-9
+WIDENING, MOST_WIDENING = 10, 100
+"""Sites may widen where at least so many sweeps are wanted; in at most so many more."""
+
+LEAST = 1e-2
+"""A posterior is wider than its prior, in any direction, by at most 1 over this: beyond, it is soon no Gaussian."""
 
 
 class Inferred(NamedTuple):
@@ -38,7 +45,8 @@ class Inferred(NamedTuple):
 class Many(NamedTuple):
     """Posteriors of U people over the same n items: means (U x n), covariances (U x n x n), evidence (U,).
 
-    The sites together are exp(-d'T d / 2 + r'd) of d = f - prior mean: T (U x n x n), r (U x n).
+    The sites together are exp(-d'T d / 2 + r'd) of d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
+    variance (p,) of what each answer is about, by all that is known but this answer.
     """
 
     mean: Array
@@ -47,6 +55,7 @@ class Many(NamedTuple):
     log_evidence: Array
     T: Array
     r: Array
+    cavities: tuple[Array, Array]
 
     def of(self, user: int) -> Posterior:
         return Posterior(self.mean[user], self.cov[user])
@@ -64,7 +73,8 @@ def infer_many(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> Many:
-    """Posteriors of `users` people with the same prior N(prior_mean (n,), K (n x n)) and their own answers.
+    """Posteriors of `users` people with the same prior N(prior_mean (n,), K (n x n)) and their own answers; or each
+    with a prior of their own, over items of their own (U x n, U x n x n).
 
     width, lapse: of everybody, or of each (U,). `width` is how much better an item must be perceived to be called
     better, where "equally good" may be said; else 0. `lapse` is the probability of an answer given at random (of a
@@ -73,47 +83,139 @@ def infer_many(
     is 0. With lapses and answers that contradict one another, utilities have several likely explanations, and this is
     a Gaussian around one of them, or over them.
     """
-    table = ready(rows, users, len(prior_mean)) if isinstance(rows, Answers) else rows
+    table = ready(rows, users, K.shape[-1]) if isinstance(rows, Answers) else rows
     rows, U = table.rows, table.U
     likelihood = likelihood_of(rows, np.broadcast_to(width, (U,)), np.broadcast_to(lapse, (U,)))
     L, user, p = root(K), rows.user, rows.size
+    where = np.broadcast_to(prior_mean, (U, K.shape[-1]))
     tau, nu = np.zeros(p), np.zeros(p)
     if sites is not None:
         had = min(sites.tau.size, p)
         tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
-    step, last, moved = np.ones(U), np.full(U, np.inf), np.zeros(U)
-    one, done = np.eye(L.shape[1]), 0
-    while True:
-        T, h = table.natural(tau, nu)
-        B = one + L.T @ T @ L
-        cov = L @ np.linalg.inv(B) @ L.T
-        cov = 0.5 * (cov + cov.transpose(0, 2, 1))
-        r = h - T @ prior_mean
-        mean = prior_mean + (cov @ r[:, :, None])[:, :, 0]
-        m, v = table.believed(mean, cov, tau, nu)
-        left = np.maximum(1.0 - v * tau, 1e-10)
-        m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
-        log_z, slope, bend = moments(likelihood, m, v)
+    step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
+    wide = np.zeros(U, bool)
+    if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # where it stood, sites had widened: go on from there
+        tau, nu, at, moved, wide = _widened(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
+    tau = np.where(wide[user], tau, np.maximum(tau, 0.0))
+    while not wide.any():
+        at = _gaussian(table, likelihood, L, where, tau, nu)
         if done >= sweeps or (done > 0 and (moved <= tolerance).all()) or p == 0:
             break
         # A lapse can make a surprising answer widen the posterior; a site may not: then it moves the mean alone
-        bend = np.maximum(bend, 0.0)
-        ends = 1.0 - v * bend
-        to_tau, to_nu = bend / ends - tau, (slope + m * bend) / ends - nu
-        moved = np.zeros(U)
-        np.maximum.at(moved, user, np.maximum(np.abs(to_tau) / (1.0 + tau), np.abs(to_nu) / (1.0 + np.abs(nu))))
+        to_tau, to_nu = _towards(at, tau, nu, np.maximum(at.bend, 0.0))
+        moved = _moved(to_tau, to_nu, tau, nu, user, U)
         step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
         last = moved
         tau, nu = tau + step[user] * to_tau, nu + step[user] * to_nu
         done += 1
+    if not wide.any() and sweeps >= WIDENING:
+        people = np.zeros(U, bool)
+        people[user[at.bend < -WIDENED]] = True
+        if people.any():
+            tau, nu, at, moved, _ = _widened(table, likelihood, L, where, tau, nu, moved, people, tolerance)
 
     # log Z = sum of log (Z_p / what its site integrates to) + log of what the product of all sites integrates to
+    m, v = at.m, at.v
     grown = 1.0 + v * tau
-    scale = log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
-    whole = (h - 0.5 * (T @ prior_mean)) @ prior_mean + 0.5 * np.einsum("ui,uij,uj->u", r, cov, r)
-    whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(B)[1]
+    scale = at.log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
+    whole = np.vecdot(0.5 * (at.h + at.r), where) + 0.5 * np.einsum("ui,uij,uj->u", at.r, at.cov, at.r)
+    whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
     evidence = added(user, rows.times * scale, U) + whole
-    return Many(mean, cov, Sites(tau, nu, done, float(moved.max(initial=0.0))), evidence, T, r)
+    reached = Sites(tau, nu, done, float(moved.max(initial=0.0)))
+    return Many(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
+
+
+class _At(NamedTuple):
+    """The Gaussian that sites make, and what each row says against its cavity."""
+
+    T: Array
+    h: Array
+    B: Array
+    cov: Array
+    r: Array
+    mean: Array
+    m: Array
+    v: Array
+    log_z: Array
+    slope: Array
+    bend: Array
+
+
+def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mean: Array, tau: Array, nu: Array) -> _At:
+    T, h = table.natural(tau, nu)
+    Lt = L.swapaxes(-1, -2)
+    B = np.eye(L.shape[-1]) + Lt @ T @ L
+    cov = L @ np.linalg.inv(B) @ Lt
+    cov = 0.5 * (cov + cov.transpose(0, 2, 1))
+    r = h - (T @ prior_mean[:, :, None])[:, :, 0]
+    mean = prior_mean + (cov @ r[:, :, None])[:, :, 0]
+    m, v = table.believed(mean, cov, tau, nu)
+    left = np.maximum(1.0 - v * tau, 1e-10)
+    m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
+    return _At(T, h, B, cov, r, mean, m, v, *moments(likelihood, m, v))
+
+
+def _towards(at: _At, tau: Array, nu: Array, bend: Array) -> tuple[Array, Array]:
+    """How far each site is from the one that has the moments of its row."""
+    ends = 1.0 - at.v * bend
+    return bend / ends - tau, (at.slope + at.m * bend) / ends - nu
+
+
+def _moved(to_tau: Array, to_nu: Array, tau: Array, nu: Array, user: Ints, U: int) -> Array:
+    moved = np.zeros(U)
+    share = np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
+    np.maximum.at(moved, user, share)
+    return moved
+
+
+def _widened(
+    table: Table | Design,
+    likelihood: Likelihood,
+    L: Array,
+    prior_mean: Array,
+    tau: Array,
+    nu: Array,
+    moved: Array,
+    people: npt.NDArray[np.bool_],
+    tolerance: float,
+) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
+    """On from where sites that could only narrow have settled: of these people, they may widen. It is nearer to the
+    truth where it settles on a Gaussian; of whom it does not, all stays as it was. The last says who did."""
+    user, U = table.rows.user, table.U
+    Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
+    begun_tau, begun_nu = tau, nu
+    going, settled = people.copy(), np.zeros(U, bool)
+    step, last = np.full(U, 0.5), np.full(U, np.inf)
+    at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+    going &= np.linalg.eigvalsh(at.B)[:, 0] >= LEAST
+    for _ in range(MOST_WIDENING):
+        left = 1.0 - np.where(at.v > 0.0, tau * at.v / (1.0 + tau * at.v), 0.0)
+        to_tau, to_nu = _towards(at, tau, nu, at.bend)
+        now = _moved(to_tau, to_nu, tau, nu, user, U)
+        improper = np.zeros(U, bool)
+        improper[user[~((left > 0.0) & np.isfinite(to_tau) & np.isfinite(to_nu))]] = True
+        done = going & (now <= tolerance) & ~improper
+        settled, moved = settled | done, np.where(done, now, moved)
+        going &= ~settled & ~improper
+        if not going.any():
+            break
+        step = np.where(now > 0.95 * last, np.maximum(0.5 * step, 0.02), np.minimum(1.1 * step, 1.0))
+        last = now
+        length = np.where(going, step, 0.0)[user]
+        for _ in range(4):  # as far as there is a Gaussian
+            next_tau = tau + length * to_tau
+            B = one + Lt @ table.natural(next_tau, nu)[0] @ L
+            none = np.linalg.eigvalsh(B)[:, 0] < LEAST
+            if not (none & going).any():
+                break
+            length = np.where(none[user], 0.25 * length, length)
+        going &= ~none
+        length = np.where(going[user], length, 0.0)
+        tau, nu = tau + length * to_tau, nu + length * to_nu
+        at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+    back = ~settled[user]
+    tau, nu = np.where(back, begun_tau, tau), np.where(back, begun_nu, nu)
+    return tau, nu, _gaussian(table, likelihood, L, prior_mean, tau, nu), moved, settled
 
 
 class Likelihood(NamedTuple):
@@ -133,7 +235,8 @@ class Likelihood(NamedTuple):
 def likelihood_of(rows: Answers, width: Array, lapse: Array) -> Likelihood:
     """What the rows say with the width and the lapse rate of each person (U,). ValueError on ties without a width."""
     grouped = rows.group >= 0
-    each = np.where(grouped, 0.0, width[rows.user])
+    # Of several compared at once the order is kept, whether or not two of them could have been called equally good
+    each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
     [tied] = rows.equal.nonzero()
     if not (each[tied] > 0.0).all():
         raise ValueError("width: wanted more than 0 where items are called equally good, got 0")
@@ -190,9 +293,13 @@ def infer(
         tolerance=tolerance,
         sweeps=sweeps,
     )
-    if met.size == len(prior_mean):
-        posterior = many.of(0)
-    else:
+    return inferred(many, K, prior_mean, met)
+
+
+def inferred(many: Many, K: Array, prior_mean: Array, met: Ints) -> Inferred:
+    """What one person's answers say of all n items, from `many` of those that were met (q,), rising."""
+    posterior = many.of(0)
+    if met.size < len(prior_mean):
         posterior = carried(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
     return Inferred(posterior, many.sites, float(many.log_evidence[0]))
 
@@ -205,8 +312,7 @@ def infer_rows(
     Of rows e_a - e_b what `infer` gives; else f are the weights of features, and d what two things differ in.
     """
     p, n = D.shape
-    alone = Answers(np.zeros(p, np.int64), np.empty((p, 2), np.int64), np.zeros(p, bool), times, np.full(p, -1))
-    design = Design(alone, 1, n, D)
+    design = designed(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
     many = infer_many(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
     return Inferred(many.of(0), many.sites, float(many.log_evidence[0]))
 

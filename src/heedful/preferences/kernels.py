@@ -11,6 +11,8 @@ from heedful.doors import describe, is_number, numbers, wanted_positive
 
 Array = npt.NDArray[np.float64]
 
+_BLOCK = 1 << 14
+
 
 class Kernel(NamedTuple):
     """k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); of no features, amplitude^2 [same item].
@@ -31,10 +33,17 @@ class Kernel(NamedTuple):
         unit = self.scale * self.lengthscale
         a, b = X / unit, Z / unit
         # From differences, not from squares: the same for (a, b) and (b, a), 0 for items that are the same
-        d2 = np.zeros((len(X), len(Z)))
-        for i in range(a.shape[1]):
-            d2 += np.square(a[:, i, None] - b[None, :, i])
-        return self.amplitude**2 * np.exp(-0.5 * d2)
+        out = np.zeros((len(X), len(Z)))
+        rows = max(1, _BLOCK // max(len(Z), 1))
+        for lo in range(0, len(X), rows):  # what fits the cache at a time
+            d2 = out[lo : lo + rows]
+            for i in range(a.shape[1]):
+                gap = a[lo : lo + rows, i, None] - b[None, :, i]
+                d2 += np.square(gap, out=gap)
+            d2 *= -0.5
+            np.exp(d2, out=d2)
+        out *= self.amplitude**2
+        return out
 
     def over(self, X: Array) -> Array:
         """Covariances (n x n) of items with features X (n x d)."""
@@ -69,8 +78,8 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
 def median_distance(Z: Array) -> float:
     """The median distance between two different rows of Z (n x d), that are not the same; 1 where there are none."""
     a, b = np.triu_indices(len(Z), 1)
-    if a.size > 500_000:  # enough for a median
-        chosen = np.random.default_rng(0).choice(a.size, 500_000, replace=False)
+    if a.size > 100_000:  # enough for a median
+        chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)
         a, b = a[chosen], b[chosen]
     d2 = np.zeros(a.size)
     for i in range(Z.shape[1]):

@@ -109,7 +109,7 @@ def next_question(
     "random" draws from `rng`, evenly. ValueError, naming what is wrong; also where no pair is left.
     """
     n = posterior.mean.size
-    _wanted_rule(rule, rng)
+    wanted_rule(rule, rng)
     wanted_count("items", n, least=2)
     left_out = _pairs("skip", skip, n)
     left_out = np.unique(np.sort(left_out, axis=1), axis=0)
@@ -226,7 +226,7 @@ def batch(
     return asked
 
 
-def _wanted_rule(rule: str, rng: Any) -> None:
+def wanted_rule(rule: str, rng: Any) -> None:
     if rule not in RULES:
         raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):

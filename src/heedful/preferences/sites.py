@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -104,23 +105,42 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Rows of one person on d . f with any d (p x n) in place of e_winner - e_loser; same methods as `Table`."""
+    """Rows on d . f with any d (p x n) in place of e_winner - e_loser, those of a person together; same methods as
+    `Table`. Made by `designed`."""
 
     rows: Answers
     U: int
     n: int
     D: Array
+    own: tuple[slice, ...]
+    """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        times = self.rows.times
-        return ((self.D * (times * tau)[:, None]).T @ self.D)[None], (self.D.T @ (times * nu))[None]
+        t, v = self.rows.times * tau, self.rows.times * nu
+        T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
+        for u, at in enumerate(self.own):
+            D = self.D[at]
+            T[u], h[u] = (D * t[at, None]).T @ D, D.T @ v[at]
+        return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        return np.zeros(1)
+        return np.zeros(self.U)
 
     def believed(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        v = np.einsum("pi,ij,pj->p", self.D, cov[0], self.D, optimize=True)
-        return self.D @ mean[0], np.maximum(v, 0.0)
+        m, v = np.empty(len(self.D)), np.empty(len(self.D))
+        for u, at in enumerate(self.own):
+            D = self.D[at]
+            m[at], v[at] = D @ mean[u], np.vecdot(D @ cov[u], D)
+        return m, np.maximum(v, 0.0)
+
+
+def designed(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
+    """Rows d of D (p x n) that won, or are equally good, each so many times (p,), of people whose numbers `user` (p,)
+    rise."""
+    p, n = D.shape
+    alone = Answers(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
+    ends = np.searchsorted(user, np.arange(users + 1))
+    return Design(alone, users, n, D, tuple(slice(int(a), int(b)) for a, b in pairwise(ends)))
 
 
 def ready(rows: Answers, U: int, n: int) -> Table:
@@ -176,10 +196,11 @@ def _spread(cov: Array, where: Ints, count: int) -> Array:
 
 
 def root(K: Array) -> Array:
-    """L with L L' = K (n x n), which may be singular, such as of items that are the same."""
+    """L with L L' = K (n x n, or several of them), which may be singular, such as of items that are the same."""
     try:
         return np.linalg.cholesky(K).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
-        kept = values > values[-1] * len(K) * np.finfo(float).eps
-        return vectors[:, kept] * np.sqrt(values[kept])  # type: ignore[no-any-return]
+        kept = values > values[..., -1:] * K.shape[-1] * np.finfo(float).eps
+        kept, width = np.where(kept, values, 0.0), int(kept.sum(axis=-1).max())
+        return vectors[..., -width:] * np.sqrt(kept[..., None, -width:])

@@ -104,6 +104,15 @@ def stopping(
 def weights(f: Array, seen: Seen) -> Array:
     """What draws f (d x n) from the Gaussian of EP stand for in the posterior (d,), adding up to 1: the likelihood of
     the answers, none of which share noise, over the product of their sites."""
+    said, assumed = log_likelihoods(f, seen)
+    log_w = said - assumed
+    w = np.exp(log_w - log_w.max())
+    return w / w.sum()  # type: ignore[no-any-return]
+
+
+def log_likelihoods(f: Array, seen: Seen) -> tuple[Array, Array]:
+    """The log of what the answers, none of which share noise, say of utilities f (d x n), (d,), and of what their sites
+    do."""
     from scipy.special import ndtr
 
     rows = seen.rows
@@ -119,9 +128,7 @@ def weights(f: Array, seen: Seen) -> Array:
         p[:, equal] = ndtr(width - apart) - ndtr(-width - apart)
     if seen.lapse > 0.0:
         p = (1.0 - seen.lapse) * p + seen.lapse / (3.0 if width > 0.0 else 2.0)
-    log_w = np.log(np.maximum(p, 1e-300)) @ times + 0.5 * np.square(g) @ tau - g @ nu
-    w = np.exp(log_w - log_w.max())
-    return w / w.sum()  # type: ignore[no-any-return]
+    return np.log(np.maximum(p, 1e-300)) @ times, g @ nu - 0.5 * np.square(g) @ tau
 
 
 def contenders(posterior: Posterior) -> Ints:

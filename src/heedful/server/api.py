@@ -20,7 +20,7 @@ from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
 from heedful.loop.settings import wanted_learner
 from heedful.loop.wire import plain
-from heedful.naming import ALIASES, find_learners
+from heedful.naming import names_of_learners
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.desk import Desk
@@ -115,6 +115,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "unknown": dict(loop.unknown),
         **({} if loop.grades is None else {"grades": loop.grades}),
         **({} if loop.ratings is None else {"ratings": loop.ratings}),
+        **({} if loop.choices is None else {"choices": loop.choices}),
     }
 
 
@@ -195,6 +196,10 @@ async def report(asked: Asked) -> Any:
     return plain(await asked.desk.read(partial(asked.loop.report, last)))
 
 
+async def standing(asked: Asked) -> Any:
+    return plain(await asked.desk.read(partial(asked.loop.standing, asked.query.get("person"))))
+
+
 async def replay(asked: Asked) -> Any:
     given = fields(asked.given, schema.REPLAY)
     learner = packaged(given.get("learner"))
@@ -216,7 +221,7 @@ def about_learner() -> Iterator[None]:
 
 def packaged(learner: Any) -> str:
     """learner as the name of one of the package's: nobody names code to be run over the network. ValueError."""
-    known = {*find_learners(), *ALIASES}
+    known = names_of_learners()
     if not isinstance(learner, str) or len(learner) > 500 or learner.partition(":")[0] not in known:
         raise ValueError(f"learner: wanted one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
@@ -249,6 +254,7 @@ ROUTES = (
     Route("POST", "/v1/loops/{loop}/undo", "feedback", undo, takes=True),
     Route("POST", "/v1/loops/{loop}/replays", "read", replay, takes=True),
     Route("GET", "/v1/loops/{loop}/weights", "read", weights, query=("person",)),
+    Route("GET", "/v1/loops/{loop}/standing", "read", standing, query=("person",)),
     Route("GET", "/v1/loops/{loop}/report", "read", report, query=("last",)),
     Route("GET", "/v1/loops/{loop}/decisions/{id:path}/explanation", "read", explanation, missing="not-found"),
     Route("GET", "/v1/loops/{loop}/events", "read", events, query=("after", "kinds", "follow")),

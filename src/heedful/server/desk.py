@@ -46,6 +46,8 @@ class Desk:
         """`pool` runs what takes long."""
         self.loop = loop
         self.ledger = loop.ledger
+        self._slow = loop.choices is not None
+        """whether a decision, and a lesson, take milliseconds: nobody else waits for them, they are done in a thread"""
         self.users = 0
         """requests under way: it is not closed under them"""
         self.used = time.monotonic()
@@ -87,7 +89,7 @@ class Desk:
         """As `Loop.decide`; what is `large` is worked on in a thread."""
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
-        if large or size > LARGE:
+        if large or self._slow or size > LARGE:
             return await self.run(partial(self.loop.decide, **given))
         deciding = self.loop.deciding
         while True:
@@ -163,7 +165,7 @@ class Desk:
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
-            answers = self.ledger.attempt(drafts) if len(drafts) <= LARGE else None
+            answers = self.ledger.attempt(drafts) if len(drafts) <= LARGE and not self._slow else None
         except Exception as error:
             self._fail(group, error)
         else:

@@ -60,9 +60,10 @@ class Fast:
 
     async def _decide(self, desk: Desk, kind: bytes, body: bytes, headers: Headers, query: bytes) -> dict[str, Any]:
         if kind == FLOAT32:
-            size = desk.loop.founding.encoding.size
+            size = desk.loop.founding.encoding.size if desk.loop.choices is None else 0
             if not size:
-                raise ValueError("body: wanted names of items, in a loop of ratings, got raw numbers")
+                kind_of = "ratings" if desk.loop.choices is None else "choices"
+                raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")
             given = from_numbers(body, query, size)
         else:
             given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)

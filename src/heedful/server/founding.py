@@ -39,10 +39,18 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         with naming("context"):
             around = infer(context, identifier="") if context else None
         told = Settings(**settings)
+        features = given.get("features")
+        if features is not None and not isinstance(features, bool):
+            raise ValueError(f"features: wanted true or false, got {describe(features)}")
+        if features is not None and told.choices is None:
+            raise ValueError("features: wanted it in a loop of choices alone, got it in another")
+        bare = told.choices is not None and not (kinds if features is None else features)
+        if told.choices is not None and features is False and kinds:
+            raise ValueError("kinds: wanted none where features is false, got some")
         if told.ratings is not None and kinds:
             raise ValueError("kinds: wanted none in a loop of ratings, which looks at no column, got some")
         with naming("items"):
-            if told.ratings is not None:
+            if told.ratings is not None or bare:
                 encoding = unseen(rows, identifier=identifier)
             else:
                 encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS

@@ -51,7 +51,11 @@ class Decide(_Body):
     id: Id | UnsetType = UNSET
     deferred: bool | UnsetType = UNSET
     repeats: Annotated[
-        bool | UnsetType, Meta(description="in a loop of ratings, whether what the person has consumed may be shown")
+        bool | UnsetType,
+        Meta(
+            description="in a loop of ratings, whether what the person has consumed may be shown, in a loop of choices "
+            "whether a pair may be asked again"
+        ),
     ] = UNSET
 
 
@@ -83,12 +87,15 @@ class Decision(msgspec.Struct, kw_only=True):
     ratings: Annotated[
         list[float] | UnsetType, Meta(description="of a loop of ratings: what is expected of each that is shown")
     ] = UNSET
+    chances: Annotated[
+        list[float] | UnsetType, Meta(description="of a loop of choices: how likely each is to be chosen")
+    ] = UNSET
 
 
 class Feedback(_Body):
     """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, actions, rating, grade,
     choice or none. docs/feedback.md says what each means. A loop that predicts grades takes grade and none, a loop of
-    ratings rating, actions and none."""
+    ratings rating, actions and none, a loop of choices choice, better, clicks and none."""
 
     decision: Id
     id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET
@@ -154,6 +161,10 @@ class NewLoop(_Body):
     kinds: dict[str, Literal["number", "category", "text", "prose", "vector", "ignored"]] | UnsetType = UNSET
     context: list[Object] | UnsetType = UNSET
     crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
+    features: Annotated[
+        bool | UnsetType,
+        Meta(description="in a loop of choices, whether items that are like each other are liked alike"),
+    ] = UNSET
 
 
 class Loop(msgspec.Struct, kw_only=True):
@@ -175,6 +186,9 @@ class Loop(msgspec.Struct, kw_only=True):
     ratings: Annotated[
         Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType,
         Meta(description="of a loop of ratings: the lowest and the highest"),
+    ] = UNSET
+    choices: Annotated[
+        Literal["best", "ranking"] | UnsetType, Meta(description="of a loop of choices: what they are for")
     ] = UNSET
 
 
@@ -251,6 +265,18 @@ class Foreseen(msgspec.Struct):
     mean_of_own: float | None
 
 
+class Weighed(msgspec.Struct):
+    """What a loop of choices believed of two items when it asked which is better."""
+
+    rule: Annotated[str | None, Meta(description="that asked it; null where chance or somebody else did")]
+    chosen: Annotated[float, Meta(description="how likely the first was to be chosen")]
+    better: Annotated[float, Meta(description="how likely it is better")]
+    spread: Annotated[float, Meta(description="the standard deviation of the margin")]
+    asked_first: Annotated[int, Meta(description="of how many pairs with the first in it the person had been asked")]
+    asked_second: int
+    answers: Annotated[int, Meta(description="of the person in all")]
+
+
 class Explanation(msgspec.Struct):
     """Why the first stood first."""
 
@@ -267,6 +293,7 @@ class Explanation(msgspec.Struct):
         list[float | None] | UnsetType, Meta(description="the scores that this grade lies between; null at an end")
     ] = UNSET
     rating: Annotated[Foreseen | UnsetType, Meta(description="of a loop of ratings: of the first")] = UNSET
+    choice: Annotated[Weighed | UnsetType, Meta(description="of a loop of choices: of the first two")] = UNSET
 
 
 class Replayed(msgspec.Struct):
@@ -291,7 +318,8 @@ class Arm(msgspec.Struct):
     mean: Annotated[
         float | None,
         Meta(
-            description="of 1 / the place of what was preferred, over those answered; in a loop of ratings of ratings"
+            description="of 1 / the place of what was preferred, over those answered; in a loop of ratings of ratings, "
+            "in a loop of choices the share that was foretold"
         ),
     ]
 
@@ -387,6 +415,69 @@ class Foretelling(msgspec.Struct):
     series: list[Span]
 
 
+class Tried(msgspec.Struct):
+    """Some answers that were given one after the other."""
+
+    seq: int
+    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
+    answers: int
+    right: float
+    guess: float
+
+
+class Guessing(msgspec.Struct):
+    """How often what was foretold was chosen, each before it was known."""
+
+    answers: int
+    right: Annotated[float | None, Meta(description="the share in which what was likeliest was chosen")]
+    guess: Annotated[float | None, Meta(description="the same of who guesses")]
+    difference: Annotated[Difference | None, Meta(description="right less guess")]
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+    by_chance: Annotated[int, Meta(description="of the answers, to questions that chance picked")]
+    right_by_chance: Annotated[float | None, Meta(description="the share that was right of those")]
+    equal: int
+    unsure: Annotated[int, Meta(description="nobody could judge, or nothing was chosen")]
+    series: list[Tried]
+
+
+class Standing(msgspec.Struct):
+    """One item in the ranking of a loop of choices."""
+
+    item: str
+    utility: Annotated[float, Meta(description="in units of the noise of one choice, less the average of all")]
+    sd: float
+    best: Annotated[float, Meta(description="how likely it is the best")]
+    low: Annotated[int, Meta(description="from this position, 1 the first, to the next with 90 % probability")]
+    high: int
+    asked: Annotated[int, Meta(description="in how many pairs that somebody was asked about it was")]
+    level: Annotated[bool, Meta(description="which of it and the next is better is less than 90 % sure")]
+
+
+class Left(msgspec.Struct):
+    """About how many questions are left: a median, and the middle half."""
+
+    about: int
+    low: int
+    high: int
+    most: Annotated[int, Meta(description="where a number is this, it is that many or more")]
+    told: str
+
+
+class Standings(msgspec.Struct):
+    """How things stand in a loop of choices."""
+
+    version: int
+    goal: Literal["best", "ranking"]
+    person: Annotated[str | None, Meta(description="null: all together")]
+    people: int
+    answers: int
+    stop: Annotated[bool, Meta(description="whether it is as sure as it has to be, 90 %")]
+    sure: Annotated[float, Meta(description="that the favourite is the best; of a ranking, the pairs in order")]
+    favourite: str
+    left: Left
+    ranking: Annotated[list[Standing], Meta(description="best first")]
+
+
 class Report(msgspec.Struct):
     """What a loop learned, measured from its log."""
 
@@ -405,6 +496,7 @@ class Report(msgspec.Struct):
     simulation: Measured | None
     grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
     ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
+    choices: Annotated[Guessing | UnsetType, Meta(description="of a loop of choices")] = UNSET
 
 
 class Problem(msgspec.Struct):
@@ -464,6 +556,7 @@ _ROUTES: tuple[tuple[str, str, str | None, str, Any, Any, tuple[str, ...]], ...]
     ("post", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", Undo, Answer, ()),
     ("post", f"{_ONE}/replays", "read", "What another learner makes of the log", Replay, Replayed, ()),
     ("get", f"{_ONE}/weights", "read", "What each feature counts", None, Weights, ("person",)),
+    ("get", f"{_ONE}/standing", "read", "How things stand in a loop of choices", None, Standings, ("person",)),
     ("get", f"{_ONE}/report", "read", "What the loop learned, measured", None, Report, ("last",)),
     ("get", f"{_ONE}/decisions/{{id}}/explanation", "read", "Why the first stood first", None, Explanation, ()),
     ("get", f"{_ONE}/events", "read", "The events as they come", None, None, ("after", "kinds", "follow")),

@@ -4,6 +4,7 @@ of a file of orders."""
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from heedful.kernel import Ints, kernel
 from heedful.spaces_pairs import EQUAL, UNSURE, Pool
 
 Array = npt.NDArray[np.float64]
+
+MOST_SETS = 10**8
 
 
 class Asking(NamedTuple):
@@ -39,7 +42,7 @@ class Choosers(NamedTuple):
     """
 
     utilities: Array
-    pairs: Ints  # p x 2
+    pairs: Ints  # p x 2; p x k where k are shown at a time; the items of each rising
     noise: float
     tie: float
     unsure: float
@@ -80,8 +83,11 @@ class Choosers(NamedTuple):
             return state
         user, kept = x.user, 0
         for i in range(state.left[user]):
-            a, b = self.pairs[state.pairs[user, i], 0], self.pairs[state.pairs[user, i], 1]  # a < b
-            if a != min(shown[0], shown[1]) or b != max(shown[0], shown[1]):
+            there = 0
+            for item in self.pairs[state.pairs[user, i]]:
+                for one in shown:
+                    there += item == one
+            if there < shown.size:
                 state.pairs[user, kept] = state.pairs[user, i]
                 kept += 1
         state.left[user] = kept
@@ -93,6 +99,30 @@ class Choosers(NamedTuple):
                     n -= 1
                     break
         return Asking(state.pairs, state.left, state.users, n)
+
+
+class Orderers(NamedTuple):
+    """The same people, who put what they are shown in order instead: all places, the best first."""
+
+    choosers: Choosers
+
+    def init(self, rng: np.random.Generator) -> Asking:
+        return self.choosers.init(rng)
+
+    def over(self, state: Asking, t: int) -> bool:
+        return self.choosers.over(state, t)
+
+    def context(self, state: Asking, t: int, rng: np.random.Generator) -> Pool:
+        return self.choosers.context(state, t, rng)
+
+    def respond(self, state: Asking, x: Pool, shown: Ints, rng: np.random.Generator) -> Ints:
+        return order(self.choosers, x.user, shown, rng)
+
+    def regret(self, state: Asking, x: Pool, shown: Ints) -> float:
+        return self.choosers.regret(state, x, shown)
+
+    def advance(self, state: Asking, x: Pool, shown: Ints, feedback: Ints) -> Asking:
+        return self.choosers.advance(state, x, shown, 0)
 
 
 @kernel
@@ -144,13 +174,15 @@ def gaussian_choosers(
     lapse: float = 0.0,
     first: float = 0.5,
     repeats: bool = True,
+    shown: int = 2,
     seed: int = 0,
 ) -> Choosers:
     """Utilities of a GP with covariance amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features`
     (n x N); without features, items have nothing in common. The share `shared` of the variance is one function that
     all users have, the rest each user's own.
 
-    `lapse`, `first`: of every user. ValueError, naming what is wrong; so of `ordered_choosers`.
+    `lapse`, `first`: of every user; `shown`: how many items at a time. ValueError, naming what is wrong; so of
+    `ordered_choosers`.
     """
     wanted_count("n_users", n_users)
     wanted_count("n_items", n_items, least=2)
@@ -169,7 +201,7 @@ def gaussian_choosers(
         squares = ((X[:, None] - X) ** 2).sum(axis=2)
         values, vectors = np.linalg.eigh(np.exp(-0.5 * squares / (length * length)))
         Z = Z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return _choosers(amplitude * Z, noise, tie, unsure, lapse, first, repeats)
+    return _choosers(amplitude * Z, noise, tie, unsure, lapse, first, repeats, shown)
 
 
 def ordered_choosers(
@@ -181,6 +213,7 @@ def ordered_choosers(
     lapse: float = 0.0,
     first: float = 0.5,
     repeats: bool = True,
+    shown: int = 2,
 ) -> Choosers:
     """People who once put all n items in order (U x n, the best first): they choose by it. The utility of an item is
     how many it is better than; without noise, they never err."""
@@ -190,11 +223,11 @@ def ordered_choosers(
         raise ValueError(f"orders: wanted rows with each of 0 to n - 1 once, n at least 2, got {describe(array)}")
     utilities = np.empty(array.shape)
     np.put_along_axis(utilities, array.astype(np.int64), np.arange(n - 1.0, -1.0, -1.0)[None], axis=1)
-    return _choosers(utilities, noise, tie, unsure, lapse, first, repeats)
+    return _choosers(utilities, noise, tie, unsure, lapse, first, repeats, shown)
 
 
 def _choosers(
-    utilities: Array, noise: float, tie: float, unsure: float, lapse: float, first: float, repeats: bool
+    utilities: Array, noise: float, tie: float, unsure: float, lapse: float, first: float, repeats: bool, shown: int
 ) -> Choosers:
     _number("noise", noise, 0.0, 1e50)
     _number("tie", tie, 0.0, 1e50)
@@ -203,7 +236,12 @@ def _choosers(
     if not isinstance(repeats, bool):
         raise ValueError(f"repeats: wanted True or False, got {describe(repeats)}")
     users, n = utilities.shape
+    wanted_count("shown", shown, least=2, most=n)
+    if math.comb(n, shown) > MOST_SETS:
+        raise ValueError(f"shown: wanted at most {MOST_SETS} sets of items, got {math.comb(n, shown)} of {shown}")
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
+    if shown > 2:
+        pairs = np.array(list(combinations(range(n), shown)), np.int64)
     lapses, firsts = np.full(users, float(lapse)), np.full(users, float(first))
     return Choosers(utilities, pairs, float(noise), float(tie), float(unsure), lapses, firsts, repeats)
 

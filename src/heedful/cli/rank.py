@@ -1,0 +1,177 @@
+"""`heedful rank`: what people prefer, from their choices, how sure that is, and what to ask next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heedful.cli.finding import Json
+from heedful.cli.output import check_path
+from heedful.cli.ranked import Found, as_json, draw, show
+from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.data.orders import Choices
+
+
+def rank(
+    file: Annotated[
+        Path,
+        typer.Argument(help="The choices: CSV, JSON lines, Parquet, or PrefLib (.soc, .soi, .toc, .toi); or gzip."),
+    ],
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A table of all items: what is alike is taken to be liked alike."),
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of --items with their names.", show_default="found")
+    ] = None,
+    person: Annotated[str | None, typer.Option(metavar="NAME", help="Rank for this person, not for all.")] = None,
+    pool: Annotated[
+        bool | None,
+        typer.Option(
+            "--pool/--no-pool",
+            help="Take all answers for one person's; or each of a person without a name for another's.",
+            show_default="by the names of people",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
+    ] = None,
+    goal: Annotated[str, typer.Option(help="What is to be known: best, or the whole ranking.")] = "best",
+    sure: Annotated[float, typer.Option(help="How sure is sure enough, 0.5 to 0.999.")] = 0.9,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT=COLUMN",
+            help="winner, loser; first, second, answer; item, rank, ballot; order (for each place); person, times.",
+            show_default="by their names",
+        ),
+    ] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD=MEANING", help="An answer that means first, second, equal or unsure; repeatable."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="So many items are printed and drawn.")] = 40,
+    plot: Annotated[Path | None, typer.Option(help="Draw the ranking into this file: .png, .svg or .pdf.")] = None,
+    json: Json = False,
+) -> None:
+    """Rank things by what people chose, with how sure each place is.
+
+    Columns are found by their names: winner and loser; first, second and answer (first, second, equal, unsure, or the
+    item); rank 1, rank 2, ... for orders; item and rank with person or ballot; or order ("tea > milk = soup"). A column
+    person tells people apart: then what they are like is learned, the ranking is that of their average, and --person
+    ranks for one, who may have answered little. A column times says how often.
+
+    Utilities are in units of the noise of one choice; bars hold 90 %. Told are neighbours that cannot be told apart,
+    whether it is sure enough to stop asking, about how many questions are left, the next question, and what is strange
+    in the answers.
+
+    Exit codes: 0 ranked; 1 a package is missing, or a file cannot be written; 2 bad input.
+    """
+    with reading_input():
+        check_path("--plot", plot, (".png", ".svg", ".pdf"))
+        if not 0.5 <= sure <= 0.999:
+            raise ValueError(f"--sure: wanted a number from 0.5 to 0.999, got {sure:g}")
+        if goal not in ("best", "ranking"):
+            raise ValueError(f"--goal: wanted best or ranking, got {goal!r}")
+    if plot is not None:
+        wanted_extra("matplotlib", "plot", "--plot")
+    with reading_input():
+        choices, told = _read(file, column or (), answer or ())
+        choices = _whose(choices, pool, without or (), person)
+        choices, X = _described(choices, items, identifier)
+    with reading_input(), notes().status(f"weighing {choices.answers:,} answers"):
+        found = _found(str(file), told, choices, X, person, goal, sure)
+    if json:
+        print_json(as_json(found))
+    else:
+        show(found, top)
+    if plot is not None:
+        draw(plot, found, top)
+
+
+def _read(file: Path, column: Sequence[str], answer: Sequence[str]) -> tuple[Choices, str]:
+    from heedful.data.choices import open_choices
+
+    columns: dict[str, list[str]] = {}
+    for each in column:
+        what, mark, name = each.partition("=")
+        if not (what and mark and name):
+            raise BadInput(f"--column: wanted WHAT=COLUMN, such as winner=chosen, got {each!r}")
+        columns.setdefault(what, []).append(name)
+    words: dict[str, str] = {}
+    for each in answer:
+        word, mark, meaning = each.rpartition("=")
+        if not (word and mark and meaning):
+            raise BadInput(f"--answer: wanted WORD=MEANING, such as 0=first, got {each!r}")
+        words[word] = meaning
+    try:
+        return open_choices(file, columns, words)
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+
+
+def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: str | None) -> Choices:
+    """The answers, by person or as one person's."""
+    from heedful.data import orders
+
+    if pool is False and choices.people == ("",):
+        choices = orders.apart(choices)
+    if without:
+        if choices.people == ("",):
+            raise ValueError(f"--without: wanted a file that names people, got none of {without[0]!r}")
+        choices = orders.without(choices, without)
+    if pool:
+        choices = orders.pooled(choices)
+    if person is not None and (person not in choices.people or choices.people == ("",)):
+        known = "people who are told apart" if choices.people == ("",) else f"one of {orders.listed(choices.people)}"
+        raise ValueError(f"--person: wanted {known}, got {person!r}")
+    return choices
+
+
+def _described(choices: Choices, items: Path | None, identifier: str | None) -> tuple[Choices, Any]:
+    """The answers with all items of a table, and their features."""
+    from heedful.data import orders
+
+    if items is None:
+        if identifier is not None:
+            raise ValueError("--identifier: wanted --items, whose column it is, got none")
+        return choices, None
+    from heedful.data.table import read_table
+    from heedful.features import infer
+
+    try:
+        rows = read_table(items)
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+    encoding = infer(rows, identifier=identifier)
+    names = [encoding.name_of(row) for row in rows]
+    try:
+        choices = orders.with_items(choices, names)
+    except ValueError as error:
+        raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
+    return choices, encoding.encode_many(rows).astype(float)
+
+
+def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, goal: str, sure: float) -> Found:
+    from heedful.preferences.estimating import estimate
+    from heedful.preferences.remarks import remarks
+    from heedful.preferences.standing import standing, verdict
+
+    whole = estimate(choices, X)
+    of_many = whole.population is not None
+    new = None
+    if person is not None or not of_many:
+        posterior, seen = whole.of(choices.people.index(person or choices.people[0]))
+        told = verdict(posterior, goal, seen, at=sure)
+    else:
+        posterior, seen, new = whole.posterior, None, whole.new()
+        told = verdict(posterior, goal, at=sure, ask=False)._replace(next=verdict(new, goal, at=sure, ask=False).next)
+    places = standing(posterior, seen)
+    for_new = None if new is None else standing(new).best
+    said = remarks(whole, X, None if person is None else choices.people.index(person))
+    return Found(file, read, whole, person, places, told, for_new, said, sure)

@@ -1,0 +1,308 @@
+"""A ranking with its uncertainty, as `heedful rank` prints, draws and writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heedful.cli.terminal import console, new_table, width
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from rich.table import Table
+
+    from heedful.preferences.estimating import Estimate
+    from heedful.preferences.remarks import Remark
+    from heedful.preferences.standing import Standing, Verdict
+
+BAR = 1.6448536269514722
+"""Standard deviations to either side that hold 90 %."""
+
+COLUMNS, LEAST, NARROW = 40, 20, 12
+"""Of a terminal, for a bar: at most; at least beside figures; at least."""
+
+
+class Found(NamedTuple):
+    """All that a ranking is told with. `new`: P(each item is the best for somebody new), of many people."""
+
+    file: str
+    read: str
+    """which columns of the file"""
+    estimate: Estimate
+    person: str | None
+    standing: Standing
+    verdict: Verdict
+    new: npt.NDArray[np.float64] | None
+    remarks: list[Remark]
+    sure: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.estimate.choices.items
+
+    @property
+    def what(self) -> str:
+        """Whose ranking it is."""
+        people = self.estimate.choices.people
+        if self.person is not None:
+            return f"what {_line(self.person)} prefers"
+        if len(people) > 1:
+            return f"what {len(people):,} people prefer on average"
+        return f"what {_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
+
+    def alike(self) -> list[list[str]]:
+        """Neighbours that cannot be told apart, the best first."""
+        from heedful.preferences.standing import alike
+
+        order = self.standing.order.tolist()
+        return [[self.names[i] for i in order[a : b + 1]] for a, b in alike(self.standing.better, self.sure)]
+
+
+def _line(name: str, most: int = 40) -> str:
+    """A name in one line."""
+    line = " ".join(name.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+# ---------------------------------------------------------------------------- JSON
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    estimate, standing, verdict = found.estimate, found.standing, found.verdict
+    choices, order = estimate.choices, standing.order.tolist()
+    better = [*standing.better.tolist(), None]
+    one = choices.people.index(found.person) if found.person is not None else 0
+    many = estimate.population is not None
+    noise = estimate.noise
+    return {
+        "file": found.file,
+        "read": found.read,
+        "model": "people" if many else "one",
+        "person": found.person,
+        "items": len(choices.items),
+        "people": len(choices.people),
+        "answers": choices.answers,
+        "ranking": [
+            {
+                "item": found.names[i],
+                "utility": float(standing.mean[i]),
+                "sd": float(standing.sd[i]),
+                "best": min(float(standing.best[i]), 1.0),
+                "places": standing.places[i].tolist(),
+                "better_than_next": sure,
+                "told_apart": None if sure is None else sure >= found.sure,
+                **({} if found.new is None else {"best_for_somebody_new": min(float(found.new[i]), 1.0)}),
+            }
+            for i, sure in zip(order, better)
+        ],
+        "not_told_apart": found.alike(),
+        "sure": found.sure,
+        "goal": verdict.goal,
+        "stop": verdict.stop.stop,
+        "probability": verdict.stop.sure,
+        "first": found.names[verdict.stop.item],
+        "questions_left": None
+        if verdict.left is None
+        else {
+            "about": verdict.left.about,
+            "from": verdict.left.low,
+            "to": verdict.left.high,
+            "most": verdict.left.most,
+        },
+        "next": [found.names[verdict.next.first], found.names[verdict.next.second]],
+        "next_for": None if many and found.person is None else choices.people[one],
+        "settings": {
+            **estimate.chosen._asdict(),
+            "width": _median(noise.width) if many and found.person is None else float(noise.width[one]),
+            "lapse": _median(noise.lapse) if many and found.person is None else float(noise.lapse[one]),
+        },
+        "remarks": [
+            {"kind": each.kind, "told": each.told, "people": list(each.people), "items": list(each.items)}
+            for each in found.remarks
+        ],
+    }
+
+
+def _median(values: Any) -> float:
+    import numpy as np
+
+    return float(np.median(values))
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def show(found: Found, top: int) -> None:
+    screen, standing = console(), found.standing
+    shown = standing.order.tolist()[:top]
+    room = _room(found, shown, numbers=True)
+    numbers = room >= LEAST
+    screen.print(_table(found, shown, numbers, room if numbers else max(_room(found, shown, numbers=False), NARROW)))
+    if len(standing.order) > top:
+        screen.print(f"... and {len(standing.order) - top:,} more (--top, --json)\n")
+    for line in [*_apart(found), *_verdict(found), "", *_how(found)]:
+        screen.print(line, markup=False, soft_wrap=True)
+    for each in found.remarks:
+        screen.print(f"Mind: {each.told}", markup=False, soft_wrap=True)
+    several = len(found.estimate.choices.people) > 1
+    if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
+        screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
+
+
+def _room(found: Found, shown: list[int], numbers: bool) -> int:
+    """The columns of the terminal that are left for bars."""
+    table = _table(found, shown, numbers)
+    table.min_width = None  # the title may be longer than the table
+    return min(COLUMNS, console().width - width(table) - 3)
+
+
+def _table(found: Found, shown: list[int], numbers: bool = False, room: int = 0) -> Table:
+    """A row for each of these items; with utilities as numbers, and as bars of `room` columns."""
+    from rich.markup import escape
+
+    standing, n = found.standing, len(found.names)
+    table = new_table(escape(f"{found.file}: {found.what}"))
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("item", overflow="fold", max_width=40 if numbers else 24)
+    table.add_column("P(best)", justify="right", no_wrap=True)
+    if found.new is not None:
+        table.add_column("if new", justify="right", no_wrap=True)
+    table.add_column("place", justify="right", no_wrap=True)
+    table.add_column("over next", justify="right", no_wrap=True)
+    if numbers:
+        table.add_column("utility", justify="right", no_wrap=True)
+    if room:
+        table.add_column("utility, 90 %", no_wrap=True)
+    low = min(standing.mean[i] - BAR * standing.sd[i] for i in shown)
+    high = max(standing.mean[i] + BAR * standing.sd[i] for i in shown)
+    better = [*standing.better.tolist(), 1.0]
+    for place, i in enumerate(shown, 1):
+        a, b = standing.places[i].tolist()
+        sure = better[place - 1]
+        cells = [str(place), escape(_line(found.names[i], 80)), _share(standing.best[i])]
+        cells += [] if found.new is None else [_share(found.new[i])]
+        cells += [str(a) if a == b else f"{a}-{b}"]
+        cells += ["" if place == n else _share(sure) if sure >= found.sure else f"[yellow]≈ {_share(sure)}[/]"]
+        cells += [f"{standing.mean[i]:+.2f} ± {BAR * standing.sd[i]:.2f}"] if numbers else []
+        cells += [f"[cyan]{_bar(standing, i, low, high, room)}[/]"] if room else []
+        table.add_row(*cells)
+    return table
+
+
+def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
+    """The mean and the 90 % around it on a line of `room` columns."""
+    step = max(high - low, 1e-12) / (room - 1)
+    ends = [round((standing.mean[i] + side * BAR * standing.sd[i] - low) / step) for side in (-1, 0, 1)]
+    left, middle, right = (min(max(int(end), 0), room - 1) for end in ends)
+    return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
+
+
+def _share(p: float) -> str:
+    """A probability in per cent, never rounded to what is certain."""
+    percent = 100.0 * float(p)
+    if percent >= 99.5:
+        return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"
+    return f"{percent:.0f} %" if percent >= 0.5 else "< 1 %"
+
+
+def _apart(found: Found) -> list[str]:
+    runs = found.alike()
+    if not runs:
+        return [f"Every item is better than the next with {found.sure:.0%} or more."]
+    told = []
+    for run in runs[:8]:
+        names = [_line(name) for name in run]
+        few = names if len(names) <= 6 else [*names[:3], f"{len(names) - 4} more", names[-1]]
+        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
+    more = f"; and {len(runs) - 8} more such groups" if len(runs) > 8 else ""
+    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+
+
+def _verdict(found: Found) -> list[str]:
+    stop, left = found.verdict.stop, found.verdict.left
+    first, second = (_line(found.names[i]) for i in (found.verdict.next.first, found.verdict.next.second))
+    if found.verdict.goal == "best":
+        tabled = float(found.standing.best[stop.item])  # from other draws: the same figure, where it says the same
+        p = tabled if (tabled >= found.sure) == stop.stop else stop.sure
+        told = f"{_line(found.names[stop.item])} is the best with probability {p:.2f}"
+    else:
+        told = f"{stop.sure:.0%} of the pairs are expected to be in the right order"
+    if stop.stop:
+        return [f"Sure enough ({found.sure:g}): {told}. Nothing more needs to be asked."]
+    ask = f"{first!r} or {second!r}?"
+    if left is None:
+        return [f"Not sure enough yet ({found.sure:g}): {told}. Ask somebody new first: {ask}"]
+    narrow = left.about >= left.most or left.low == left.high
+    middle = "" if narrow else f" (half the time {left.low} to {left.high})"
+    return [f"Not sure enough yet ({found.sure:g}): {told}; {left}{middle}. The next one: {ask}"]
+
+
+def _how(found: Found) -> list[str]:
+    """What the figures are, and by which settings."""
+    estimate, noise = found.estimate, found.estimate.noise
+    many = estimate.population is not None
+    told = "Utilities are less their average, in units of the noise of one choice; ± and bars hold 90 %."
+    settings = [f"amplitude {estimate.chosen.amplitude:.2g}"]
+    if estimate.chosen.explained:
+        settings.append(f"features explain {estimate.chosen.explained:.0%} of what differs before anything is answered")
+    if noise.width.max() > 0.0:
+        settings.append(f'"equally good" within {_median(noise.width):.2g}')
+    if (estimate.rows.group < 0).any():
+        settings.append(f"answers at random {_median(noise.lapse):.1%}{' (median)' if many else ''}")
+    model = "Many people, f ~ N(m, S), learned" if many else "A Gaussian process over the items"
+    choices = estimate.choices
+    people = f" by {len(choices.people):,} people" if len(choices.people) > 1 else ""
+    answers = "1 answer" if choices.answers == 1 else f"{choices.answers:,} answers"
+    read = f"{answers} about {len(choices.items):,} items{people} ({found.read})."
+    return [told, f"{model}: {', '.join(settings)}.", read]
+
+
+# ---------------------------------------------------------------------------- drawn
+
+
+def draw(path: Path, found: Found, top: int) -> None:
+    """Utilities with 90 %, the best on top; a line at the right joins neighbours that cannot be told apart."""
+    from matplotlib.figure import Figure
+
+    from heedful.preferences.standing import alike
+
+    standing = found.standing
+    shown = standing.order.tolist()[:top]
+    n = len(shown)
+    figure = Figure(figsize=(7.2, min(1.3 + 0.27 * n, 60.0)), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    mean, error = [float(standing.mean[i]) for i in shown], [BAR * float(standing.sd[i]) for i in shown]
+    axes.errorbar(mean, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
+    edge = max(m + e for m, e in zip(mean, error))
+    reach = edge - min(m - e for m, e in zip(mean, error))
+    for a, b in alike(standing.better, found.sure):
+        if a < n:
+            at = edge + 0.04 * max(reach, 1e-9)
+            axes.plot([at, at], [a - 0.25, min(b, n - 1) + 0.25], color="0.45", linewidth=2.2, solid_capstyle="butt")
+    axes.set_yticks(range(n), [_math(_line(found.names[i])) for i in shown], fontsize=8)
+    for i, y in zip(shown, range(n)):
+        axes.annotate(
+            _share(standing.best[i]),
+            (1.01, y),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=7,
+            color="0.3",
+        )
+    axes.annotate("P(best)", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
+    axes.set_ylim(n - 0.5, -0.7 - 0.4)
+    told = "utility, in units of the noise of one choice; bars hold 90 %"
+    told += "\ngrey: neighbours that cannot be told apart" if found.alike() else ""
+    axes.set_xlabel(told, fontsize=8)
+    axes.set_title(_math(f"{Path(found.file).name}: {found.what}"), fontsize=10, loc="left")
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.savefig(path)
+
+
+def _math(text: str) -> str:
+    """A text that is no formula, whatever dollars are in it."""
+    return text.replace("$", r"\$")

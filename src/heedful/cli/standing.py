@@ -1,0 +1,77 @@
+"""`heedful standing`: how things stand in a loop of choices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.terminal import console, new_table, print_json
+
+if TYPE_CHECKING:
+    from heedful.loop.standing import Standings
+
+ROWS = 50  # of a table; --json has all
+
+
+def standing(
+    name: Name,
+    person: Annotated[
+        str | None, typer.Option(help="Whose ranking; everybody's together without.", show_default="all")
+    ] = None,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say how things stand in a loop of choices: the ranking, how sure it is, and about how many questions are left.
+
+    A range of positions holds with 90 % probability; where two neighbours cannot be told apart, a sign says so. Of all
+    people together, it is the ranking of the mean of what they like.
+
+    Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
+    """
+    with opened(name, own) as loop, asking():
+        found = loop.standing(person)
+        title = str(loop.path)
+    if json:
+        from heedful.loop.wire import plain
+
+        print_json(plain(found))
+    else:
+        _show(found, title)
+
+
+def _show(found: Standings, title: str) -> None:
+    from rich.markup import escape
+
+    screen = console()
+    whose = "all together" if found.person is None else found.person
+    table = new_table(escape(f"{title}: what {whose} prefer{'s' if found.person is not None else ''}"))
+    table.add_column("", justify="right")
+    table.add_column("item", overflow="fold")
+    for column in ("utility", "give or take", "positions", "the best", "asked"):
+        table.add_column(column, justify="right")
+    for i, each in enumerate(found.ranking[:ROWS]):
+        where = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
+        sure = f"{each.best:.0%}" if each.best >= 0.005 else ""
+        level = " =" if each.level else ""
+        cells = [f"{each.utility:+.2f}", f"{each.sd:.2f}", where, sure, f"{each.asked:,}"]
+        table.add_row(str(i + 1), escape(each.item) + level, *cells)
+    screen.print(table)
+    if len(found.ranking) > ROWS:
+        screen.print(f"and {len(found.ranking) - ROWS:,} more: --json has all")
+    if any(each.level for each in found.ranking[:ROWS]):
+        screen.print("= cannot be told from the next: which is better is less than 90 % sure")
+    screen.print(f"\n{_verdict(found)}", markup=False, soft_wrap=True)
+    people = "" if found.person is not None else f" of {found.people:,} {'person' if found.people == 1 else 'people'}"
+    answers = f"{found.answers:,} answer{'' if found.answers == 1 else 's'}"
+    screen.print(f"From {answers}{people}; model version {found.version}", markup=False)
+
+
+def _verdict(found: Standings) -> str:
+    """Whether to stop, in words."""
+    if found.goal == "best":
+        told = f"{found.favourite} is the best with {found.sure:.0%} probability"
+    else:
+        told = f"{found.sure:.0%} of all pairs are expected to be in the right order"
+    return f"{told}: {'sure enough to stop' if found.stop else found.left.told}."

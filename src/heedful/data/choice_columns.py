@@ -1,0 +1,105 @@
+"""Which columns of a table of choices say what: by their names, or as told."""
+
+import re
+from collections.abc import Sequence
+
+NAMES = {
+    "person": ("person", "user", "who", "voter", "participant", "respondent", "subject", "judge", "rater", "annotator"),
+    "times": ("times", "count", "votes", "frequency"),
+    "winner": ("winner", "preferred", "chosen", "better", "won"),
+    "loser": ("loser", "rejected", "worse", "lost"),
+    "first": ("first", "left", "itema", "optiona", "item1", "option1", "a"),
+    "second": ("second", "right", "itemb", "optionb", "item2", "option2", "b"),
+    "answer": ("answer", "choice", "response", "preference", "winner", "chosen", "preferred", "result", "outcome"),
+    "item": ("item", "alternative", "option", "candidate"),
+    "rank": ("rank", "place", "position"),
+    "ballot": ("ballot", "order", "list", "question", "answer", "task"),
+    "order": ("order", "ranking"),
+}
+"""What columns are called, apart from case, marks, and an id at the end."""
+
+FORMS = "winner and loser; first, second and answer; item and rank; rank 1, rank 2, ...; or order"
+
+_RANKED = re.compile(r"(?:rank|place|position|choice|pick)?([0-9]{1,4})(?:st|nd|rd|th)?(?:rank|place|position|choice)?")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def plain(name: str) -> str:
+    """A word apart from case and marks: personid of "Person ID"."""
+    return re.sub(r"[\s_.\-]", "", name.casefold())
+
+
+def found(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The columns of each role; those of one form, and person, times, ballot where they are there."""
+    for role, names in named.items():
+        if role not in NAMES:
+            raise ValueError(f"columns: wanted one of {', '.join(NAMES)}, got {role!r}")
+        if role != "order" and len(names) != 1:
+            raise ValueError(f"columns: {role}: wanted one column, got {', '.join(names)}")
+        missing = next((name for name in names if name not in header), None)
+        if missing is not None:
+            raise ValueError(f"{file}: {role}: wanted one of the columns {_few(header)}, got {missing!r}")
+    every = [name for names in named.values() for name in names]
+    twice = next((name for name in every if every.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"columns: wanted each column once, got {twice!r} twice")
+    left = [name for name in header if name not in every]
+
+    def look(*roles: str) -> dict[str, list[str]] | None:
+        """These roles by what is named and what columns are called; None where one is not there."""
+        got: dict[str, list[str]] = {}
+        for role in roles:
+            fit = [name for name in left if _called(name) in NAMES[role] and [name] not in got.values()]
+            best = sorted(fit, key=lambda name: NAMES[role].index(_called(name)))[:1]
+            if not (names := named.get(role, best)):
+                return None
+            got[role] = names
+        return got
+
+    aside = (look("person") or {}) | (look("times") or {})
+    taken = [name for names in aside.values() for name in names]
+    left = [name for name in left if name not in taken]
+    ordered = {"order": named["order"]} if "order" in named else _ranked(left) or look("order")
+    rows = look("item", "rank")
+    if rows is not None:
+        rows |= look("ballot") or {}
+        rows = rows if "ballot" in rows or "person" in aside else None
+    forms = [look("first", "second", "answer"), look("winner", "loser"), rows, ordered]
+    roles = set(named) - {"person", "times", "ballot"}
+    for form in forms:
+        if form is not None and roles <= set(form):
+            return form | aside
+    if look("first", "second") is not None and roles <= {"first", "second", "answer"}:
+        raise ValueError(f"{file}: answer: wanted a column of what was said of first and second, got {_few(left)}")
+    if look("item", "rank") is not None:
+        wanted = "a column of it, or of a person, with item and rank"
+        raise ValueError(f"{file}: ballot: wanted {wanted}, got {_few(header)}")
+    raise ValueError(f"{file}: columns: wanted {FORMS} (and person, times), got {_few(header)}")
+
+
+def _called(name: str) -> str:
+    word = plain(name)
+    return word.removesuffix("id") or word
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _ranked(header: Sequence[str]) -> dict[str, list[str]] | None:
+    """The columns that are called 1, 2, ... or first, second, third, ..., with or without rank, place, choice."""
+    numbered: dict[int, str] = {}
+    for name in header:
+        match = _RANKED.fullmatch(plain(name).removeprefix("#"))
+        if match:
+            numbered.setdefault(int(match[1]), name)
+    if len(numbered) < 2:
+        words = [plain(name).removesuffix("choice").removesuffix("place") for name in header]
+        spelt = {i: header[words.index(word)] for i, word in enumerate(_ORDINALS, 1) if word in words}
+        if len(spelt) < 3 and not all(plain(name) not in _ORDINALS for name in spelt.values()):
+            return None  # first and second alone are sides
+        numbered = spelt
+    places = sorted(numbered)
+    if len(places) < 2 or places not in (list(range(1, len(places) + 1)), list(range(len(places)))):
+        return None
+    return {"order": [numbered[place] for place in places]}

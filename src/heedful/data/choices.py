@@ -1,0 +1,281 @@
+"""Choices in a table of anybody's: pairs with the winner, pairs with an answer, orders in columns or in rows."""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.data.choice_columns import found, plain
+from heedful.data.files import GZIP_ERRORS, MISSING, number_in, shown, uncompressed
+from heedful.data.orders import Answered, Choices, by_name, gathered
+from heedful.data.preflib import SUFFIXES, load_preflib
+from heedful.data.table import placed_rows
+
+WORDS = {
+    "first": ("first", "left", "a", "1"),
+    "second": ("second", "right", "b", "2"),
+    "equal": ("equal", "equally good", "tie", "tied", "draw", "both", "same", "="),
+    "unsure": ("unsure", "cannot judge", "can't judge", "skip", "skipped", "don't know"),
+}
+"""What an answer says, apart from case and marks; nothing is as unsure. So does the name of one of the two."""
+
+
+class Opened(NamedTuple):
+    """Choices, and what became of the file in a few words."""
+
+    choices: Choices
+    told: str
+
+
+Row = tuple[str, dict[str, Any]]
+"""Where it stands, its cells by column."""
+
+
+def open_choices(
+    path: str | PathLike[str],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Opened:
+    """Load a table (`load_choices`) or PrefLib (`load_preflib`); the name's ending or the first line tells which."""
+    path = Path(path)
+    if not _is_preflib(path):
+        return load_choices(path, columns, words)
+    for name, given in (("columns", columns), ("words", words)):
+        if given:
+            raise ValueError(f"{path.name}: {name}: wanted none with PrefLib, got {', '.join(given)}")
+    return Opened(load_preflib(path), "PrefLib")
+
+
+def _is_preflib(path: Path) -> bool:
+    if path.name.removesuffix(".gz").endswith(SUFFIXES):
+        return True
+    with uncompressed(path) as file:
+        try:
+            line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+    return line.startswith(b"# ") or line.isdigit()
+
+
+def load_choices(
+    path: str | PathLike[str],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Opened:
+    """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its columns:
+
+    winner, loser               a choice
+    first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two
+    rank 1, rank 2, ...         an order, the best first; what is empty at the end was not placed
+    item, rank                  an order in as many rows, one for each person, or for each ballot; equal ranks are ties
+    order                       an order in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
+
+    Besides: person, who answered; times, how often. `columns` says in which column something is, where that has another
+    name than those of `NAMES`: {"person": ["who"], "order": ["best", "then"]}; `words` what an answer means, where it
+    is none of `WORDS`: {"0": "first"}. An answer about fewer than two items says nothing.
+
+    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a table
+    in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
+    """
+    path = Path(path)
+    words = {plain(word): meaning for word, meaning in (words or {}).items()}
+    wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
+    if wrong is not None:
+        raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
+    rows = placed_rows(path)
+    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    at = found(path.name, header, {role: list(names) for role, names in (columns or {}).items()})
+    if words and "answer" not in at:
+        raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
+    read: Callable[[], Iterator[Answered]]
+    if "loser" in at:
+        read = lambda: _winners(rows, at)  # noqa: E731
+    elif "answer" in at:
+        read = lambda: _pairs(rows, at, words)  # noqa: E731
+    elif "rank" in at:
+        read = lambda: _long(rows, at)  # noqa: E731
+    else:
+        read = lambda: _orders(rows, at)  # noqa: E731
+    answered = list(read())
+    if not any(each.judged for each in answered):
+        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+    used = [name for names in at.values() for name in names]
+    rest = [name for name in header if name not in used]
+    few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
+    return Opened(gathered(answered), f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else ""))
+
+
+# ---------------------------------------------------------------------------- rows
+
+
+def _winners(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
+    for where, row in rows:
+        winner, loser = (_item(where, role, row.get(at[role][0])) for role in ("winner", "loser"))
+        times = _times(where, row, at)
+        if winner == loser:
+            raise ValueError(f"{where}: loser: wanted another item than the winner, got {shown(loser)} twice")
+        if times:
+            yield Answered(_person(where, row, at), ((winner,), (loser,)), times)
+
+
+def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str, str]) -> Iterator[Answered]:
+    meaning = {plain(word): said for said, several in WORDS.items() for word in several} | dict(words)
+    column = at["answer"][0]
+    read = []
+    for where, row in rows:
+        first, second = (_item(where, role, row.get(at[role][0])) for role in ("first", "second"))
+        if first == second:
+            raise ValueError(f"{where}: second: wanted another item than the first, got {shown(second)} twice")
+        cell = row.get(column)
+        text = "" if cell is None else _item(where, column, cell)
+        named = {first: "first", second: "second"}.get(text) if plain(text) not in words else None
+        said = meaning.get(plain(text), "") if text else "unsure"
+        read.append((where, row, first, second, text, named, said))
+    odd = next((each for each in read if each[5] and each[6] and each[5] != each[6]), None)
+    by_item = all(named or said in ("equal", "unsure") for *_, named, said in read)
+    if odd is not None and not by_item:
+        wanted = "the name of an item, or a side, in all rows"
+        raise ValueError(f"{odd[0]}: {column}: wanted {wanted}, got {odd[4]!r}, which is both; say what it means")
+    for where, row, first, second, text, named, said in read:
+        said = named or said
+        if not said:
+            wanted = f"{', '.join(WORDS)}, or the name of one of the two"
+            raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; say what it means")
+        times, person = _times(where, row, at), _person(where, row, at)
+        if not times:
+            continue
+        if said in ("equal", "unsure"):
+            yield Answered(person, ((first, second),), times, first, said == "equal")
+        else:
+            tiers = ((first,), (second,)) if said == "first" else ((second,), (first,))
+            yield Answered(person, tiers, times, first)
+
+
+def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
+    """Orders in rows; of items without a rank it could not be judged, where none has one."""
+    ballots: dict[tuple[str, str], dict[str, float | None]] = {}
+    times: dict[tuple[str, str], int] = {}
+    for where, row in rows:
+        item, person = _item(where, "item", row.get(at["item"][0])), _person(where, row, at)
+        ballot = _item(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
+        placed = ballots.setdefault((person, ballot), {})
+        if item in placed:
+            raise ValueError(f"{where}: item: wanted each once in an order, got {shown(item)} once more")
+        placed[item] = _number(where, "rank", row.get(at["rank"][0]))
+        count = _times(where, row, at)
+        if times.setdefault((person, ballot), count) != count:
+            raise ValueError(f"{where}: times: wanted {times[person, ballot]} in all rows of an order, got {count}")
+    for (person, ballot), placed in ballots.items():
+        ranks = {rank for rank in placed.values() if rank is not None}
+        tiers = [tuple(item for item, other in placed.items() if other == rank) for rank in sorted(ranks)]
+        judged = bool(tiers)
+        tiers = tiers if judged else [tuple(placed)]
+        if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times[person, ballot]:
+            yield Answered(person, tuple(tiers), times[person, ballot], "", judged)
+
+
+def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
+    for where, row in rows:
+        cells = [row.get(name) for name in at["order"]]
+        if len(cells) == 1:
+            tiers = _in_one(where, at["order"][0], cells[0])
+        else:
+            placed = len(cells)
+            while placed and cells[placed - 1] is None:
+                placed -= 1
+            tiers = [(_item(where, name, cell),) for name, cell in zip(at["order"][:placed], cells)]
+        every = [item for tier in tiers for item in tier]
+        twice = next((item for item in every if every.count(item) > 1), None)
+        if twice is not None:
+            raise ValueError(f"{where}: order: wanted each item once, got {shown(twice)} twice")
+        times, person = _times(where, row, at), _person(where, row, at)
+        if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
+            yield Answered(person, tuple(tiers), times)
+
+
+def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
+    """The tiers of an order in one cell."""
+    if cell is None:
+        return []
+    if isinstance(cell, str):
+        several = [tier.split("=") for tier in cell.split(">")]
+    elif isinstance(cell, list):
+        several = [tier if isinstance(tier, list) else [tier] for tier in cell]
+    else:
+        raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {shown(cell)}")
+    return [tuple(_item(where, name, item) for item in tier) for tier in several]
+
+
+def _item(where: str, field: str, cell: Any) -> str:
+    """A cell as a name: text, or a whole number, 3.0 as 3."""
+    if isinstance(cell, float) and cell.is_integer():
+        return f"{cell:.0f}"
+    if cell is None or cell == "":
+        raise ValueError(f"{where}: {field}: wanted a name, got nothing")
+    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
+        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
+    return str(cell).strip()
+
+
+def _person(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
+    return _item(where, "person", row.get(at["person"][0])) if "person" in at else ""
+
+
+def _times(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> int:
+    if "times" not in at:
+        return 1
+    value = _number(where, "times", row.get(at["times"][0]))
+    if value is None or value < 0 or value % 1 or value > 1e9:
+        raise ValueError(f"{where}: times: wanted a whole number, 0 or more, got {shown(row.get(at['times'][0]))}")
+    return int(value)
+
+
+def _number(where: str, field: str, cell: Any) -> float | None:
+    """A cell as a number, None where there is nothing in it."""
+    if cell is None:
+        return None
+    value = number_in(cell.strip()) if isinstance(cell, str) else cell
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+        raise ValueError(f"{where}: {field}: wanted a number, got {shown(cell)}")
+    return float(value)
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def write_choices(path: str | PathLike[str], choices: Choices) -> None:
+    """Write a CSV that `load_choices` reads: first, second and answer where all are pairs of which it is known which
+    stood first; winner and loser where that is known of none, and none is a tie; else item and rank, a row for each
+    item of each answer, where it is lost which stood first. Items that were never answered about are not in it.
+
+    ValueError for a name that a CSV would not give back, such as "NA".
+    """
+    for name in (*choices.items, *choices.people):
+        if name != name.strip() or (name and name.lower() in MISSING):
+            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {shown(name)}")
+    given = list(by_name(choices))
+    named = choices.people not in ((), ("",))
+    alone = all(sum(map(len, each.tiers)) == 2 for each in given)
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        who = ["person"] if named else []
+        if alone and all(each.first for each in given):
+            writer.writerow([*who, "first", "second", "answer", "times"])
+            for each in given:
+                [other] = {item for tier in each.tiers for item in tier} - {each.first}
+                said = "equal" if each.judged else "unsure"
+                if len(each.tiers) == 2:
+                    said = "first" if each.tiers[0] == (each.first,) else "second"
+                writer.writerow([*([each.person] if named else []), each.first, other, said, each.times])
+        elif alone and all(len(each.tiers) == 2 and not each.first for each in given):
+            writer.writerow([*who, "winner", "loser", "times"])
+            for each in given:
+                writer.writerow([*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times])
+        else:
+            writer.writerow(["ballot", *who, "item", "rank", "times"])
+            for number, each in enumerate(given, 1):
+                for rank, tier in enumerate(each.tiers, 1):
+                    for item in tier:
+                        row = [number, *([each.person] if named else []), item, rank if each.judged else "", each.times]
+                        writer.writerow(row)

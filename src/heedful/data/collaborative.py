@@ -1,0 +1,54 @@
+"""The synthetic set of [H12]: 1,000 people, 10 items, five shared functions, every pair answered with noise."""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data.files import there
+from heedful.data.paired import Array, Paired, all_pairs, numbers_of
+
+
+def load_collaborative(folder: str | PathLike[str]) -> Paired:
+    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other labels.
+
+    Rows of dataset.txt are the features of two items, the number of a person from 1, and 1 where the first is
+    preferred, else -1. FileNotFoundError where one is not there; ValueError, as `NAME:LINE: numbers: wanted ..., got
+    ...`, for a malformed line, and where not everybody answered every pair once.
+    """
+    folder = Path(folder)
+    features, people = (numbers_of(there(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
+    (n, d), U = features.shape, len(people)
+    path = there(folder / "dataset.txt")
+    table = numbers_of(path, 2 * d + 2)
+    pairs = all_pairs(n)
+    a, b = _items(features, table[:, :d]), _items(features, table[:, d : 2 * d])
+    user, label = table[:, -2].astype(np.int64) - 1, table[:, -1]
+    place = np.full((n, n), -1)
+    place[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs))
+    good = (a >= 0) & (b >= 0) & (user >= 0) & (user < U) & np.isin(label, (-1.0, 1.0))
+    good[good] &= place[a[good], b[good]] >= 0
+    if not good.all():
+        wanted = f"two of the {n} items, the first listed first, a person from 1 to {U}, and 1 or -1"
+        raise ValueError(f"{path.name}: row {int((~good).argmax()) + 1}: wanted {wanted}, got others")
+    where = user * len(pairs) + place[a, b]
+    if np.unique(where).size != where.size or where.size != U * len(pairs):
+        raise ValueError(f"{path.name}: rows: wanted each of {len(pairs)} pairs once of each of {U} people, got others")
+    first = np.zeros(U * len(pairs), bool)
+    first[where] = label > 0.0
+    names = np.array([str(i) for i in range(1, n + 1)])
+    return Paired(names, features, people, pairs, first.reshape(U, len(pairs)))
+
+
+def load_truth(folder: str | PathLike[str]) -> Array:
+    """g = W H (U x P), what decided the answers before the noise: w.txt (U x D) and h.txt (D x P)."""
+    W, H = (numbers_of(there(Path(folder) / name)) for name in ("w.txt", "h.txt"))
+    if W.shape[1] != len(H):
+        raise ValueError(f"h.txt: lines: wanted {W.shape[1]}, one for each column of w.txt, got {len(H)}")
+    return W @ H
+
+
+def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The item of each row (n,), -1 of none."""
+    same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
+    return np.where(same.any(axis=1), same.argmax(axis=1), -1)

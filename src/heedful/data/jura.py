@@ -1,0 +1,40 @@
+"""Heavy metals in the soil of the Swiss Jura (Goovaerts 1997), as [H12] has it: which metal there is more of, by
+place."""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data.files import there
+from heedful.data.paired import Paired, all_pairs, numbers_of, one_hot, preferred, wanted_labels
+
+METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
+PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349, 0, 73, 259, 5, 197)
+"""The places that [H12] drew, as rows of the file from 0: what was measured there are the features of the metals."""
+
+
+def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> Paired:
+    """Load jura.dat: places are people, metals the items; what is higher for it, in standard deviations, is better.
+
+    What was measured in 20 places are the features of the metals, which leaves 339 people, with their two coordinates,
+    the rock and the land use. `draw`: a seed for other 20 places than those of [H12].
+
+    `labels`: see `paired.preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: numbers:
+    wanted ..., got ...`, for a malformed line.
+    """
+    wanted_labels(labels)
+    path = there(Path(folder) / "jura.dat")
+    table = numbers_of(path, 11)
+    drawn = np.array(PLACES) if draw is None else np.random.default_rng([draw, 21]).permutation(len(table))[:20]
+    if len(table) <= drawn.max() or len(table) < 22:
+        raise ValueError(f"{path.name}: places: wanted at least {max(22, drawn.max() + 1)}, got {len(table)}")
+    spread = table[:, 4:].std(axis=0)
+    if not spread.all():
+        raise ValueError(
+            f"{path.name}: metals: wanted different amounts of each, got the same of {METALS[int(spread.argmin())]}"
+        )
+    measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / spread
+    rest = np.setdiff1d(np.arange(len(table)), drawn)
+    people = np.column_stack([table[:, :2], one_hot(table[:, 2]), one_hot(table[:, 3])])
+    return Paired(np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), preferred(measured[rest], labels))

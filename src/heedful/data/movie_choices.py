@@ -1,0 +1,74 @@
+"""Which of ten films people rated higher, as [H12] made choices of MovieLens 1M."""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data.files import numbered_lines, shown, there
+from heedful.data.movielens import Ratings, load_movielens
+from heedful.data.paired import Ints, Paired, all_pairs, imputed, one_hot, preferred, untied, wanted_labels
+
+FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
+"""The films that [H12] drew, by their numbers in movies.dat, as it drew them."""
+MOST_RATED, RATED = 50, 7
+
+
+def load_movie_choices(
+    folder: str | PathLike[str], ratings: Ratings | None = None, *, labels: str = "right", draw: int | None = None
+) -> Paired:
+    """Load MovieLens 1M as choices: ten films, people who rated at least 7 of them, the higher rating preferred.
+
+    Ratings that are missing are filled in from the 10 nearest people, ties broken at random. The features of films are
+    their genres, those of people gender, age and occupation (users.dat). `draw`: a seed for other ten of the 50 films
+    with most ratings than those of [H12]. `ratings`: what `load_movielens` read of the folder, where it was.
+
+    `labels`: see `paired.preferred`; the published ones have the genres of the films in another order, too. Errors as
+    of `load_movielens`.
+    """
+    wanted_labels(labels)
+    ratings = load_movielens(folder) if ratings is None else ratings
+    rng = np.random.default_rng([draw or 0, 22])
+    films = _films(ratings, draw, rng)
+    column = np.full(ratings.movie_ids.size, -1)
+    column[films] = np.arange(films.size)
+    mine = column[ratings.movies] >= 0
+    table = np.full((ratings.user_ids.size, films.size), np.nan)
+    table[ratings.users[mine], column[ratings.movies[mine]]] = ratings.values[mine]
+    [kept] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
+    if not kept.size:
+        raise ValueError(f"ratings: wanted somebody who rated {RATED} of the {films.size} films, got nobody")
+    values = untied(imputed(table[kept]), rng)
+    if labels == "published":
+        # Columns were numbered by the order of the drawn films' numbers, where their places in it were meant
+        values = values[:, films.argsort().argsort()]
+    known = _people(there(Path(folder) / "users.dat"))
+    told = [known[int(user)] for user in ratings.user_ids[kept]]
+    people = np.column_stack([one_hot(np.array(each)) for each in zip(*told)])
+    features = ratings.genres[films].astype(np.float64)
+    return Paired(ratings.names[films], features, people, all_pairs(films.size), preferred(values, labels))
+
+
+def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
+    """The places of ten films among `ratings.movie_ids`."""
+    if draw is not None:
+        counts = np.bincount(ratings.movies, minlength=ratings.movie_ids.size)
+        most = (-counts).argsort(kind="stable")[:MOST_RATED]
+        return rng.permutation(most)[: len(FILMS)].astype(np.int64)
+    at = {int(number): i for i, number in enumerate(ratings.movie_ids)}
+    missing = [number for number in FILMS if number not in at]
+    if missing:
+        raise ValueError(f"movies.dat: films: wanted those that [H12] drew, got none with the number {missing[0]}")
+    return np.array([at[number] for number in FILMS], np.int64)
+
+
+def _people(path: Path) -> dict[int, tuple[str, str, str]]:
+    """Gender, age and occupation of each number of users.dat."""
+    told = {}
+    for number, line in numbered_lines(path):
+        fields = line.strip().split("::")
+        if len(fields) != 5 or not fields[0].isdecimal():
+            wanted = "USER::GENDER::AGE::OCCUPATION::ZIP"
+            raise ValueError(f"{path.name}:{number}: line: wanted {wanted}, got {shown(line.strip())}")
+        told[int(fields[0])] = fields[1], fields[2], fields[3]
+    return told

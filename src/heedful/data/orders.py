@@ -1,0 +1,115 @@
+"""What people answered when they chose among things, by name: choices, best ones of several, rankings."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+Tiers = tuple[tuple[int, ...], ...]
+
+
+class Given(NamedTuple):
+    """An answer, and how often it was given: tiers of items (their numbers), the best tier first.
+
+    ((3,), (1,)) is a choice, 3 over 1; ((3, 1),) says that two are equally good; ((3,), (1, 2)) is the best of three;
+    ((3,), (1,), (2,)) a ranking. In an answer of more than one tier nothing is said among the items of a tier.
+    """
+
+    person: int
+    tiers: Tiers
+    times: int = 1
+    first: int = -1
+    """which of two items stood first, or on the left; -1 where that is not known"""
+    judged: bool = True
+    """False where the answer is that one cannot judge; then the tiers are one, those that were shown"""
+
+
+class Choices(NamedTuple):
+    """Names of items and people, by their numbers, and what the people answered; equal answers are one `Given`.
+
+    Where nobody is named, there is one person with the name "".
+    """
+
+    items: tuple[str, ...]
+    people: tuple[str, ...]
+    given: tuple[Given, ...]
+
+    @property
+    def answers(self) -> int:
+        """How many were given, those who could not judge included."""
+        return sum(each.times for each in self.given)
+
+
+class Answered(NamedTuple):
+    """An answer by names; `first` and `judged` as of `Given`, "" where it is not known which stood first."""
+
+    person: str
+    tiers: tuple[tuple[str, ...], ...]
+    times: int = 1
+    first: str = ""
+    judged: bool = True
+
+
+def gathered(answered: Iterable[Answered], items: Iterable[str] = ()) -> Choices:
+    """The answers with names as numbers: `items` first, others as they come; people as they come."""
+    numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
+    people: dict[str, int] = {}
+    times: Counter[tuple[int, Tiers, int, bool]] = Counter()
+    for person, tiers, count, first, judged in answered:
+        who = people.setdefault(person, len(people))
+        told = tuple(tuple(numbers.setdefault(name, len(numbers)) for name in tier) for tier in tiers)
+        times[who, told, numbers[first] if first else -1, judged] += count
+    given = tuple(Given(who, told, count, first, judged) for (who, told, first, judged), count in times.items())
+    return Choices(tuple(numbers), tuple(people), given)
+
+
+def by_name(choices: Choices) -> Iterable[Answered]:
+    """Each answer by names."""
+    items, people, given = choices
+    for who, tiers, times, first, judged in given:
+        named = tuple(tuple(items[i] for i in tier) for tier in tiers)
+        yield Answered(people[who], named, times, items[first] if first >= 0 else "", judged)
+
+
+def pooled(choices: Choices) -> Choices:
+    """The answers as if one person had given them all."""
+    return gathered((each._replace(person="") for each in by_name(choices)), choices.items)
+
+
+def apart(choices: Choices, most: int = 100_000) -> Choices:
+    """The answers as if each were another person's, "1", "2", ... ValueError where they are more than `most`."""
+    if choices.answers > most:
+        raise ValueError(f"answers: wanted at most {most:,} to take each for another person's, got {choices.answers:,}")
+    each = (answer._replace(times=1) for answer in by_name(choices) for _ in range(answer.times))
+    return gathered((answer._replace(person=str(i)) for i, answer in enumerate(each, 1)), choices.items)
+
+
+def without(choices: Choices, people: Iterable[str]) -> Choices:
+    """The answers of all but those people. ValueError where one is not there, or nobody is left."""
+    left_out = set(people)
+    for name in left_out:
+        if name not in choices.people:
+            raise ValueError(f"person: wanted one of {listed(choices.people)}, got {name!r}")
+    kept = [each for each in by_name(choices) if each.person not in left_out]
+    if not kept:
+        raise ValueError("people: wanted one whose answers are left, got none")
+    return gathered(kept, choices.items)
+
+
+def with_items(choices: Choices, names: Iterable[str]) -> Choices:
+    """The answers with items in the order of these names (distinct), which may have more than were answered about.
+
+    ValueError where an item is not among them.
+    """
+    names = tuple(names)
+    known = set(names)
+    missing = [item for item in choices.items if item not in known]
+    if missing:
+        raise ValueError(f"items: wanted all that were answered about, got none called {listed(missing)}")
+    return gathered(by_name(choices), names)
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Names in a sentence: the first few, and how many more."""
+    names = list(names)
+    told = ", ".join(repr(name) for name in names[:most])
+    return told + (f" and {len(names) - most} more" if len(names) > most else "")

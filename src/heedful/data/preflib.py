@@ -1,0 +1,169 @@
+"""PrefLib (Mattei & Walsh, *PrefLib: A Library for Preferences*, ADT 2013): files of orders, with and without ties."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+from heedful.data.files import numbered_lines, shown
+from heedful.data.orders import Answered, Choices, Tiers, gathered
+
+SUFFIXES = (".soc", ".soi", ".toc", ".toi")
+"""Strict orders, complete and incomplete; orders with ties, complete and incomplete."""
+
+MOST = 10_000
+"""Alternatives."""
+
+_FIELD = re.compile(r"#\s*([A-Z][A-Z ]*?)(?:\s+([0-9]+))?\s*:\s*(.*)")
+_ORDER = re.compile(r"(?:[0-9]+|\{[0-9]*(?:,[0-9]+)*\})(?:,(?:[0-9]+|\{[0-9]*(?:,[0-9]+)*\}))*")
+
+
+def load_preflib(path: str | PathLike[str]) -> Choices:
+    """Load a .soc, .soi, .toc or .toi, plain or gzip: with the header of lines "# NUMBER ALTERNATIVES: 4", or the older
+    one, which has the count, then a line "1,NAME" for each, then "voters,sum,orders"; the content tells which.
+
+    An order of n voters is an answer that was given n times, by somebody without a name. Alternatives that are not in
+    an incomplete order are not said to be worse. Of items in braces nothing is said among them; an order that is two in
+    braces and nothing else says that they are equally good. An order of a single one says nothing and is left out.
+
+    FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a
+    malformed line, an alternative that is not there or comes twice, and where no order is left.
+    """
+    path = Path(path)
+    lines = [(number, text) for number, line in numbered_lines(path) if (text := line.strip())]
+    if not lines:
+        raise ValueError(f"{path.name}: header: wanted # NUMBER ALTERNATIVES: or a number, got an empty file")
+    names, orders, colon = _header(path.name, lines) if lines[0][1].startswith("#") else _old(path.name, lines)
+    whole = path.name.removesuffix(".gz").endswith((".soc", ".toc"))
+    strict = path.name.removesuffix(".gz").endswith((".soc", ".soi"))
+    answered = list(_answered(path.name, names, orders, colon, whole, strict))
+    if not answered:
+        raise ValueError(f"{path.name}: orders: wanted at least one of two or more alternatives, got none")
+    return gathered(answered, names.values())
+
+
+Lines = list[tuple[int, str]]
+
+
+def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
+    """(names by their numbers, the lines of orders, what stands between the count and the order)."""
+    told, count = {}, None
+    for number, text in lines:
+        if not text.startswith("#"):
+            continue
+        match = _FIELD.fullmatch(text)
+        field, of, value = match.groups() if match else ("", None, "")
+        if field == "NUMBER ALTERNATIVES":
+            count = _count(f"{file}:{number}: NUMBER ALTERNATIVES", value)
+        elif field == "ALTERNATIVE NAME" and of is not None:
+            if int(of) in told:
+                raise ValueError(f"{file}:{number}: ALTERNATIVE NAME: wanted each once, got {of} twice")
+            told[int(of)] = value.strip()
+    if count is None:
+        raise ValueError(f"{file}: header: wanted a line # NUMBER ALTERNATIVES:, got none")
+    wrong = next((of for of in told if not 1 <= of <= count), None)
+    if wrong is not None:
+        raise ValueError(f"{file}: ALTERNATIVE NAME: wanted a number from 1 to {count}, got {wrong}")
+    names = {of: told.get(of) or f"alternative {of}" for of in range(1, count + 1)}
+    return _once(file, names), [line for line in lines if not line[1].startswith("#")], ":"
+
+
+def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
+    """The same of the older header."""
+    number, text = lines[0]
+    count = _count(f"{file}:{number}: alternatives", text)
+    names: dict[int, str] = {}
+    for number, text in lines[1 : count + 1]:
+        of, comma, name = text.partition(",")
+        if not comma or not of.strip().isascii() or not of.strip().isdecimal() or int(of) != len(names) + 1:
+            raise ValueError(f"{file}:{number}: alternative: wanted {len(names) + 1},NAME, got {shown(text)}")
+        names[int(of)] = name.strip().strip('"') or f"alternative {of}"
+    if len(names) < count or len(lines) < count + 2:
+        raise ValueError(f"{file}: header: wanted {count} alternatives and a line of counts, got {len(lines)} lines")
+    number, text = lines[count + 1]
+    if not re.fullmatch(r"[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+", text):
+        raise ValueError(f"{file}:{number}: counts: wanted voters, their sum and orders as numbers, got {shown(text)}")
+    return _once(file, names), lines[count + 2 :], ","
+
+
+def _once(file: str, names: dict[int, str]) -> dict[int, str]:
+    """The names, none twice: two alternatives of one name are told apart by their numbers."""
+    times = Counter(names.values())
+    out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
+    if len(set(out.values())) < len(out):
+        raise ValueError(f"{file}: alternatives: wanted different names, got {shown(sorted(out.values()))}")
+    return out
+
+
+def _count(where: str, text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= MOST:
+        raise ValueError(f"{where}: wanted a whole number, 2 to {MOST}, got {shown(text)}")
+    return int(text)
+
+
+def _answered(
+    file: str, names: dict[int, str], orders: Lines, colon: str, whole: bool, strict: bool
+) -> Iterator[Answered]:
+    for number, text in orders:
+        where = f"{file}:{number}"
+        count, mark, order = "".join(text.split()).partition(colon)
+        if not mark or not count.isascii() or not count.isdecimal() or (order and not _ORDER.fullmatch(order)):
+            wanted = f"COUNT{colon} and numbers apart by commas, ties in braces"
+            raise ValueError(f"{where}: order: wanted {wanted}, got {shown(text)}")
+        if int(count) < 1:
+            raise ValueError(f"{where}: count: wanted 1 or more, got {count}")
+        groups = re.findall(r"\{([^}]*)\}|([0-9]+)", order)
+        tiers = [[int(of) for of in (tie or alone).split(",") if of] for tie, alone in groups]
+        tiers = [tier for tier in tiers if tier]
+        every = [of for tier in tiers for of in tier]
+        unknown = next((of for of in every if of not in names), None)
+        if unknown is not None:
+            raise ValueError(f"{where}: order: wanted numbers from 1 to {len(names)}, got {unknown}")
+        twice = next((of for of, times in Counter(every).items() if times > 1), None)
+        if twice is not None:
+            raise ValueError(f"{where}: order: wanted each alternative once, got {twice} twice")
+        if whole and len(every) < len(names):
+            raise ValueError(f"{where}: order: wanted all {len(names)} alternatives, got {len(every)}")
+        if strict and len(every) > len(tiers):
+            raise ValueError(f"{where}: order: wanted no ties (.toc and .toi have them), got {shown(text)}")
+        if len(tiers) > 1 or [len(tier) for tier in tiers] == [2]:
+            yield Answered("", tuple(tuple(names[of] for of in tier) for tier in tiers), int(count))
+
+
+def write_preflib(path: str | PathLike[str], choices: Choices, *, title: str = "") -> None:
+    """Write the orders, with the header of lines that begin with #, into a file whose name ends as its kind does.
+
+    Who gave an answer, and which item stood first, has no place in it; nor have those who could not judge. ValueError
+    for another ending, where the kind does not hold an order (.soc and .toc: all items; .soc and .soi: no ties), where
+    a name has a line break in it, and where there is no order to write.
+    """
+    path = Path(path)
+    kind = path.suffix.removeprefix(".")
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"path: wanted a name that ends in {', '.join(SUFFIXES)}, got {path.name!r}")
+    for name in (title, *choices.items):
+        if len(name.splitlines()) > 1 or name != name.strip():
+            raise ValueError(f"items: wanted names of one line without spaces around them, got {shown(name)}")
+    orders: Counter[Tiers] = Counter()
+    for given in choices.given:
+        if given.judged:
+            orders[tuple(tuple(sorted(tier)) for tier in given.tiers)] += given.times
+    if not orders:
+        raise ValueError("choices: wanted at least one order, got none")
+    n = len(choices.items)
+    for tiers in orders:
+        placed = sum(map(len, tiers))
+        if kind in ("soc", "toc") and placed < n:
+            raise ValueError(f"choices: wanted all {n} items in every order of a .{kind}, got one of {placed}")
+        if kind in ("soc", "soi") and placed > len(tiers):
+            raise ValueError(f"choices: wanted no ties in a .{kind}, got an order with some")
+    head = {"FILE NAME": path.name, "TITLE": title, "DATA TYPE": kind, "MODIFICATION TYPE": "original"}
+    head |= {"NUMBER ALTERNATIVES": str(n), "NUMBER VOTERS": str(sum(orders.values()))}
+    head |= {"NUMBER UNIQUE ORDERS": str(len(orders))}
+    head |= {f"ALTERNATIVE NAME {i}": name for i, name in enumerate(choices.items, 1)}
+    lines = [f"# {field}: {value}".rstrip() for field, value in head.items()]
+    for tiers, times in sorted(orders.items(), key=lambda each: (-each[1], each[0])):
+        told = [[str(i + 1) for i in tier] for tier in tiers]
+        lines.append(f"{times}: " + ",".join(t[0] if len(t) == 1 else "{" + ",".join(t) + "}" for t in told))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

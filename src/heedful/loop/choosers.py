@@ -1,0 +1,54 @@
+"""Learners of choices by name, in a loop: `hierarchical-gp`, for one person or many, asked by the rule of the goal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from heedful.doors import describe
+from heedful.loop.graders import wanted_for_loops
+from heedful.naming import about, learner_class, make_learner
+from heedful.preferences.stopping import GOALS
+from heedful.spaces_pairs import Choice
+
+DEFAULT = "hierarchical-gp"
+"""The learner of a loop of choices where none is named."""
+_RULE = re.compile(r"[:,]\s*rule\s*=")
+_NEEDED = {"with_items": "state, features", "posterior": "state, user, items"}
+
+
+def is_choosing(cls: type) -> bool:
+    """Whether a learner of this class learns from choices: its interaction is pairwise."""
+    return about(cls).interaction == "pairwise"
+
+
+def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
+    """The learner of choices that `spec` names, over items of so many features that are still to come, with the rule of
+    this goal where it names none. ValueError where it does not fit."""
+    if not is_choosing(learner_class(spec)):
+        raise ValueError(f"learner: wanted one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices")
+    if goal is None:
+        wanted = "wanted what they are for, best or ranking"
+        raise ValueError(f"choices: {wanted}, as {spec} learns from choices, got none")
+    if shrink > 0.0:
+        raise ValueError(f"shrink: wanted 0 in a loop of choices, whose learner knows people apart, got {shrink:g}")
+    learner = make_learner(spec, n_features=0, space=Choice(0, features=np.empty((0, n_features))))
+    wanted_for_loops(learner, spec)
+    if not isinstance(getattr(learner, "space", None), Choice):
+        raise ValueError(f"learner: wanted one whose space is a Choice, of what it shows, got {spec}")
+    for method, takes in _NEEDED.items():
+        if not hasattr(learner, method):
+            raise ValueError(f"learner: wanted one with {method}({takes}), got {spec}, which has none")
+    if "rule" in learner._fields and not _RULE.search(spec):
+        learner = learner._replace(rule=GOALS[goal])
+    learner.init(np.random.default_rng(0))
+    return learner
+
+
+def wanted_purpose(given: Any) -> str:
+    """given as what choices are for. ValueError where it is no goal."""
+    if not isinstance(given, str) or given not in GOALS:
+        raise ValueError(f"choices: wanted {' or '.join(GOALS)}, got {describe(given)}")
+    return given

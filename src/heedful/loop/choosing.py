@@ -1,0 +1,307 @@
+"""What a loop of choices folds: what each person chose of what they were shown, and what that says of their utilities.
+
+People have numbers by their first answer in the fold; whoever has no name is one person, "". Items have numbers by
+their first appearance in the log, one for each different set of features: an item whose features change is another one,
+of which the covariance tells what is known already. An item that is withdrawn is shown to nobody; what was said of it
+still tells about others, so it stays.
+
+Items join what the learner knows with the next answer, all that came since the last one together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.fold import copied, generators
+from heedful.kernel import Floats, Ints
+from heedful.loop.model import Context, Person
+from heedful.loop.wire import FeedbackRecord
+from heedful.preferences.posterior import Posterior
+from heedful.preferences.sets import best_among
+from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+
+Array = npt.NDArray[np.float64]
+
+
+class ChoiceState(NamedTuple):
+    """The learner's state; the features of all items that came (n x d, in the first `n` rows), and how many of them the
+    learner knows; who was asked which pair, (user, a, b) with a < b, in the first `rows` rows; how many people have
+    numbers."""
+
+    learned: Any
+    things: Array
+    n: int
+    known: int
+    asked: Ints
+    rows: int
+    users: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as people and items arrive."""
+        return True
+
+
+class Number(NamedTuple):
+    """What is one person's own: the number the learner knows them by."""
+
+    user: int
+
+
+class Heard(NamedTuple):
+    """An answer as the learner takes it: the items as shown (k,), and the place of the best, EQUAL, UNSURE, or some
+    places (2 to k,), the best first, before all others."""
+
+    items: Ints
+    answer: Any
+
+
+class ChoiceModel:
+    """The state of a loop of choices. `teach` is the fold's step.
+
+    A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
+    """
+
+    def __init__(self, learner: Any, n_features: int) -> None:
+        """`learner` of choices, over items of so many features, 0 where they have none."""
+        self.learner = learner
+        things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
+        self.shared = ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0)
+        self.people: dict[str, Person] = {}
+        self._lent = False  # somebody decides from these arrays: they are not written to
+        self._ready: tuple[Any, Any] = (None, None)
+
+    def nobody(self) -> Number:
+        """A number as it is kept of a person."""
+        return Number(0)
+
+    # ------------------------------------------------------------------------ what is believed
+
+    def ready(self, shared: ChoiceState) -> Any:
+        """The learner's state with all items in it, for readers, who do not write to it."""
+        if shared.known == shared.n:
+            return shared.learned
+        kept, state = self._ready
+        if kept is not shared:
+            state = self._joined(shared._replace(learned=copied(shared.learned)))
+            self._ready = shared, state
+        return state
+
+    def _joined(self, shared: ChoiceState) -> Any:
+        """The same; owns what was learned."""
+        if shared.known == shared.n:
+            return shared.learned
+        return self.learner.with_items(shared.learned, shared.things[shared.known : shared.n].copy())
+
+    def believed(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
+        """What is believed of a person's utilities of these items (m,); of somebody new where there is none."""
+        found: Posterior = self.learner.posterior(self.ready(shared), self.user(shared, person), numbers)
+        return found
+
+    def user(self, shared: ChoiceState, person: Person | None) -> int:
+        """The number of a person; the next one, which is nobody's yet, where there is none."""
+        return shared.users if person is None else int(person.state.user)
+
+    def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
+        """The person's answers and their sites, of items by their places in numbers (m,), rising; None where they are
+        about others too, and for a learner that does not say."""
+        if person is None or not hasattr(self.learner, "seen"):
+            return None
+        seen = self.learner.seen(self.ready(shared), int(person.state.user))
+        if seen is None or not np.isin(seen.rows.pairs, numbers).all():
+            return None
+        return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
+
+    def noise(self, shared: ChoiceState, person: Person) -> Any:
+        """How noisily a person answers; None for a learner that does not say."""
+        if not hasattr(self.learner, "noise"):
+            return None
+        return self.learner.noise(self.ready(shared), int(person.state.user))
+
+    def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
+        """P(each of these (k,) is the one chosen), given that one is; None where that is no number."""
+        found: Array = best_among(self.believed(shared, person, numbers), np.arange(numbers.size))
+        return found if np.isfinite(found).all() else None
+
+    def effective(self, shared: ChoiceState, person: Person | None) -> Array:
+        """No weights of features: there are none (0,)."""
+        return np.zeros(0)
+
+    # ------------------------------------------------------------------------ proposing
+
+    def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
+        """The pairs of these items (m,) that a person was asked (q x 2), the lower number first."""
+        if person is None:
+            return np.zeros((0, 2), np.int64)
+        asked = shared.asked[: shared.rows]
+        own = asked[asked[:, 0] == person.state.user, 1:]
+        kept: Ints = own[np.isin(own, numbers).all(axis=1)]
+        return kept
+
+    def propose(
+        self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: Any
+    ) -> Ints:
+        """The `size` items (of numbers, which rise) that the learner would ask about, in any order; of two, none of the
+        pairs in skip (q x 2)."""
+        learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
+        if not hasattr(learner, "question"):
+            return _of_pool(learner, state, user, numbers, size, skip, rng)
+        y: Ints = np.asarray(learner.question(state, user, numbers, size, rng, skip if size == 2 else ()), np.int64)
+        if size > 2 and len(skip) and _all_asked(y, skip):
+            two = np.asarray(learner.question(state, user, numbers, 2, rng, skip), np.int64)
+            y = np.concatenate([two, y[~np.isin(y, two)]])[:size]
+        return y
+
+    # ------------------------------------------------------------------------ learning
+
+    def refusal(self, form: str) -> str | None:
+        """Why the learner cannot use a form of feedback; None where it can."""
+        if form in ("choice", "better", "clicks", "none"):
+            return None
+        instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
+        instead |= {"thumb": "choice", "action": "what was chosen as better", "actions": "what was chosen as better"}
+        hint = f"; send {instead[form]}" if form in instead else ""
+        return f"{form}: wanted choice, better, clicks or none: this loop learns choices{hint}"
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
+        """Learn from one piece of feedback; whether there was anything in it to learn. Who cannot judge is not asked
+        the same again all the same."""
+        heard = heard_of(context, feedback)
+        if heard is None:
+            return False
+        shared = self._own()
+        state = self._joined(shared)
+        name, users = context.person or "", shared.users
+        person = self.people.get(name)
+        if person is None:
+            person, users = Person(Number(users), 0, version), users + 1
+        user = int(person.state.user)
+        asked, rows = with_pairs(shared.asked, shared.rows, user, heard.items)
+        state = self.learner.update(state, Pool(user, heard.items[None].copy()), heard.items.copy(), heard.answer)
+        self.shared = shared._replace(learned=state, known=shared.n, asked=asked, rows=rows, users=users)
+        said = not _unsure(heard)
+        self.people[name] = person._replace(lessons=person.lessons + said)
+        return said
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Heard | None:
+        """What a piece of feedback says to the learner; None where it says nothing."""
+        heard = heard_of(context, feedback)
+        return None if heard is None or _unsure(heard) else heard
+
+    def put(self, number: int, features: Floats) -> None:
+        """An item came: with a number of its own, if it is a new one."""
+        shared = self.shared
+        if number != shared.n:
+            return
+        things = shared.things
+        if number == len(things):
+            things = np.concatenate([things, np.zeros_like(things)])
+        things[number] = features  # beyond what whoever reads these arrays looks at
+        self.shared = shared._replace(things=things, n=number + 1)
+
+    # ------------------------------------------------------------------------ keeping
+
+    def published(self) -> ChoiceState:
+        """The state for readers, which is not written to from now on: the next lesson begins with a copy."""
+        self._lent = True
+        return self.shared
+
+    def _own(self) -> ChoiceState:
+        """The state, in arrays that nobody reads."""
+        if self._lent:
+            self.shared, self._lent = copied(self.shared), False
+        return self.shared
+
+    def described(self, y: Any) -> dict[str, Any]:
+        """What a proposal carries besides what is shown, as JSON: nothing."""
+        return {}
+
+    def copy(self) -> ChoiceModel:
+        """A model that shares no array with this one."""
+        other = ChoiceModel(self.learner, self.shared.things.shape[1])
+        other.shared, other.people = copied(self.shared), dict(self.people)
+        return other
+
+
+# ---------------------------------------------------------------------------- answers
+
+
+def heard_of(context: Context, feedback: FeedbackRecord) -> Heard | None:
+    """An answer as the learner takes it; None where it says nothing, not even that somebody could not judge."""
+    shown, form = list(context.record.shown), feedback.form
+    if len(shown) < 2:
+        return None
+    items: Ints = np.array(context.x[shown], np.int64)
+    if form == "none" or (form == "choice" and feedback.text == "cannot_judge"):
+        return Heard(items, UNSURE)
+    if form == "choice":
+        return Heard(items, EQUAL if feedback.text == "equal" else int(feedback.values[0]))
+    if form not in ("better", "clicks") or not feedback.chosen:
+        return None
+    named = [shown.index(j) for j in feedback.chosen]
+    if len(named) == 1 or len(shown) == 2:
+        return Heard(items, named[0])
+    return Heard(items, np.array(named, np.int64))
+
+
+def unfit(feedback: FeedbackRecord, shown: int) -> str | None:
+    """Why an answer does not fit a decision that showed so many; None where it does."""
+    form, named = feedback.form, len(feedback.chosen)
+    if form == "none":
+        return None
+    if feedback.chain:
+        return "chain: wanted none in a loop of choices, got some"
+    if shown < 2:
+        return f"{form}: wanted a decision that showed two or more, got one that showed {shown}"
+    if form == "choice" and shown > 2 and feedback.values[0] >= 0.0:
+        return f"choice: wanted better, as {shown} were shown, got {feedback.text}"
+    if form == "clicks" and named != 1:
+        return f"clicks: wanted one, the best of those shown, got {named}; send an order as better"
+    return None
+
+
+def _unsure(heard: Heard) -> bool:
+    return isinstance(heard.answer, int) and heard.answer == UNSURE
+
+
+def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, int]:
+    """The table of who was asked which pairs with those of these items (k,) in it, each once, and its rows; owns it."""
+    a, b = np.triu_indices(items.size, 1)
+    pairs = np.sort(np.column_stack([items[a], items[b]]), axis=1)
+    own = asked[:rows][asked[:rows, 0] == user, 1:]
+    for pair in pairs:
+        if (own == pair).all(axis=1).any():
+            continue
+        if rows == len(asked):
+            asked = np.concatenate([asked, np.zeros_like(asked)])
+        asked[rows] = user, *pair
+        rows += 1
+    return asked, rows
+
+
+# ---------------------------------------------------------------------------- questions
+
+
+def _all_asked(y: Ints, skip: Ints) -> bool:
+    """Whether all pairs of these items are in skip."""
+    known = {(int(a), int(b)) for a, b in skip}
+    y = np.sort(y)
+    return all((int(a), int(b)) in known for i, a in enumerate(y) for b in y[i + 1 :])
+
+
+def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: Any) -> Ints:
+    """What a learner proposes that has no `question`: of all pairs, then what is believed to be best beside them."""
+    a, b = np.triu_indices(numbers.size, 1)
+    pairs = np.column_stack([numbers[a], numbers[b]])
+    if len(skip):
+        most = int(numbers[-1]) + 1
+        pairs = pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], skip[:, 0] * most + skip[:, 1])]
+    y: Ints = np.atleast_1d(np.asarray(learner.propose(state, Pool(user, pairs), rng), np.int64))
+    if size > 2:
+        others = numbers[~np.isin(numbers, y)]
+        mean = np.asarray(learner.posterior(state, user, others).mean)
+        y = np.concatenate([y, others[(-mean).argsort(kind="stable")]])[:size]
+    return y

@@ -1,0 +1,144 @@
+"""How things stand in a loop of choices: the ranking with its uncertainty, whether to stop, about how many questions
+are left. Nothing here changes anything.
+
+Of all people the ranking is that of the mean of their utilities: what is best for them together, each counting alike.
+People are taken to be independent given what is known of the population.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Ints
+from heedful.loop.choosing import ChoiceModel
+from heedful.loop.ledger import Ledger, Published
+from heedful.loop.model import Person
+from heedful.preferences.futures import questions_left
+from heedful.preferences.posterior import Posterior
+from heedful.preferences.standing import standing
+from heedful.preferences.stopping import stopping
+
+Array = npt.NDArray[np.float64]
+
+SURE = 0.9
+"""How sure it has to be to stop, and that two neighbours are in the right order."""
+
+
+class Standing(NamedTuple):
+    """One item in the ranking."""
+
+    item: str
+    utility: float
+    """in units of the noise of one choice, less the average of all"""
+    sd: float
+    """how uncertain that is, the part that all items share taken out"""
+    best: float
+    """P(it is the best)"""
+    low: int
+    """from this position, 1 the first, to the next with 90 % probability"""
+    high: int
+    asked: int
+    """in how many pairs it was that somebody was asked about; a pair asked again counts once"""
+    level: bool
+    """whether it cannot be told from the next in the ranking: which is better is less than 90 % sure"""
+
+
+class Left(NamedTuple):
+    """About how many questions are left until it is sure: a median, and the middle half; `most`: that many or more."""
+
+    about: int
+    low: int
+    high: int
+    most: int
+    told: str
+    """in words"""
+
+
+class Standings(NamedTuple):
+    """How things stand for one person, or for all together."""
+
+    version: int
+    goal: str
+    """best or ranking: what is to be known"""
+    person: str | None
+    people: int
+    """whose answers it is made of"""
+    answers: int
+    stop: bool
+    """whether it is as sure as it has to be, 90 %"""
+    sure: float
+    """of best: P(the likeliest best item is the best); of ranking: the share of pairs expected to be in order"""
+    favourite: str
+    """the likeliest best item; of ranking the first"""
+    left: Left
+    ranking: tuple[Standing, ...]
+    """best first"""
+
+
+def standings(ledger: Ledger, person: str | None) -> Standings:
+    """How things stand for a person, or for all. ValueError where this is no loop of choices, or there are not two
+    items on offer."""
+    model, goal = ledger.model, ledger.choices
+    if not isinstance(model, ChoiceModel) or goal is None:
+        raise ValueError(f"standing: wanted a loop of choices, got one of {ledger.founding.learner}")
+    state, own = ledger.reading(person or "")
+    offered = ledger.shelf.on_offer()
+    if len(offered) < 2:
+        raise ValueError(f"items: wanted two or more on offer, to choose between, got {len(offered)}")
+    numbers = ledger.shelf.items_at(ledger.shelf.rows([version for _, version in offered]))
+    order = numbers.argsort()
+    names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
+    people = _people(state, person, own)
+    posterior, seen = _of_all(model, state, people, numbers), None
+    if len(people) == 1:
+        posterior, seen = model.believed(state.shared, people[0], numbers), model.seen(state.shared, people[0], numbers)
+    verdict = stopping(posterior, goal, seen=seen, at=SURE)
+    left = questions_left(posterior, goal, seen=seen, at=SURE)
+    users = [one.state.user for one in people]
+    return Standings(
+        state.version, goal, person, len(people), sum(one.lessons for one in people), verdict.stop, verdict.sure,
+        names[verdict.item], Left(left.about, left.low, left.high, left.most, str(left)),
+        _ranked(posterior, seen, names, _asked(model, state, users, numbers)),
+    )  # fmt: skip
+
+
+def _people(state: Published, person: str | None, own: Person | None) -> list[Person]:
+    """Whose ranking it is: that person's, or everybody's; nobody's where nobody said anything."""
+    if person is not None:
+        return [] if own is None else [own]
+    return list(state.people.copy().values())
+
+
+def _of_all(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> Posterior:
+    """What is believed of the mean of these people's utilities; of none of them, what somebody new is like."""
+    if not people:
+        return model.believed(state.shared, None, numbers)
+    mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
+    for one in people:
+        believed = model.believed(state.shared, one, numbers)
+        mean += believed.mean
+        cov += believed.cov
+    return Posterior(mean / len(people), cov / len(people) ** 2)
+
+
+def _asked(model: ChoiceModel, state: Published, users: list[int], numbers: Ints) -> Ints:
+    """In how many of the pairs that these people were asked about each item was (m,)."""
+    asked = state.shared.asked[: state.shared.rows]
+    items = asked[np.isin(asked[:, 0], users), 1:]
+    return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
+
+
+def _ranked(posterior: Posterior, seen: Any, names: list[str], asked: Ints) -> tuple[Standing, ...]:
+    """The ranking of items by what is believed of them; names and how often each was asked about, (m,) each."""
+    found = standing(posterior, seen)
+    level = [*(found.better < SURE).tolist(), False]
+    return tuple([
+        Standing(
+            names[i], float(found.mean[i]), float(found.sd[i]), float(found.best[i]),
+            int(found.places[i, 0]), int(found.places[i, 1]), int(asked[i]), near,
+        )
+        for i, near in zip(found.order.tolist(), level)
+    ])  # fmt: skip

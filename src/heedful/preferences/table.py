@@ -1,0 +1,109 @@
+"""A table of choices by name as numbers: the rows that inference takes, and who won against whom how often."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.orders import Choices as Choices
+from heedful.data.orders import Given as Given
+from heedful.data.orders import Tiers
+from heedful.kernel import Ints
+from heedful.preferences.answers import Answers, answers, ranked, together
+
+Array = npt.NDArray[np.float64]
+
+MOST_ROWS = 400
+"""Rows of one answer: what a tier of 20 over another of 20 says."""
+
+
+def rows_of(choices: Choices) -> Answers:
+    """The answers as rows; the same one of a person, whichever item stood first, is a row with its times.
+
+    ValueError where an answer has more than MOST_ROWS rows.
+    """
+    times: dict[tuple[int, Tiers], int] = defaultdict(int)
+    for given in choices.given:
+        if given.judged:
+            tiers = given.tiers
+            times[given.person, (tuple(sorted(tiers[0])),) if len(tiers) == 1 else tiers] += given.times
+    pairs, whose, counts, equal = [], [], [], []
+    parts: list[Answers] = []
+    for (person, tiers), count in times.items():
+        if sum(map(len, tiers)) == 2:
+            pairs.append(tiers[0] if len(tiers) == 1 else (tiers[0][0], tiers[1][0]))
+            whose.append(person)
+            counts.append(float(count))
+            equal.append(len(tiers) == 1)
+        else:
+            rows = sum(len(up) * len(down) for up, down in pairwise(tiers))
+            if rows > MOST_ROWS:
+                raise ValueError(f"answers: wanted orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
+            parts.append(ranked(tiers, float(count), person))
+    alone = answers(pairs if pairs else np.empty((0, 2)), counts if pairs else None, equal or False, whose or 0)
+    return together([alone, *parts])
+
+
+def wins(choices: Choices, tie: float = 0.5) -> Array:
+    """How often each item was placed above each other (n x n); where two are called equally good, `tie` for each."""
+    n = len(choices.items)
+    out = np.zeros((n, n))
+    for given in choices.given:
+        if not given.judged:
+            continue
+        order = np.array([item for tier in given.tiers for item in tier])
+        if len(given.tiers) == 1:
+            a, b = order
+            out[a, b] += tie * given.times
+            out[b, a] += tie * given.times
+            continue
+        tier = np.repeat(np.arange(len(given.tiers)), [len(t) for t in given.tiers])
+        above = tier[:, None] < tier[None, :]
+        out[np.ix_(order, order)] += given.times * above
+    return out
+
+
+def parts(compared: npt.NDArray[np.bool_]) -> Ints:
+    """To which part each item belongs (n,): parts are what comparisons (n x n) connect, numbered by their first item.
+
+    What is in different parts was never compared, not even by way of others.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    labels = connected_components(compared, directed=False)[1]
+    _, first = np.unique(labels, return_index=True)
+    place = np.empty(first.size, np.int64)
+    place[labels[np.sort(first)]] = np.arange(first.size)
+    return place[labels]  # type: ignore[no-any-return]
+
+
+def circle(beats: npt.NDArray[np.bool_]) -> list[int]:
+    """A shortest circle of items, each of which beats (n x n) the next, the last the first; empty where none is."""
+    from scipy.sparse.csgraph import connected_components
+
+    labels = connected_components(beats, directed=True, connection="strong")[1]
+    round_about = np.flatnonzero(np.bincount(labels)[labels] > 1).tolist()
+    after = {a: [b for b in np.flatnonzero(beats[a]).tolist() if labels[a] == labels[b]] for a in round_about}
+    best: list[int] = []
+    for start in round_about:
+        before, level, length = {start: start}, [start], 1
+        while level and (not best or length < len(best)):
+            closing = next((item for item in level if beats[item, start]), None)
+            if closing is not None:
+                best = [closing]
+                while best[0] != start:
+                    best.insert(0, before[best[0]])
+                break
+            reached = []
+            for a in level:
+                for b in after[a]:
+                    if b not in before:
+                        before[b] = a
+                        reached.append(b)
+            level, length = reached, length + 1
+        if len(best) == 3:
+            break
+    return best

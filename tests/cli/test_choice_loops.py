@@ -1,0 +1,161 @@
+"""The command line of loops of choices: `init --choices`, then everything that is asked of a loop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import Ended, heedful
+
+from heedful import Loop
+
+COVERS = "id,title,pages\n" + "".join(f"c{j},Cover {j},{100 + 7 * j}\n" for j in range(6))
+INIT = "init covers covers.csv --choices --control 0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "covers.csv").write_text(COVERS)
+    return tmp_path
+
+
+@pytest.fixture
+def covers() -> str:
+    assert heedful(INIT).code == 0
+    return "covers"
+
+
+def done(line: str, *filled: object) -> Ended:
+    got = heedful(line, *filled)
+    assert (got.code, got.err) == (0, ""), got
+    return got
+
+
+def taught(n: int) -> None:
+    with Loop.open("covers.heedful") as loop:
+        for t in range(n):
+            d = loop.decide(id=f"d{t}", person=f"p{t % 2}")
+            assert loop.feedback(d.id, id=f"e{t}", better=max(d.shown)).learned
+
+
+def test_a_loop_of_choices_is_made_and_says_so() -> None:
+    got = done(INIT)
+    assert "It asks which of two is better, by hierarchical-gp and eubo, to find which item is the best." in got.out
+    assert "Each item is known by its name alone." in got.out
+    assert "Mind: control 0: only what it is least sure of is asked" in got.out
+    assert "Next: heedful decide covers --person NAME" in got.out
+    with Loop.open("covers.heedful") as loop:
+        assert (loop.choices, len(loop.items), loop.founding.encoding.size) == ("best", 6, 0)
+
+
+def test_with_a_goal_a_learner_and_features() -> None:
+    got = done("init a covers.csv --choices --goal ranking --learner preference-gp:rule=mes --repeats --json").json
+    assert (got["choices"], got["learner"], got["features"]) == ("ranking", "preference-gp:rule=mes", 0)
+    got = done("init b covers.csv --choices --features --kind title=ignored --kind pages=number --json").json
+    assert (got["features"], got["choices"]) == (1, "best")
+    assert (
+        "tells of others that are like it, by 1 features"
+        in done("init c covers.csv --choices --features --kind title=ignored").out
+    )
+    with Loop.open("a.heedful") as loop:
+        assert (loop.settings.repeats, loop.learner.rule) == (True, "mes")
+
+
+def test_from_a_question_to_the_standing(covers: str) -> None:
+    got = done(f"decide {covers} --person ann --id d1")
+    assert "chance" in got.out
+    assert "Next, where somebody prefers the first: heedful feedback covers d1 --choice first" in got.out
+    assert "learned from it" in done("feedback covers d1 --choice first").out
+    assert "Cover 0" in got.out  # what is stored of it
+    told = done("decide covers --person ann --id d2 --show 3 --json").json
+    assert len(told["chances"]) == 3
+    assert "--better" in done("decide covers --person ann --id d2 --show 3").out
+    best, other = told["shown"][:2]
+    assert done("feedback covers d2 --better {} --better {}", best, other).code == 0
+    got = heedful("feedback covers d2 --rating c1=4")
+    assert got.code == 3
+    assert "send the order as better" in got.out
+    found = done("standing covers --person ann --json").json
+    assert (found["goal"], found["answers"], len(found["ranking"])) == ("best", 2, 6)
+    told = done("standing covers --person ann").out
+    assert "what ann prefers" in told
+    assert f"{found['favourite']} is the best with" in told
+    assert "From 2 answers; model version" in told
+    assert "nothing in it to learn, but that this was asked" in done("feedback covers d1 --choice cannot_judge").out
+
+
+def test_what_was_learned_in_words(covers: str) -> None:
+    taught(40)
+    got = done("standing covers").out
+    assert "what all together prefer" in got
+    assert "From 40 answers of 2 people" in got
+    assert got.index("c5") < got.index("c0")
+    got = done("explain covers d39").out
+    assert "the better one with" in got
+    assert "What it comes from: by so much each answer moved the first ahead" in got
+    got = done("report covers").out
+    assert "how often what was likeliest was chosen" in got
+    assert "of 40 answers; a guess is right in 50.0%" in got
+    got = done("replay covers --learner preference-gp").out
+    assert "Agreement is over 40 comparisons" in got
+    assert done("report covers --json").json["choices"]["answers"] == 40
+    assert done("explain covers d39 --json").json["choice"]["rule"] == "eubo"
+
+
+def test_the_report_is_drawn(covers: str, folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    taught(20)
+    done("report covers --plot out.svg")
+    assert "share of answers that were foretold" in (folder / "out.svg").read_text()
+
+
+def test_out_and_in_again(covers: str) -> None:
+    taught(12)
+    done("export covers covers.jsonl")
+    done("init other covers.csv --choices --control 0")
+    done("validate other covers.jsonl")
+    done("import other covers.jsonl")
+    one, two = (done(f"standing {name} --json").json["ranking"] for name in ("covers", "other"))
+    assert one == two
+    assert "0 problems" in done("doctor other").out
+
+
+WRONG = [
+    ("init x covers.csv --goal best", "--goal: wanted --choices beside it, got none"),
+    ("init x covers.csv --features", "--features: wanted --choices beside it, got none"),
+    (
+        "init x covers.csv --choices --ratings 1..5",
+        "--ratings: wanted none beside --choices, which are among items alone",
+    ),
+    ("init x covers.csv --choices --grades 5", "--grades: wanted none beside --choices"),
+    ("init x covers.csv --choices --context covers.csv", "--context: wanted none beside --choices"),
+    ("init x covers.csv --choices --kind pages=number", "--kind: wanted --features beside it"),
+    ("init x covers.csv --choices --goal worst", "choices: wanted best or ranking, got 'worst'"),
+    ("init x covers.csv --choices --learner perceptron", "learner: wanted one of choices, such as hierarchical-gp"),
+    ("init x covers.csv --choices --people 5", "shrink: wanted 0 in a loop of choices"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), WRONG)
+def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(line: str, told: str, folder: Path) -> None:
+    got = heedful(line)
+    assert (got.code, got.out) == (2, "")
+    assert told in got.err
+    assert not (folder / "x.heedful").exists()
+
+
+def test_a_standing_is_of_loops_of_choices(folder: Path) -> None:
+    done("init cars covers.csv --kind pages=number")
+    got = heedful("standing cars")
+    assert (got.code, got.out) == (2, "")
+    assert "standing: wanted a loop of choices, got one of fair-pairs" in got.err
+
+
+def test_without_a_file_items_come_later(folder: Path) -> None:
+    assert "no items yet" in done("init bare --choices").out
+    lines = [{"kind": "item", "id": "a"}, {"kind": "item", "id": "b"}]
+    (folder / "more.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done("import bare more.jsonl")
+    assert sorted(done("decide bare --json").json["shown"]) == ["a", "b"]

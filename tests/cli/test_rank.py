@@ -1,0 +1,272 @@
+"""`heedful rank`: its figures are those of the parts behind it, its options, words, files and errors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import heedful
+
+from heedful.data.choices import open_choices
+from heedful.data.orders import Answered, gathered, pooled
+from heedful.data.preflib import load_preflib, write_preflib
+from heedful.data.sushi import load_sushi
+from heedful.preferences.estimating import estimate
+from heedful.preferences.standing import standing, verdict
+
+TEAS = Path(__file__).resolve().parents[2] / "examples" / "teas.csv"
+KEYS = [
+    "file",
+    "read",
+    "model",
+    "person",
+    "items",
+    "people",
+    "answers",
+    "ranking",
+    "not_told_apart",
+    "sure",
+    "goal",
+    "stop",
+]
+KEYS += ["probability", "first", "questions_left", "next", "next_for", "settings", "remarks"]
+ROW = ["item", "utility", "sd", "best", "places", "better_than_next", "told_apart"]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """Answers of nobody in particular about five things, in other words than ours; e beats all."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for _ in range(60):
+        a, b = rng.choice(5, 2, replace=False).tolist()
+        rows.append(
+            f"{'abcde'[max(a, b)]};{'abcde'[min(a, b)]}" if rng.random() < 0.9 else f"{'abcde'[a]};{'abcde'[b]}"
+        )
+    file = tmp_path / "pairs.csv"
+    file.write_text("Gewinner;Verlierer\n" + "\n".join(rows) + "\n")
+    return file
+
+
+LINE = "rank {} --column winner=Gewinner --column loser=Verlierer"
+
+
+def test_one_person_is_what_the_parts_say(pairs: Path) -> None:
+    got = heedful(f"{LINE} --json", pairs)
+    assert (got.code, got.err) == (0, "")
+    assert list(got.json) == KEYS
+    found = estimate(open_choices(pairs, {"winner": ["Gewinner"], "loser": ["Verlierer"]}).choices)
+    posterior, seen = found.of(0)
+    want, told = standing(posterior, seen), verdict(posterior, "best", seen)
+    assert (got.json["read"], got.json["answers"]) == ("columns Gewinner, Verlierer", 60)
+    assert got.json["model"] == "one"
+    assert got.json["next_for"] == ""
+    assert (got.json["stop"], got.json["probability"]) == (told.stop.stop, told.stop.sure)
+    assert got.json["first"] == "e"
+    assert [row["item"] for row in got.json["ranking"]] == [found.choices.items[i] for i in want.order]
+    for i, row in zip(want.order.tolist(), got.json["ranking"]):
+        assert list(row) == ROW
+        assert (row["utility"], row["sd"], row["places"]) == (want.mean[i], want.sd[i], want.places[i].tolist())
+        assert row["best"] == pytest.approx(want.best[i])
+    assert [row["better_than_next"] for row in got.json["ranking"]] == [*want.better.tolist(), None]
+    assert [row["told_apart"] for row in got.json["ranking"]] == [*(want.better >= 0.9).tolist(), None]
+    left = got.json["questions_left"]
+    assert left["from"] <= left["about"] <= left["to"] <= left["most"]
+    assert sum(row["utility"] for row in got.json["ranking"]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_many_people_their_average_and_somebody_new() -> None:
+    got = heedful("rank {} --json", TEAS).json
+    found = estimate(open_choices(TEAS).choices)
+    want, new = standing(found.posterior), standing(found.new())
+    assert (got["model"], got["people"], got["items"], got["answers"]) == ("people", 6, 8, 84)
+    assert [row["item"] for row in got["ranking"]] == [found.choices.items[i] for i in want.order]
+    assert [row["best_for_somebody_new"] for row in got["ranking"]] == pytest.approx([new.best[i] for i in want.order])
+    assert got["questions_left"] is None
+    assert got["next_for"] is None
+    assert sorted(each["kind"] for each in got["remarks"]) == ["contradiction", "side", "unsure"]
+    [side] = [each for each in got["remarks"] if each["kind"] == "side"]
+    assert side["people"] == ["fay"]
+
+
+def test_one_of_many_people(pairs: Path) -> None:
+    got = heedful("rank {} --person cleo --goal ranking --sure 0.8 --json", TEAS).json
+    found = estimate(open_choices(TEAS).choices)
+    posterior, seen = found.of(found.choices.people.index("cleo"))
+    told = verdict(posterior, "ranking", seen, at=0.8)
+    assert (got["person"], got["next_for"], got["goal"], got["sure"]) == ("cleo", "cleo", "ranking", 0.8)
+    assert (got["stop"], got["probability"]) == (told.stop.stop, told.stop.sure)
+    assert got["next"] == [found.choices.items[i] for i in (told.next.first, told.next.second)]
+    assert [row["told_apart"] for row in got["ranking"]][:-1] == (standing(posterior, seen).better >= 0.8).tolist()
+    assert "side" not in {each["kind"] for each in got["remarks"]}  # that is about somebody else
+
+
+def test_pooled_apart_and_left_out(tmp_path: Path) -> None:
+    got = heedful("rank {} --pool --json", TEAS).json
+    assert (got["model"], got["people"]) == ("one", 1)
+    want = standing(*(found := estimate(pooled(open_choices(TEAS).choices))).of(0))
+    assert [row["item"] for row in got["ranking"]] == [found.choices.items[i] for i in want.order]
+    assert heedful("rank {} --without fay --without ada --json", TEAS).json["people"] == 4
+    file = tmp_path / "x.soi"
+    orders = [Answered("", tuple((each,) for each in order), 4) for order in ("abc", "acb", "bac")]
+    write_preflib(file, gathered(orders))
+    assert heedful("rank {} --json", file).json["people"] == 1
+    assert heedful("rank {} --no-pool --json", file).json["people"] == 12
+
+
+def test_features_of_items_and_items_that_nobody_was_asked_about(pairs: Path, tmp_path: Path) -> None:
+    items = tmp_path / "items.csv"
+    items.write_text("name,size\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcde")) + "new,4.1\n")
+    got = heedful(f"{LINE} --items {{}} --json", pairs, items)
+    assert got.code == 0, got.err
+    assert got.json["items"] == 6
+    assert got.json["settings"]["explained"] > 0.0
+    assert {row["item"] for row in got.json["ranking"][:2]} == {"e", "new"}
+    assert [each["items"] for each in got.json["remarks"] if each["kind"] == "unasked"] == [["new"]]
+    items.write_text("name,size\na,1\nb,2\n")
+    got = heedful(f"{LINE} --items {{}}", pairs, items)
+    assert got.code == 2
+    assert "items.csv: name: items: wanted all that were answered about, got none called 'c', 'e', 'd'" in got.err
+
+
+def test_words_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("left,right,choice\na,b,0\nb,c,0\nc,a,1\na,c,0\n")
+    got = heedful("rank {}", file)
+    assert got.code == 2
+    assert "x.csv:2: choice: wanted first, second, equal, unsure, or the name of one of the two, got '0'" in got.err
+    got = heedful("rank {} --answer 0=first --answer 1=second --json", file)
+    assert [row["item"] for row in got.json["ranking"]] == ["a", "b", "c"]
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def test_what_is_printed_for_many_people() -> None:
+    got = heedful("rank {}", TEAS, width=100)
+    lines = got.out.splitlines()
+    assert lines[0].rstrip() == f"{TEAS}: what 6 people prefer on average"
+    row = next(line for line in lines if " assam " in line)
+    assert re.search(r"^ +1 +assam +\d+ % +\d+ % +1-\d +.*─●─", row)
+    assert sum("●" in line for line in lines) == 8
+    assert any(line.startswith("Neighbours that cannot be told apart (less than 90%): ") for line in lines)
+    assert any(
+        re.match(r"Not sure enough yet \(0.9\): assam is the best .*\. Ask somebody new first: ", line)
+        for line in lines
+    )
+    assert "Mind: 'fay' took the first of the two in 14 of 14 answers" in got.out
+    assert lines[-1] == "To rank without somebody's answers: --without NAME."
+
+
+def test_what_the_page_shows_is_what_is_printed() -> None:
+    """Figures aside, which another build may round another way."""
+    page = (TEAS.parents[1] / "docs" / "preferences.md").read_text()
+    shown, minded = re.findall(r"```text\n(.*?)```", page, re.S)
+    got = heedful("rank {}", TEAS, width=92).out
+    printed = got.replace(str(TEAS), "examples/teas.csv").split("\nUtilities")[0]
+
+    def words(text: str) -> list[list[str]]:
+        return [re.findall(r"[A-Za-z]+", line) for line in text.splitlines() if line.strip()]
+
+    assert words(shown) == words(printed)
+    assert all(line in got.splitlines() for line in minded.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_bars_are_there_in_any_terminal(width: int) -> None:
+    got = heedful("rank {} --person ada --top 3", TEAS, width=width)
+    assert sum("●" in line for line in got.out.splitlines()) == 3
+    assert "... and 5 more (--top, --json)" in got.out
+    if width >= 80:
+        assert max(map(len, got.out.split("\nNeighbours")[0].splitlines()[1:])) <= width
+    assert ("±" in got.out.split("Neighbours")[0]) == (width >= 120)
+
+
+def test_sure_enough_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("winner,loser,times\na,b,40\nb,c,40\n")
+    out = heedful("rank {}", file).out
+    assert "Every item is better than the next with 90% or more." in out
+    assert re.search(r"Sure enough \(0.9\): a is the best with probability (0.99|1.00)\. Nothing more needs", out)
+
+
+def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text('winner,loser\n[bold]a[/],"b\nc"\n"$x^{",[bold]a[/]\n')
+    got = heedful("rank {} --plot {}", file, tmp_path / "x.svg")
+    assert got.code == 0, got.err
+    assert "[bold]a[/]" in got.out
+    assert "b c" in got.out
+    assert (tmp_path / "x.svg").read_text().count("<svg") == 1
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_plot(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"teas.{suffix}"
+    assert heedful("rank {} --plot {} --top 5", TEAS, file).code == 0
+    assert file.stat().st_size > 3000
+
+
+# ---------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--goal worst", "--goal: wanted best or ranking, got 'worst'"),
+        ("--sure 1", "--sure: wanted a number from 0.5 to 0.999, got 1"),
+        ("--plot x.txt", "--plot: wanted a name that ends in .png or .svg or .pdf, got 'x.txt'"),
+        ("--column winner", "--column: wanted WHAT=COLUMN, such as winner=chosen, got 'winner'"),
+        ("--column victor=first", "columns: wanted one of person, times, winner"),
+        ("--answer first", "--answer: wanted WORD=MEANING, such as 0=first, got 'first'"),
+        ("--answer first=best", "words: wanted one of first, second, equal, unsure as a meaning, got 'best'"),
+        ("--person eve", "--person: wanted one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
+        ("--person ada --pool", "--person: wanted people who are told apart, got 'ada'"),
+        ("--without eve", "person: wanted one of"),
+        ("--identifier name", "--identifier: wanted --items, whose column it is, got none"),
+    ],
+)
+def test_bad_input_is_a_sentence(options: str, message: str) -> None:
+    got = heedful(f"rank {{}} {options}", TEAS)
+    assert (got.code, got.out) == (2, "")
+    if options != "--person eve":
+        assert message in got.err
+    else:
+        assert re.search(r"--person: wanted one of ('\w+',? ?){5}and 1 more, got 'eve'", got.err)
+
+
+def test_people_without_names_cannot_be_named(pairs: Path) -> None:
+    got = heedful(f"{LINE} --without ada", pairs)
+    assert (got.code, got.err) == (2, "heedful: --without: wanted a file that names people, got none of 'ada'\n")
+    got = heedful(f"{LINE} --person ada", pairs)
+    assert (got.code, got.err) == (2, "heedful: --person: wanted people who are told apart, got 'ada'\n")
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    got = heedful("rank {}", tmp_path / "none.csv")
+    assert got.code == 2
+    assert "no such file" in got.err
+
+
+# ---------------------------------------------------------------------------- real orders
+
+
+def test_the_sushi_of_five_thousand(tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "sushi"
+    if not folder.is_dir():
+        pytest.skip(f"the Sushi set is not here: put sushi3.idata and sushi3a.5000.10.order into {folder}")
+    data = load_sushi(folder)
+    names = data.names.tolist()
+    orders = gathered((Answered("", tuple((names[i],) for i in row)) for row in data.orders.tolist()), names)
+    file = tmp_path / "sushi.soc"
+    write_preflib(file, orders)
+    assert load_preflib(file).answers == 5000
+    got = heedful("rank {} --json", file).json
+    # As by the share of pairs won, counted here
+    place = np.argsort(data.orders, axis=1)
+    won = [(place[:, [i]] < place).sum() for i in range(10)]
+    assert [row["item"] for row in got["ranking"]] == [names[i] for i in np.argsort(-np.array(won))]
+    assert got["ranking"][0]["best"] > 0.99
+    assert got["stop"]

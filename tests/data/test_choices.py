@@ -1,0 +1,240 @@
+"""Tables of choices: the forms, how columns are found, what answers mean, what is wrong with a row, and writing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.data.choices import load_choices, open_choices, write_choices
+from heedful.data.orders import Answered, Choices, apart, by_name, gathered, pooled, with_items, without
+
+
+def told(folder: Path, text: str, name: str = "x.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(path: Path, **how: object) -> list[Answered]:
+    return list(by_name(load_choices(path, **how).choices))  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------- forms
+
+
+def test_winner_and_loser_with_person_and_times(tmp_path: Path) -> None:
+    text = 'Voter;Winner;loser;times;why\nÄnne;"Käse; alt";Brot;2;x\nBo;Brot;"Käse; alt";1;\nÄnne;"Käse; alt";Brot;1;\n'
+    path = told(tmp_path, text + "Bo;Brot;Tee;0;\n")
+    got = load_choices(path)
+    assert got.told == "columns Winner, loser, Voter, times; why left out"
+    assert got.choices.items == ("Käse; alt", "Brot")
+    assert got.choices.people == ("Änne", "Bo")
+    assert read(path) == [
+        Answered("Änne", (("Käse; alt",), ("Brot",)), 3),
+        Answered("Bo", (("Brot",), ("Käse; alt",)), 1),
+    ]
+
+
+def test_a_pair_as_it_stood_and_what_was_said(tmp_path: Path) -> None:
+    text = "left,right,choice\nx,y,left\nx,y,RIGHT\ny,x,x\nx,y,Equally good\nx,y,cannot judge\ny,z,\nz,y,=\n"
+    assert read(told(tmp_path, text)) == [
+        Answered("", (("x",), ("y",)), 1, "x"),
+        Answered("", (("y",), ("x",)), 1, "x"),
+        Answered("", (("x",), ("y",)), 1, "y"),
+        Answered("", (("x", "y"),), 1, "x"),
+        Answered("", (("x", "y"),), 1, "x", judged=False),
+        Answered("", (("y", "z"),), 1, "y", judged=False),
+        Answered("", (("z", "y"),), 1, "z"),
+    ]
+
+
+def test_words_of_ones_own(tmp_path: Path) -> None:
+    path = told(tmp_path, "a,b,answer\nx,y,0\nx,y,1\nx,y,egal\n")
+    got = read(path, words={"0": "first", "1": "second", "EGAL": "equal"})
+    assert [each.tiers for each in got] == [(("x",), ("y",)), (("y",), ("x",)), (("x", "y"),)]
+    with pytest.raises(ValueError, match="equal, unsure as a meaning, got 'links'"):
+        load_choices(path, words={"0": "links"})
+    with pytest.raises(ValueError, match="words: wanted first, second and answer as columns, got 'winner, loser'"):
+        load_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
+
+
+def test_an_answer_that_is_a_side_and_an_item_has_to_be_told(tmp_path: Path) -> None:
+    # All are names of what was shown: names, then. One is not: it may be either
+    assert [each.tiers[0] for each in read(told(tmp_path, "first,second,answer\n2,1,1\n1,2,2\n"))] == [("1",), ("2",)]
+    with pytest.raises(ValueError, match=r"x.csv:2: answer: wanted .* in all rows, got '1', which is both"):
+        read(told(tmp_path, "first,second,answer\n2,1,1\n3,2,1\n"))
+    got = read(told(tmp_path, "first,second,answer\n2,1,1\n3,2,1\n"), words={"1": "first"})
+    assert [each.tiers[0] for each in got] == [("2",), ("3",)]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "rank 1,rank 2,rank 3",
+        "1,2,3,x",
+        "first,second,third",
+        "1st choice,2nd choice,3rd choice",
+        "place0,place1,place2",
+    ],
+)
+def test_orders_in_columns(tmp_path: Path, header: str) -> None:
+    x = "," if header.endswith("x") else ""
+    got = read(told(tmp_path, f"who,{header}\nann,a,b,c{x}\nbob,c,a,{x}\ncem,b,,{x}\n"))
+    assert got == [Answered("ann", (("a",), ("b",), ("c",))), Answered("bob", (("c",), ("a",)))]
+
+
+def test_orders_in_one_cell(tmp_path: Path) -> None:
+    got = read(told(tmp_path, "order\ntea > milk = soup\nsoup>tea\nsoup\n"))
+    assert got == [Answered("", (("tea",), ("milk", "soup"))), Answered("", (("soup",), ("tea",)))]
+    lines = [{"ranking": ["a", ["b", 3]], "user": 7}, {"ranking": [["a", "b"]], "user": "7"}]
+    got = read(told(tmp_path, "\n".join(map(json.dumps, lines)), "x.jsonl"))
+    assert got == [Answered("7", (("a",), ("b", "3"))), Answered("7", (("a", "b"),))]
+
+
+def test_orders_in_rows(tmp_path: Path) -> None:
+    text = "person,ballot,item,rank\nann,1,a,2\nann,1,b,1\nann,1,c,2\nann,2,a,\nann,2,b,\n"
+    text += "bob,1,c,0.5\nbob,1,a,1\nbob,2,b,1\n"
+    assert read(told(tmp_path, text)) == [
+        Answered("ann", (("b",), ("a", "c"))),
+        Answered("ann", (("a", "b"),), judged=False),
+        Answered("bob", (("c",), ("a",))),
+    ]
+    with pytest.raises(ValueError, match=r"x.csv: ballot: wanted a column of it, or of a person, with item and rank"):
+        read(told(tmp_path, "item,rank\na,1\nb,2\n"))
+
+
+def test_columns_by_names_of_ones_own(tmp_path: Path) -> None:
+    text = "Gewinner,Verlierer,wer\na,b,x\n"
+    columns = {"winner": ["Gewinner"], "loser": ["Verlierer"], "person": ["wer"]}
+    assert read(told(tmp_path, text), columns=columns) == [Answered("x", (("a",), ("b",)))]
+    got = read(told(tmp_path, "best,then,last\na,b,c\n"), columns={"order": ["best", "then", "last"]})
+    assert got == [Answered("", (("a",), ("b",), ("c",)))]
+    # What is named comes first, also where other columns are called so
+    got = read(told(tmp_path, "winner,loser,w2\na,b,c\n"), columns={"winner": ["w2"]})
+    assert got == [Answered("", (("c",), ("b",)))]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"victor": ["a"]}, "columns: wanted one of person, times, winner, .*, got 'victor'"),
+        ({"winner": ["a", "b"]}, "columns: winner: wanted one column, got a, b"),
+        ({"winner": ["x"]}, "x.csv: winner: wanted one of the columns a, b, got 'x'"),
+        ({"winner": ["a"], "loser": ["a"]}, "columns: wanted each column once, got 'a' twice"),
+        ({"winner": ["a"]}, "x.csv: columns: wanted winner and loser; .* got a, b"),
+    ],
+)
+def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_choices(told(tmp_path, "a,b\nx,y\n"), columns)
+
+
+# ---------------------------------------------------------------------------- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("winner,loser\na,\n", "x.csv:2: loser: wanted a name, got nothing"),
+        ("winner,loser\nNA,b\n", "x.csv:2: winner: wanted a name, got nothing"),
+        ("winner,loser\na,a\n", "x.csv:2: loser: wanted another item than the winner, got 'a' twice"),
+        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: wanted a whole number, 0 or more, got '1.5'"),
+        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: wanted a whole number, 0 or more, got '-1'"),
+        ("winner,loser,times\na,b,0\n", "x.csv: answers: wanted at least one about two items, got none"),
+        ("winner,loser,person\na,b,\n", "x.csv:2: person: wanted a name, got nothing"),
+        (
+            "first,second\na,b\n",
+            "x.csv: answer: wanted a column of what was said of first and second, got first",
+        ),
+        ("first,second,answer\na,a,first\n", "x.csv:2: second: wanted another item than the first, got 'a' twice"),
+        ("first,second,answer\na,b,c\n", "x.csv:2: answer: wanted first, second, equal, unsure, or the name of one"),
+        ("first,second,answer\na,b,\n", "x.csv: answers: wanted at least one about two items, got none"),
+        ("1,2,3,who\na,b,a,x\n", "x.csv:2: order: wanted each item once, got 'a' twice"),
+        ("1,2,3,who\na,,b,x\n", "x.csv:2: 2: wanted a name, got nothing"),
+        ("order\na>>b\n", "x.csv:2: order: wanted a name, got nothing"),
+        ("who,item,rank\nx,a,1\nx,a,2\n", "x.csv:3: item: wanted each once in an order, got 'a' once more"),
+        ("who,item,rank\nx,a,first\n", "x.csv:2: rank: wanted a number, got 'first'"),
+        (
+            "Gewinner,Verlierer\na,b\n",
+            "x.csv: columns: wanted winner and loser; .*, got Gewinner, Verlierer",
+        ),
+        ("winner,loser\na\n", "x.csv:2: cells: wanted 2 as in the header, got 1"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_choices(told(tmp_path, text))
+
+
+def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:
+    preflib = "# NUMBER ALTERNATIVES: 2\n1: 2,1\n"
+    for name, text in (("a.txt", preflib), ("b.soi", preflib), ("c", "2\n1,x\n2,y\n1,1,1\n1,2,1\n")):
+        got = open_choices(told(tmp_path, text, name))
+        assert got.told == "PrefLib"
+        assert got.choices.answers == 1
+    with pytest.raises(ValueError, match=r"b.soi: columns: wanted none with PrefLib, got winner"):
+        open_choices(tmp_path / "b.soi", {"winner": ["x"]})
+    assert open_choices(told(tmp_path, "winner,loser\na,b\n")).told == "columns winner, loser"
+
+
+# ---------------------------------------------------------------------------- writing, and other views
+
+
+SIDED = [
+    Answered("ann", (("a",), ("b, too",)), 2, "a"),
+    Answered("ann", (("b, too",), ("a",)), 1, "a"),
+    Answered("bob", (('"c"', "a"),), 1, '"c"'),
+    Answered("bob", (("b, too", '"c"'),), 4, "b, too", judged=False),
+]
+BARE = [Answered("", (("a",), ("b",)), 3), Answered("", (("b",), ("a",)), 1)]
+ORDERS = [
+    Answered("ann", (("a",), ("b",), ("c",)), 2),
+    Answered("ann", (("b",), ("a", "c"))),
+    Answered("bob", (("b", "c"),)),
+    Answered("bob", (("b", "a"),), judged=False),
+]
+
+
+@pytest.mark.parametrize("answered", [SIDED, BARE, ORDERS], ids=["sided", "bare", "orders"])
+def test_what_is_written_comes_back(tmp_path: Path, answered: list[Answered]) -> None:
+    write_choices(tmp_path / "x.csv", gathered(answered))
+    assert read(tmp_path / "x.csv") == list(by_name(gathered(answered)))
+
+
+def test_names_that_would_not_come_back_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="choices: wanted names without spaces around them, and not NA, got 'na'"):
+        write_choices(tmp_path / "x.csv", gathered([Answered("", (("na",), ("b",)))]))
+
+
+def test_other_views_of_the_same_answers() -> None:
+    choices = gathered(SIDED)
+    assert pooled(choices).people == ("",)
+    assert [each._replace(person="") for each in SIDED] == list(by_name(pooled(choices)))
+    assert len(apart(choices).people) == choices.answers == 8
+    assert all(each.times == 1 for each in apart(choices).given)
+    assert {each.person for each in by_name(without(choices, ["ann"]))} == {"bob"}
+    assert without(choices, ["ann"]).items == choices.items
+    wider = with_items(choices, ["new", '"c"', "b, too", "a"])
+    assert wider.items == ("new", '"c"', "b, too", "a")
+    assert list(by_name(wider)) == list(by_name(choices))
+    for wrong, message in (
+        (lambda: without(choices, ["eve"]), "person: wanted one of 'ann', 'bob', got 'eve'"),
+        (lambda: without(choices, ["ann", "bob"]), "people: wanted one whose answers are left, got none"),
+        (
+            lambda: with_items(choices, ["a", "b, too"]),
+            "items: wanted all that were answered about, got none called '\"c\"'",
+        ),
+        (lambda: apart(choices, 7), "answers: wanted at most 7 to take each for another person's, got 8"),
+    ):
+        with pytest.raises(ValueError) as error:
+            wrong()
+        assert str(error.value) == message
+
+
+def test_equal_answers_are_one_and_items_are_numbered_as_they_come() -> None:
+    got = gathered([Answered("", (("b",), ("a",)))] * 3, ["z"])
+    assert isinstance(got, Choices)
+    assert got.items == ("z", "b", "a")
+    assert [(each.tiers, each.times) for each in got.given] == [(((1,), (2,)), 3)]

@@ -1,0 +1,170 @@
+"""PrefLib: both headers, ties, what is wrong with a line, and files that come back as they were."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from heedful.data.orders import Answered, Choices, Given, gathered
+from heedful.data.preflib import load_preflib, write_preflib
+
+NEW = """# FILE NAME: teas.soc
+# TITLE: Teas
+# DESCRIPTION: numbers: 3, and colons
+# DATA TYPE: soc
+# MODIFICATION TYPE: original
+# RELATES TO:
+# NUMBER ALTERNATIVES: 3
+# NUMBER VOTERS: 7
+# NUMBER UNIQUE ORDERS: 2
+# ALTERNATIVE NAME 1: Earl Grey, with milk
+# ALTERNATIVE NAME 2: Grüner Tee: Sencha
+# ALTERNATIVE NAME 3: Mate
+5: 3,1,2
+2: 1, 2, 3
+"""
+OLD = """3
+1,"Earl Grey, with milk"
+2,Grüner Tee: Sencha
+3,Mate
+7,7,2
+5,3,1,2
+2,1,2,3
+"""
+TEAS = ("Earl Grey, with milk", "Grüner Tee: Sencha", "Mate")
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("text", [NEW, OLD, NEW.replace("\n", "\r\n"), "\ufeff" + NEW, OLD + "\n\n"])
+def test_either_header(tmp_path: Path, text: str) -> None:
+    got = load_preflib(written(tmp_path, "teas.soc", text))
+    assert got.items == TEAS
+    assert got.people == ("",)
+    assert got.given == (Given(0, ((2,), (0,), (1,)), 5), Given(0, ((0,), (1,), (2,)), 2))
+    assert got.answers == 7
+
+
+def test_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "teas.soc.gz"
+    path.write_bytes(gzip.compress(NEW.encode()))
+    assert load_preflib(path).items == TEAS
+    path.write_bytes(gzip.compress(NEW.replace("5: 3,1,2", "5: 3,1").encode()))
+    with pytest.raises(ValueError, match=r"teas.soc.gz:13: order: wanted all 3 alternatives, got 2"):
+        load_preflib(path)
+
+
+def test_ties_and_orders_that_say_little(tmp_path: Path) -> None:
+    head = NEW.split("5: ")[0].replace("soc", "toi")
+    orders = "4: 2,{1,3}\n3: {1,2}\n2: {3,1},2\n1: 3\n1: {1,2,3}\n1: {},2,1\n1:\n"
+    got = load_preflib(written(tmp_path, "teas.toi", head + orders))
+    assert got.items == TEAS
+    assert [(each.tiers, each.times) for each in got.given] == [
+        (((1,), (0, 2)), 4),
+        (((0, 1),), 3),  # equally good
+        (((2, 0), (1,)), 2),
+        (((1,), (0,)), 1),
+    ]  # of one alone, or a tie of three and nothing else, nothing is said
+
+
+def test_alternatives_that_are_in_no_order_are_there_and_have_names(tmp_path: Path) -> None:
+    text = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 2: b\n# ALTERNATIVE NAME 3: b\n1: 2,3\n"
+    assert load_preflib(written(tmp_path, "x.soi", text)).items == ("alternative 1", "b (2)", "b (3)", "alternative 4")
+
+
+HEAD = "# NUMBER ALTERNATIVES: 3\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("x.soc", "", "x.soc: header: wanted # NUMBER ALTERNATIVES: or a number, got an empty file"),
+        ("x.soc", "# TITLE: x\n1: 1,2\n", "x.soc: header: wanted a line # NUMBER ALTERNATIVES:, got none"),
+        ("x.soc", "# NUMBER ALTERNATIVES: 1\n", "x.soc:1: NUMBER ALTERNATIVES: wanted a whole number, 2 to 10000, got"),
+        ("x.soc", HEAD, "x.soc: orders: wanted at least one of two or more alternatives, got none"),
+        ("x.soc", HEAD + "# ALTERNATIVE NAME 4: d\n1: 1,2,3\n", "ALTERNATIVE NAME: wanted a number from 1 to 3, got 4"),
+        (
+            "x.soc",
+            HEAD + "# ALTERNATIVE NAME 1: d\n# ALTERNATIVE NAME 1: e\n",
+            "x.soc:3: ALTERNATIVE NAME: wanted each",
+        ),
+        ("x.soc", HEAD + "1: 1,2,4\n", "x.soc:2: order: wanted numbers from 1 to 3, got 4"),
+        ("x.soc", HEAD + "1: 1,2,1\n", "x.soc:2: order: wanted each alternative once, got 1 twice"),
+        ("x.soc", HEAD + "1: 1,2\n", "x.soc:2: order: wanted all 3 alternatives, got 2"),
+        ("x.soc", HEAD + "1: 1,{2,3}\n", "x.soc:2: order: wanted no ties (.toc and .toi have them), got '1: 1,{2,3}'"),
+        (
+            "x.toi",
+            HEAD + "1: 1,{2,3\n",
+            "x.toi:2: order: wanted COUNT: and numbers apart by commas, ties in braces, got",
+        ),
+        ("x.toi", HEAD + "1: 1,,3\n", "x.toi:2: order: wanted COUNT:"),
+        ("x.toi", HEAD + "1.5: 1,3\n", "x.toi:2: order: wanted COUNT:"),
+        ("x.toi", HEAD + "0: 1,3\n", "x.toi:2: count: wanted 1 or more, got 0"),
+        ("x.toi", HEAD + "1,3\n", "x.toi:2: order: wanted COUNT:"),
+        ("x.soi", "2\n1,a\n3,b\n1,1,1\n1,1,2\n", "x.soi:3: alternative: wanted 2,NAME, got '3,b'"),
+        ("x.soi", "2\n1,a\n2,b\n", "x.soi: header: wanted 2 alternatives and a line of counts, got 3 lines"),
+        ("x.soi", "2\n1,a\n2,b\n1,1\n1,1,2\n", "x.soi:4: counts: wanted voters, their sum and orders as numbers, got"),
+        ("x.soi", "2\n1,a\n2,b\n1,1,1\n1: 1,2\n", "x.soi:5: order: wanted COUNT, and numbers apart by commas"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:
+    with pytest.raises(ValueError) as error:
+        load_preflib(written(tmp_path, name, text))
+    assert told in str(error.value)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nothing is fetched"):
+        load_preflib(tmp_path / "none.soc")
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    choices = gathered(
+        [
+            Answered("", (("b",), ("a", "c"))),
+            Answered("", (("c", "a"),), 3),
+            Answered("", (("a",), ("c",)), 2),
+            Answered("", (("a", "b"),), 9, "a", judged=False),
+        ],
+        ["a", "b", "c", "d, never shown"],
+    )
+    write_preflib(tmp_path / "x.toi", choices, title="Things: 1")
+    assert "# TITLE: Things: 1\n" in (tmp_path / "x.toi").read_text()
+    assert "# NUMBER VOTERS: 6\n# NUMBER UNIQUE ORDERS: 3\n" in (tmp_path / "x.toi").read_text()
+    got = load_preflib(tmp_path / "x.toi")
+    assert got.items == choices.items
+    orders = {tuple(frozenset(tier) for tier in each.tiers): each.times for each in got.given}
+    assert orders == {
+        (frozenset({1}), frozenset({0, 2})): 1,
+        (frozenset({0, 2}),): 3,
+        (frozenset({0}), frozenset({2})): 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "tiers", "told"),
+    [
+        ("x.txt", ((0,), (1,), (2,)), "path: wanted a name that ends in .soc, .soi, .toc, .toi, got 'x.txt'"),
+        ("x.soc", ((0,), (1,)), "choices: wanted all 3 items in every order of a .soc, got one of 2"),
+        ("x.toc", ((0, 1),), "choices: wanted all 3 items in every order of a .toc, got one of 2"),
+        ("x.soi", ((0, 1), (2,)), "choices: wanted no ties in a .soi, got an order with some"),
+    ],
+)
+def test_what_a_kind_does_not_hold_is_not_written(
+    tmp_path: Path, name: str, tiers: tuple[tuple[int, ...], ...], told: str
+) -> None:
+    with pytest.raises(ValueError) as error:
+        write_preflib(tmp_path / name, Choices(("a", "b", "c"), ("",), (Given(0, tiers),)))
+    assert str(error.value) == told
+    assert not (tmp_path / name).exists()
+
+
+def test_names_that_a_line_does_not_hold_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="names of one line"):
+        write_preflib(tmp_path / "x.soi", Choices(("a\nb", "c"), ("",), (Given(0, ((0,), (1,))),)))

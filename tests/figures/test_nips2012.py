@@ -1,0 +1,396 @@
+"""The figures of [H12]: who is split how, what is asked and foretold, the claims; on choices made up here."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.command import heedful
+from data.test_paired import seats, write_election, write_jura
+from figures.invented import ran
+from heedful.data.paired import Paired, all_pairs
+from heedful.figures import FIGURES, choosing, nips2012, with_labels
+from heedful.figures.choice_claims import (
+    all_faster,
+    as_good,
+    asks_apart,
+    below,
+    near,
+    near_the_best,
+    one_as_good,
+    throughout,
+    wins,
+)
+from heedful.figures.choice_models import Problem, model
+from heedful.figures.choosing import ASKED, OTHERS, QUERIES, TRAINING, Split, choices, split, without_some
+from heedful.figures.figure import Line, Size
+from heedful.figures.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
+from heedful.figures.panels import ELECTION, JURA, SUSHI
+from heedful.figures.running import Sources
+from heedful.figures.toy import BALD, GRID, LABELS, MES, SD
+from heedful.preferences.questions import bald, mes
+
+MINE = [figure for figure in FIGURES.values() if figure.id.startswith("nips2012/")]
+
+
+def silent(what: str, share: float) -> None:
+    pass
+
+
+@pytest.fixture
+def data() -> Paired:
+    """150 people, ten items with utilities f_u = a mean and more, answered with noise."""
+    rng = np.random.default_rng(0)
+    f = rng.standard_normal(10) + 0.7 * rng.standard_normal((150, 10))
+    a, b = all_pairs(10).T
+    first = f[:, a] - f[:, b] + 0.5 * rng.standard_normal((150, 45)) > 0.0
+    names = np.array([str(i) for i in range(10)])
+    return Paired(names, rng.standard_normal((10, 3)), rng.standard_normal((150, 2)), all_pairs(10), first)
+
+
+# ---------------------------------------------------------------------------- as data
+
+
+def test_the_tables_are_the_paper_s() -> None:
+    """[H12] Tables 1 to 3: sums of the rows as printed there, and a cell of each."""
+    assert PUBLISHED == ("CPU", "CP", "BI", "BO", "SU")
+    assert {key: round(sum(row), 3) for key, row in TABLE_1.items()} == {
+        "Synthetic": 0.9, "Sushi": 0.947, "MovieLens": 1.035, "Election": 1.1, "Jura": 0.9,
+    }  # fmt: skip
+    assert dict(zip(PUBLISHED, TABLE_1["Election"]))["BI"] == 0.077
+    assert round(sum(TABLE_2["Election"]), 3) == 167.321
+    assert dict(zip(ASKING, TABLE_3["Sushi"])) == {
+        "CPU-B": 0.148, "CPU-E": 0.153, "CPU-R": 0.178, "CP-B": 0.144, "CP-E": 0.151, "CP-R": 0.176,
+        "SU-B": 0.179, "SU-E": 0.197, "SU-R": 0.212,
+    }  # fmt: skip
+    assert {key: round(sum(row), 3) for key, row in TABLE_3.items()} == {
+        "Synthetic": 1.671, "Sushi": 1.538, "MovieLens": 1.781, "Election": 1.941, "Jura": 1.436,
+    }  # fmt: skip
+
+
+def test_sizes_are_the_paper_s() -> None:
+    for figure in MINE:
+        for panel in figure.panels:
+            if figure.id in ("nips2012/table1", "nips2012/functions"):
+                assert panel.full == Size(100, 25)
+            if figure.id in ("nips2012/table3", "nips2012/fig2"):
+                assert panel.full == Size(1000, 25)
+    assert list(TRAINING.values()) == [30, 20, 20, 20, 15]
+    assert list(ASKED.values()) == [(5, 35, 5)] * 3 + [(3, 22, 3), (3, 15, 3)]
+
+
+def test_each_is_there_with_both_labels() -> None:
+    for figure in MINE:
+        published = with_labels(figure, "published")
+        assert published.id == figure.id
+        if figure.id == "nips2012/fig1":
+            continue
+        assert {panel.features.split(", ")[0] for panel in figure.panels} == {"right"}
+        assert {panel.features.split(", ")[0] for panel in published.panels} == {"published"}
+    counts = {figure.id: len(with_labels(figure, "published").claims) - len(figure.claims) for figure in MINE}
+    assert {name: n for name, n in counts.items() if n} == {"nips2012/table1": 25, "nips2012/table3": 45}
+    other = FIGURES["jair2015/fig2"]
+    assert with_labels(other, "published") is other
+    mine = MINE[0]._replace(note="changed")
+    assert with_labels(mine, "published") is mine
+
+
+# ---------------------------------------------------------------------------- splits
+
+
+def test_a_split_has_every_pair_of_everybody_once(data: Paired) -> None:
+    parts = split(data, 40, 3, 20)
+    assert (parts.learned.shape, parts.pool.shape, parts.foretold.shape) == ((40, 20), (40, 0), (40, 25))
+    for learned, foretold in zip(parts.learned, parts.foretold):
+        assert sorted([*learned, *foretold]) == list(range(45))
+    asked = split(data, 40, 3, 5, 35, 5)
+    assert [part.shape[1] for part in (asked.learned, asked.pool, asked.foretold)] == [5, 35, 5]
+    np.testing.assert_array_equal(asked.first, parts.first)  # the same people, whatever is learned
+    assert (split(data, 40, 4, 20).learned != parts.learned).any()
+    at = [[tuple(row) for row in data.people.tolist()].index(tuple(row)) for row in parts.problem.people.tolist()]
+    assert len(set(at)) == 40
+    np.testing.assert_array_equal(data.first[at], parts.first)
+
+
+def test_rows_are_the_answers_and_the_first_stay_the_first(data: Paired) -> None:
+    parts = split(data, 30, 1, 5, 35, 5)
+    rows = parts.rows(parts.learned)
+    assert rows.size == 150
+    for user, (winner, loser) in zip(rows.user.tolist(), rows.pairs.tolist()):
+        p = list(combinations(range(10), 2)).index((min(winner, loser), max(winner, loser)))
+        assert parts.first[user, p] == (winner < loser)
+    longer = parts.rows(np.column_stack([parts.learned, parts.pool[:, :2]]))
+    np.testing.assert_array_equal(longer.pairs[:150], rows.pairs)
+    np.testing.assert_array_equal(longer.user[:150], rows.user)
+
+
+def test_who_is_kept_apart_is_in_no_split(data: Paired) -> None:
+    rest, others = without_some(data)
+    assert (len(rest.first), len(others.first)) == (50, OTHERS)
+    together = np.vstack([rest.people, others.people])
+    np.testing.assert_allclose(together.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(together.std(axis=0), 1.0)
+    assert len({tuple(row) for row in together.tolist()}) == 150
+
+
+class Sure:
+    """Believes of every user that the item with the lower number is better by 1, with variances that are their sum."""
+
+    log_evidence = -1.0
+
+    def gap(self, user: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return np.where(a < b, 1.0, -1.0) * (1.0 + user % 3), 0.1 * (a + b) + 0.0
+
+
+def test_errors_and_likelihoods_are_of_what_is_foretold(data: Paired) -> None:
+    from scipy.stats import norm
+
+    parts = split(data, 20, 0, 20)
+    wrong, logs = [], []
+    for u, row in enumerate(parts.foretold.tolist()):
+        for p in row:
+            a, b = list(combinations(range(10), 2))[p]
+            wrong.append(not parts.first[u, p])
+            sign = 1.0 if parts.first[u, p] else -1.0
+            logs.append(norm.logcdf(sign * (1.0 + u % 3) / np.sqrt(1.1 + 0.1 * (a + b) - 0.1)))
+    assert parts.error(Sure()) == pytest.approx(np.mean(wrong))
+    assert parts.log_likelihood(Sure()) == pytest.approx(np.mean(logs))
+
+
+@pytest.mark.parametrize(("rule", "score"), [("bald", bald), ("mes", mes)])
+def test_everybody_is_asked_what_the_rule_gives_most(
+    data: Paired, monkeypatch: pytest.MonkeyPatch, rule: str, score: Any
+) -> None:
+    seen = []
+
+    def fit(problem: Problem, rows: Any, earlier: Any) -> Sure:
+        seen.append(rows)
+        assert (earlier is None) == (len(seen) == 1)
+        return Sure()
+
+    monkeypatch.setattr(choosing, "model", lambda name: fit)
+    got = choosing._asking(data, SUSHI, 12, 5, f"cp by {rule}", {})
+    assert got.values.shape == (QUERIES + 1,)
+    parts = split(data, 12, 5, 5, 35, 5)
+    assert np.ptp(got.values) == 0.0
+    assert got.values[0] == parts.error(Sure())
+    assert [rows.size for rows in seen] == [12 * (5 + q) for q in range(QUERIES + 1)]
+    pairs = list(combinations(range(10), 2))
+    for user in range(12):
+        pool = parts.pool[user].tolist()
+        for q in range(QUERIES):
+            worth = [score(1.0 + user % 3, 0.1 * sum(pairs[p])) for p in pool]
+            asked = pool.pop(int(np.argmax(worth)))
+            row = 12 * (5 + q) + user
+            assert (seen[-1].user[row], sorted(seen[-1].pairs[row].tolist())) == (user, list(pairs[asked]))
+
+
+def test_random_questions_are_those_of_the_seed(data: Paired) -> None:
+    one, again, other = (choosing._asking(data, SUSHI, 12, seed, "su by random", {}).values for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+    assert one[-1] < one[0]  # ten answers more
+
+
+def test_models_by_name(data: Paired) -> None:
+    rest, others = without_some(data)
+    rows = split(others, OTHERS, 0, 20)
+    apart = {"tuned": choosing.tuned_apart("tuned", data.features, rows.problem.people, rows.rows(rows.learned), True)}
+    apart["bo"] = choosing.tuned_apart("bo", data.features, rows.problem.people, rows.rows(rows.learned), True)
+    parts = split(rest, 20, 0, 20, apart=apart)
+    answers = parts.rows(parts.learned)
+    naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
+    for name in ("cp", "cp:D=5", "cp:D=5,times=2", "cpu", "cp-fitc", "bi", "bo", "su", "hierarchical", "tuned"):
+        fitted = model(name)(parts.problem, answers, None)
+        assert parts.error(fitted) < naive + 0.1, name
+        assert np.isfinite(fitted.log_evidence)
+        mean, var = fitted.gap(np.array([3, 3]), np.array([1, 2]), np.array([2, 1]))
+        np.testing.assert_allclose(mean, -mean[::-1], atol=1e-9)
+        assert (var > 0.0).all()
+    assert model("cp:D=5")(parts.problem, answers, None).mw.shape == (20, 5)
+    with pytest.raises(ValueError, match=r"^model: wanted one of cpu, cp, .*, got 'gp'$"):
+        model("gp")
+
+
+# ---------------------------------------------------------------------------- panels
+
+
+def test_what_two_panels_share_is_run_once(data: Paired, monkeypatch: pytest.MonkeyPatch) -> None:
+    [panel] = [panel for panel in FIGURES["nips2012/table1"].panels if panel.world == SUSHI]
+    panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
+    kept: dict[Any, Any] = {}
+    got = choices(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    rest, _ = without_some(data)
+    wanted = [split(rest, 30, s, 20) for s in range(3)]
+    errors = [w.error(model("su")(w.problem, w.rows(w.learned), None)) for w in wanted]
+    np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)
+    assert got["SU"].seconds > 0.0
+    monkeypatch.setattr(choosing, "_learning", lambda *args: pytest.fail("run twice"))
+    again = choices(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    np.testing.assert_array_equal(got["more"].regrets, again["more"].regrets)
+
+
+def test_seconds_and_scales(data: Paired) -> None:
+    [timed] = [panel for panel in FIGURES["nips2012/table2"].panels if panel.world == SUSHI]
+    timed = timed._replace(lines=(Line("SU", ("su",), ""),))
+    got = choices(timed, Size(20, 2), lambda world, labels: data, {}, 2, silent)["SU"]
+    assert got.regrets.shape == (2, 1)
+    assert got.seconds == got.regrets.mean()
+    [panel] = [panel for panel in FIGURES["nips2012/evidence"].panels if panel.world == SUSHI]
+    panel = panel._replace(lines=tuple(line._replace(learners=("hierarchical",)) for line in panel.lines))
+    scaled = choices(panel, Size(20, 1), lambda world, labels: data, {}, 1, silent)
+    parts = split(data, 20, 0, 20)
+    for i, times in ((0, 0.25), (4, 1.0), (8, 4.0)):
+        fitted = model(f"hierarchical:times={times}")(parts.problem, parts.rows(parts.learned), None)
+        assert scaled["evidence"].marks[i] == times
+        assert scaled["evidence"].regrets[0, i] == pytest.approx(fitted.log_evidence / 400)
+        assert scaled["error"].regrets[0, i] == parts.error(fitted)
+        assert scaled["log-likelihood of what is foretold"].regrets[0, i] == parts.log_likelihood(fitted)
+
+
+def test_figure_1_mes_asks_for_a_coin_and_bald_where_nothing_is_known() -> None:
+    panel = FIGURES["nips2012/fig1"].panels[0]
+    got = choices(panel, panel.full, lambda world, labels: pytest.fail("no file is needed"), {}, 1, silent)
+    asks = {rule: GRID[got[rule].regrets[0].argmax()] for rule in (BALD, MES)}
+    assert -0.6 < asks[MES] < 0.6  # between the coins
+    assert asks[BALD] > 2.5  # beyond all labels
+    assert set(got[LABELS].regrets[0]) == {-1.0, 1.0}
+    assert got[SD].regrets[0].max() == got[SD].regrets[0][-1]
+
+
+# ---------------------------------------------------------------------------- claims
+
+
+def ended(*values: float) -> Any:
+    return ran(np.array(values)[:, None])
+
+
+def test_a_cell_is_near_or_better() -> None:
+    outcome = {"p": {"a": ended(0.17, 0.19)}}
+    assert near("p", "a", 0.16001)(outcome).holds
+    assert not near("p", "a", 0.1599)(outcome).holds
+    assert near("p", "a", 0.5)(outcome).holds
+    assert "0.180 ± 0.010, 2 splits: +0.020" in near("p", "a", 0.16)(outcome).found
+    assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).found.startswith("0.200, 1 splits")
+
+
+def test_who_is_lower() -> None:
+    lines = {"low": ended(0.1, 0.11, 0.12), "mid": ended(0.12, 0.13, 0.141), "odd": ended(0.3, 0.02, 0.15)}
+    outcome: Any = {"p": lines}
+    assert below("p", ("low",), ("mid",))(outcome).holds
+    assert not below("p", ("low",), ("mid", "odd"))(outcome).holds
+    assert not below("p", ("mid",), ("low",))(outcome).holds
+    assert as_good("p", "low", "mid")(outcome).holds
+    assert as_good("p", "odd", "low")(outcome).holds
+    assert not as_good("p", "mid", "low")(outcome).holds
+    assert one_as_good("p", ("mid", "low"), "low")(outcome).holds
+    assert not one_as_good("p", ("mid",), "low")(outcome).holds
+    assert all_faster("p", ("low", "mid"), ("odd",))(outcome).holds
+    assert not all_faster("p", ("low", "odd"), ("mid",))(outcome).holds
+
+
+def test_wins_are_counted_both_ways() -> None:
+    better, worse, same = ended(0.1, 0.11, 0.12), ended(0.12, 0.13, 0.141), ended(0.1, 0.11, 0.12)
+    outcome: Any = {"p": {"m-B": better, "m-E": worse}, "q": {"m-B": worse, "m-E": better}}
+    outcome |= {"r": {"m-B": better, "m-E": same}}
+    check = wins(("p", "q", "r"), ("m",), "B", "E", 1, 1)(outcome)
+    assert check.holds
+    assert check.found == "of 3, B is significantly lower in 1 (m p), E in 1 (m q)"
+    assert not wins(("p", "q", "r"), ("m",), "B", "E", 0, 1)(outcome).holds
+    assert not wins(("p", "q", "r"), ("m",), "B", "E", 1, 2)(outcome).holds
+
+
+def test_throughout_and_scales_and_where_is_asked() -> None:
+    outcome: Any = {"p": {"a": ran([[0.3, 0.2], [0.32, 0.2]]), "b": ran([[0.31, 0.3], [0.33, 0.3]])}}
+    assert throughout("p", "a", "b")(outcome).holds
+    assert not throughout("p", "b", "a")(outcome).holds
+    outcome["p"]["b"] = ran([[0.29, 0.3], [0.31, 0.3]])
+    assert not throughout("p", "a", "b")(outcome).holds
+    marks = np.array([0.5, 1.0, 2.0])
+    guide = ran([[1.0, 2.0, 3.0]])._replace(marks=marks)
+    for last, holds in ((0.205, True), (0.22, False)):
+        errors = ran([[0.3, 0.2, last]])._replace(marks=marks)
+        assert near_the_best("p", "g", "e")({"p": {"g": guide, "e": errors}}).holds is holds
+    lines = {
+        "sd": ran([[1.0, 2.0, 3.0]])._replace(marks=marks),
+        "x": ran([[1.0, 9.0, 1.0]]),
+        "y": ran([[9.0, 1.0, 1.0]]),
+    }
+    assert asks_apart("p", "x", "y", "sd")({"p": lines}).holds
+    assert not asks_apart("p", "y", "x", "sd")({"p": lines}).holds
+
+
+# ---------------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two of the sets, with seats and places that are not there; a handful of people, and models that are quick."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(choosing, "OTHERS", 12)
+    monkeypatch.setattr(choosing, "QUERIES", 2)
+    monkeypatch.setattr(nips2012, "FEW", Size(8, 2))
+    monkeypatch.setattr(nips2012, "SOME", Size(8, 2))
+    monkeypatch.setattr(nips2012, "MODELS", nips2012.MODELS | {"BO": "su", "CP, tuned (ours)": "hierarchical"})
+    for figure in nips2012.figures():
+        monkeypatch.setitem(FIGURES, figure.id, figure)
+    write_election(tmp_path / "uk-election-2010", seats(60))
+    (tmp_path / "jura").mkdir()
+    write_jura(tmp_path / "jura")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["table1", "fig2"])
+def test_each_is_drawn_and_its_claims_are_judged(folder: Path, name: str) -> None:
+    got = heedful(
+        f"figure nips2012/{name} --quick --json --labels published --jobs 1 --data {{}} --out {{}}",
+        folder,
+        folder / "o",
+    )
+    assert got.code == 0, got.err
+    assert "left out: no sushi in" in got.err
+    assert list(got.json["panels"]) == ["Election", "Jura"]
+    about = [claim for claim in got.json["claims"] if claim["says"].startswith(("Election", "Jura"))]
+    assert {claim["holds"] for claim in about} <= {True, False}
+    assert {claim["holds"] for claim in got.json["claims"] if claim["says"].startswith("Sushi")} == {None}
+    if name == "fig2":
+        line = got.json["panels"]["Jura"]["CP-B"]
+        assert line["rounds"] == [1, 2, 3]
+        assert len(line["regret"]) == 3
+    else:
+        assert {"panel": "Jura", "line": "BO", "paper": 0.254} in got.json["beside"]
+    for kind in ("png", "svg"):
+        assert (folder / "o" / f"nips2012-{name}.{kind}").stat().st_size > 1000
+
+
+def test_cells_are_printed_beside_the_paper_s(folder: Path) -> None:
+    got = heedful("figure nips2012/table1 --quick --jobs 1 --data {} --out {}", folder, folder / "out", width=200)
+    assert got.code == 0, got.err
+    assert "Labels are the right ones" in got.out
+    row = next(line for line in got.out.splitlines() if line.strip().startswith(SU))
+    assert "(0.300)" in row
+    assert "(0.181)" in row
+    assert "±" in row
+
+
+def test_labels_that_are_not_known(tmp_path: Path) -> None:
+    got = heedful("figure nips2012/table1 --labels wrong --data {}", tmp_path)
+    assert got.code == 2
+    assert "labels: wanted right or published, got 'wrong'" in got.err
+
+
+def test_sources_find_the_sets(folder: Path) -> None:
+    sources = Sources(folder)
+    by_world = {panel.world: panel for panel in FIGURES["nips2012/table1"].panels}
+    assert set(by_world) == set(SETS)
+    assert {world for world, panel in by_world.items() if not sources.lacks(panel)} == {ELECTION, JURA}
+    assert sources.lacks(by_world[SUSHI]) == f"no sushi in {folder}"
+    right = sources.choices(ELECTION, "right")
+    assert sources.choices(ELECTION, "right") is right
+    assert (sources.choices(ELECTION, "published").first != right.first).any()
+    assert isinstance(split(right, 5, 0, 20), Split)
+    assert (CPU, CP) == ("CPU", "CP")
