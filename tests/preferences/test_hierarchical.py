@@ -186,3 +186,20 @@ def test_new_items_are_as_the_kernel_has_them() -> None:
     alone = with_items(population, np.eye(2), np.zeros((2, 1)), np.eye(1))
     np.testing.assert_allclose(alone.mean, [3.0, -1.0, 0.0])
     np.testing.assert_allclose(alone.cov[2], [0.0, 0.0, 1.0])
+
+
+def test_steps_do_not_end_on_a_plateau() -> None:
+    """What people like is the opposite of what the kernel has it: steps are short at first, and evidence rises."""
+    n, users, each = 6, 60, 12
+    rng = np.random.default_rng(0)
+    K = kernel_for(np.arange(n, dtype=np.float64)[:, None], 0.9).over(np.arange(n, dtype=np.float64)[:, None])
+    f = np.array([0.0, 3.0] * 3) + 0.7 * rng.normal(size=(users, n))
+    told = []
+    for u in range(users):
+        pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(each)])
+        gap = f[u, pairs[:, 0]] - f[u, pairs[:, 1]] + rng.normal(size=each)
+        told.append(answers(np.where(gap[:, None] > 0, pairs, pairs[:, ::-1]), user=u))
+    got = fit(K, users, together(told), steps=100)
+    assert len(got.trace) <= 100
+    assert got.trace[-2] - got.trace[-3] < 1e-3 * users * each
+    assert got.trace[-1] > got.trace[0] + 100.0

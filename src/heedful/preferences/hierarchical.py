@@ -19,6 +19,8 @@ Array = npt.NDArray[np.float64]
 SWEEPS = 1
 SMALL, FEW = 24, 0.8
 """Of up to so many items everybody's utilities are kept at once; so does who met more than this share of them."""
+SETTLED = 1e-3
+"""Nats an answer: evidence that rises by less in a step does not rise."""
 GROW, FAR = 1.3, 8.0
 """By how much each step of EM is longer than the one before it in the same direction, and the most."""
 
@@ -69,7 +71,7 @@ def fit(
     are indifferent would: with few people of one mind m has no finite maximum otherwise. With `noise` every person's
     lapse rate, and one width of "equally good", where width is above 0 or one occurs, are learned as well, from
     `width` and `lapse` (each where above 0, else the likeliest of the prior). Steps end when m and the standard
-    deviations of S move less than `tolerance`, or after `steps`. `start` and `sites`: where an earlier fit ended, to go
+    deviations of S move less than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit ended, to go
     on from there. Of a `Design`, f are weights.
 
     Costs users x q^3 a sweep, q how many items a person meets, and n^3 a step, n how many anybody met: the others are
@@ -144,7 +146,7 @@ def _fitted(
         if learning.noise is not None:
             noise, moved_too = improved(told, people, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
-        if moved < learning.tolerance:
+        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
             mean, cov = new_mean, new_cov
             break
         # Steps of EM are short and keep their direction, so they are lengthened while they do
