@@ -14,9 +14,15 @@ from heedful.naming import find_learners, make_learner
 from heedful.spaces import Ranking
 from heedful.spaces_graded import Ranks
 from heedful.spaces_offers import Slate
+from heedful.spaces_pairs import Choice
 
-SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5), "rating": Slate()}
-COMMANDS = {"coactive": "simulate catalogue", "ordinal": "simulate ordinal", "rating": "simulate ratings"}
+SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5), "rating": Slate(), "pairwise": Choice(3)}
+COMMANDS = {
+    "coactive": "simulate catalogue",
+    "ordinal": "simulate ordinal",
+    "rating": "simulate ratings",
+    "pairwise": "init study",
+}
 
 
 def test_all_are_listed(own_file: Path) -> None:
@@ -37,7 +43,7 @@ def test_all_are_listed(own_file: Path) -> None:
         assert row["interaction"] in line
         assert row["paper"].split()[0] in line
     assert "PreferencePerceptron, batch=10" in table
-    assert {row["interaction"] for row in listed.values()} == {"coactive", "ordinal", "rating"}
+    assert {row["interaction"] for row in listed.values()} == {*COMMANDS}
     for paper in {row["paper"].split("]")[0] for row in listed.values() if row["paper"].startswith("[")}:
         assert f"{paper}] is " in table
     assert listed["prank"]["paper"] == "[P01] Figure 2"

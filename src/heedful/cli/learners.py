@@ -55,7 +55,8 @@ def _list(json: bool) -> None:
     screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001;", markup=False)
     screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
     screen.print(
-        "Coactive learners take corrections and clicks, ordinal ones grades, the others ratings of what is shown."
+        "Coactive learners take corrections and clicks, ordinal ones grades, rating ones ratings of what is shown, "
+        "pairwise ones choices."
     )
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
@@ -114,14 +115,15 @@ def _reflowed(text: str) -> str:
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
 
 
-_SIMULATE = {
+_COMMAND = {
     "ordinal": "heedful simulate ordinal ratings.csv --target rating",
     "rating": "heedful simulate ratings ratings.csv",
+    "pairwise": "heedful init study items.csv --choices",
 }
 
 
 def _example(name: str, interaction: str, parameters: list[dict[str, Any]]) -> str:
     given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name
-    simulate = _SIMULATE.get(interaction, "heedful simulate catalogue items.csv --user better")
-    return f"{simulate} --learner {spec}"
+    command = _COMMAND.get(interaction, "heedful simulate catalogue items.csv --user better")
+    return f"{command} --learner {spec}"
