@@ -56,6 +56,7 @@ ROUTES = [
     Route("POST", f"{LOOP}/replays", "read", {"learner": "perceptron"}),
     Route("GET", f"{LOOP}/weights", "read"),
     Route("GET", f"{LOOP}/report", "read"),
+    Route("GET", f"{LOOP}/standing", "read", status=422),  # of loops of choices alone
     Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
     Route("GET", f"{LOOP}/events?follow=false", "read"),
     Route("DELETE", f"{LOOP}/people/p", "admin"),

@@ -712,6 +712,7 @@ PATHS = {
     "/v1/loops/{loop}/replays": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
+    "/v1/loops/{loop}/standing": {"GET", "HEAD"},
     "/v1/loops/{loop}/decisions/D/explanation": {"GET", "HEAD"},
     "/v1/loops/{loop}/events": {"GET", "HEAD"},
     "/v1/loops/{loop}/people/x": {"DELETE"},
