@@ -68,7 +68,7 @@ class Teaching:
 
     def learned(self, lessons: int) -> None:
         """Wait until so many lessons are listed; the page lists the last six."""
-        expect(self.lessons).to_have_count(lessons)
+        expect(self.lessons).to_have_count(lessons, timeout=20_000)  # a machine may be busy
 
     def newest(self) -> str | None:
         """The last lesson, if there is one."""

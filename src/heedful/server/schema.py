@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from heedful.server.problems import TITLES
+
+# Types with `Meta` may be freed twice in the interpreter's last collection, which then crashes (msgspec issue 717):
+# nothing is left for it to collect.
+atexit.register(gc.freeze)
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
