@@ -71,8 +71,8 @@ def fit(
     are indifferent would: with few people of one mind m has no finite maximum otherwise. With `noise` every person's
     lapse rate, and one width of "equally good", where width is above 0 or one occurs, are learned as well, from
     `width` and `lapse` (each where above 0, else the likeliest of the prior). Steps end when m and the standard
-    deviations of S move less than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit ended, to go
-    on from there. Of a `Design`, f are weights.
+    deviations of S move less than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`:
+    where an earlier fit ended, to go on from there. Of a `Design`, f are weights.
 
     Costs users x q^3 a sweep, q how many items a person meets, and n^3 a step, n how many anybody met: the others are
     then as K has them, given those, which is where EM over all of them ends.
