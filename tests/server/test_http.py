@@ -743,7 +743,8 @@ def test_head_is_get_without_the_body(plain: Caller, cars: str, path: str) -> No
         for _ in range(2):
             wire.send(request("HEAD", path))
             bare = wire.must(head=True)
-            assert bare.status == full.status == 200
+            # How choices stand cannot be asked of a loop of rankings; refused, HEAD tells as much as GET.
+            assert bare.status == full.status == (422 if path.endswith("/standing") else 200)
             if path != "/metrics":
                 assert bare.headers["content-length"] == full.headers["content-length"]
         wire.send(request("HEAD", f"{cars}/nothing"))
