@@ -9,6 +9,7 @@ import typer
 from heedful import __version__
 from heedful.cli import (
     check,
+    compare,
     data,
     demo,
     doctor,
@@ -36,7 +37,7 @@ class Ordered(Commands):
     """Lists the commands in the order in which somebody new needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay"]
+        order = ["demo", "compare", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay"]
         order += [
             "import",
             "export",
@@ -87,6 +88,9 @@ def root(
 
 
 app.command("demo", epilog="Example: heedful demo")(demo.demo)
+app.command("compare", epilog='Example: heedful compare logos/ --ask "Which feels more trustworthy?" --share')(
+    compare.compare
+)
 app.command("init", epilog="Example: heedful init cars cars.csv --kind year=number")(founding.init)
 app.command("decide", epilog="Example: heedful decide cars --person ann --show 5")(loops.decide)
 app.command("feedback", epilog="Example: heedful feedback cars d3 --clicks beetle --clicks mini")(loops.feedback)

@@ -21,11 +21,17 @@ class App:
         from heedful.server.api import build
 
         self.service = service
+        self.sharing: int | None = None
+        """a port for participants: whoever comes there gets what a link opens, and nothing else"""
         self._fast = Fast(service)
         self._api: ASGI = build(service)
         self._pages: ASGI = mount(service)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self.sharing is not None and scope["server"][1] == self.sharing:
+            shared = scope["path"].startswith(("/s/", "/static/"))
+            await (self._pages if shared else nothing)(scope, receive, send)
+            return
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in SCOPES:
@@ -47,6 +53,12 @@ class App:
                 await self.service.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+async def nothing(scope: Any, receive: Receive, send: Send) -> None:
+    """Whatever is asked: it is not here."""
+    await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def create_app(folder: str | Path, options: Options | None = None) -> App:

@@ -35,7 +35,7 @@ from sqlalchemy.engine import URL
 WAIT = 5.0
 """Seconds to wait for another process that is writing, before giving up."""
 
-SCHEMAS = ("0001", "0002")
+SCHEMAS = ("0001", "0002", "0003")
 """Every revision in `migrations/versions`, the oldest first; the last is the schema of these tables."""
 
 METADATA = MetaData()
@@ -58,6 +58,21 @@ SESSIONS = Table(
     Column("digest", LargeBinary(32), primary_key=True),  # SHA-256 of what the cookie holds
     Column("prefix", String(11), nullable=False),  # of the key that was signed in with
     Column("ends", BigInteger, nullable=False),  # microseconds since 1970, UTC
+)
+
+LINKS = Table(
+    "links",
+    METADATA,
+    Column("id", Integer, primary_key=True),  # the order of making
+    Column("handle", String(8), nullable=False, unique=True),  # what a link is called; it opens nothing
+    Column("digest", LargeBinary(32), nullable=False, unique=True),  # SHA-256 of the token in the link
+    Column("tenant", String(40), nullable=False),
+    Column("loop", String(100), nullable=False),
+    Column("founded", BigInteger, nullable=False),  # when that loop was made: another of its name is another study
+    Column("segment", String(60), nullable=False),
+    Column("created", BigInteger, nullable=False),  # microseconds since 1970, UTC
+    Column("ends", BigInteger, nullable=False),
+    Column("revoked", BigInteger),
 )
 
 # What SQLite answers: the low byte of its result codes, https://sqlite.org/rescode.html

@@ -291,15 +291,24 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
         yield app, listener
 
 
-def serve(app: App, listener: socket.socket, ready: Callable[[], None] | None = None, **given: Any) -> None:
-    """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began."""
+def serve(
+    app: App,
+    listener: socket.socket,
+    ready: Callable[[], None] | None = None,
+    sharing: socket.socket | None = None,
+    **given: Any,
+) -> None:
+    """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began.
+    Whoever comes by `sharing` gets what participants may."""
+    if sharing is not None:
+        app.sharing = sharing.getsockname()[1]
     more_files()
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
-    Server(config(app, **given), app, ready).run([listener])
+    Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from heedful.server import database
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
 from heedful.server.keys import Keys
+from heedful.server.links import Links
 from heedful.server.loops import Loops
 from heedful.server.meters import Meters
 from heedful.server.problems import Problem, bad_input
@@ -42,6 +43,8 @@ class Options(NamedTuple):
     """column -> (what the pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
     passing: bool = False
     """whether the folder goes when the server ends, as that of the demo does"""
+    shared: str = ""
+    """where participants reach it, "http://192.0.2.7:8711"; "": wherever whoever makes a link does"""
 
 
 class Service:
@@ -54,11 +57,12 @@ class Service:
         self.limits = options.limits
         self.keys = Keys(folder)
         self.sessions = Sessions(folder)
+        self.links = Links(folder)
         self.gate = Gate(self.keys, rate=options.rate)
         self.meters = Meters()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
-        """for sessions alone: whoever comes may make it look one up, and takes no thread of the loops with that"""
+        """for sessions and links alone: whoever comes may make it look one up, and takes no thread of the loops with that"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""

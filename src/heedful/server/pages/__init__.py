@@ -17,14 +17,21 @@ from starlette.routing import Route
 from heedful.doors import describe
 from heedful.server.gate import Caller
 from heedful.server.keys import in_order
-from heedful.server.pages import keys, learned, loops, session, teach
+from heedful.server.pages import compare, keys, learned, loops, results, session, taking, teach
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, once, page, static_files
 from heedful.server.pages.telling import listed
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 
-PAGES: tuple[Page, ...] = (*teach.PAGES, *learned.PAGES, *loops.PAGES, *keys.PAGES)
-FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static"})
+PAGES: tuple[Page, ...] = (
+    *teach.PAGES,
+    *learned.PAGES,
+    *compare.PAGES,
+    *results.PAGES,
+    *loops.PAGES,
+    *keys.PAGES,
+)
+FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
 """How the paths of pages begin."""
 
 
@@ -38,6 +45,7 @@ def mount(service: Service) -> Starlette:
         Route("/sign-in", _told(session.sign_in(service)), methods=["GET", "POST"]),
         Route("/sign-out", _told(session.sign_out(service)), methods=["POST"]),
         Route("/static/{path:path}", _told(static), methods=["GET"]),
+        *taking.routes(service),
     ]
     app = Starlette(routes=made, exception_handlers={HTTPException: elsewhere})
     app.router.redirect_slashes = False

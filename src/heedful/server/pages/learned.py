@@ -74,7 +74,9 @@ class Asked(NamedTuple):
 
 
 async def learned(visit: Visit) -> Response:
-    """The page."""
+    """The page; of a loop of choices, its results."""
+    if visit.loop.choices is not None:
+        return back(f"/loops/{quote(visit.name)}/results")
     return await _shown(visit, Asked.of(visit.query))
 
 

@@ -46,7 +46,9 @@ NOTHING = Said()
 
 
 async def teach(visit: Visit) -> Response:
-    """The page; with `hand`, of these items, otherwise of others."""
+    """The page; with `hand`, of these items, otherwise of others. A loop of choices is taught by comparing."""
+    if visit.loop.choices is not None:
+        return back(f"/loops/{quote(visit.name)}/{'compare' if visit.may(*TEACH) else 'results'}")
     person = person_of(visit.query)
     return await _shown(visit, "teach.html", await hand_of(visit, visit.query, person), person)
 

@@ -1,0 +1,325 @@
+"""`heedful compare`: a page that asks which of two is better, for whoever sits here, and for others by a link."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import threading
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from heedful.cli.finding import Json
+from heedful.cli.serve import wanted_server
+from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input, wanted_extra
+
+if TYPE_CHECKING:
+    from heedful.loop import Loop
+    from heedful.server.app import App
+    from heedful.studies.reading import Material
+
+HOST, PORT, SHARED = "127.0.0.1", 8710, 8711
+SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
+TOLD = 10
+"""Files that were left out are told by name, up to so many."""
+
+
+class Shared(NamedTuple):
+    """A link, as it is told this once."""
+
+    segment: str
+    url: str
+    ends: str
+
+
+def compare(
+    source: Annotated[
+        Path,
+        typer.Argument(help="A folder of pictures or texts; a table (CSV, JSON lines, Parquet); PrefLib; or a study."),
+    ],
+    ask: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The question.", show_default="Which is better?")
+    ] = None,
+    goal: Annotated[
+        str | None, typer.Option(metavar="best|ranking", help="What is to be known.", show_default="best")
+    ] = None,
+    share: Annotated[bool, typer.Option("--share", help="Make a link, and let your network in by it.")] = False,
+    segment: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="With --share: a link for these; may be repeated.")
+    ] = None,
+    lasts: Annotated[str, typer.Option(metavar="7d", help="With --share: until a link ends; m, h or d.")] = "7d",
+    questions: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many a participant is asked.", show_default="20")
+    ] = None,
+    consent: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What participants read, and agree to, before they begin.")
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Of a table: the column of names.", show_default="found")
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Of a table: show this column; may be repeated.", show_default="all"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of the study.", show_default="that of the source")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--dir", metavar="DIR", help="The folder that studies are in.", show_default="here")
+    ] = Path("."),
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another that is free, unless said."),
+    ] = None,
+    share_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help=f"Of participants: {SHARED}, or a free one, unless said."),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Where participants reach this machine.", show_default="its own in the network"
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    json: Json = False,
+) -> None:
+    """Ask which of two is better, the most useful pair next, and show the ranking as it forms.
+
+    Makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there; serves its page
+    to this machine alone, opens it, and runs until Ctrl-C. With --share it also makes links, and a port where others in
+    your network reach what these open: the questions of this study, after a line to agree to, and nothing else. What
+    anybody answers is in the study's log: it can be undone, exported, and served again.
+
+    Exit codes: 0 ended with Ctrl-C; 1 it cannot listen or write; 2 bad input.
+    """
+    wanted_server("serve", "heedful compare")
+    if share:
+        wanted_extra("segno", "serve", "heedful compare --share")
+    elif segment or address is not None or share_port is not None:
+        option = "--segment" if segment else "--address" if address is not None else "--share-port"
+        raise BadInput(f"{option}: wanted --share beside it, got none")
+    seconds, reached = _seconds(lasts), _address(address)
+    told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
+    path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
+    signal.signal(signal.SIGTERM, _interrupt)
+    with suppress(KeyboardInterrupt):
+        _serve(path, port, browser, json, (share_port, reached, seconds, segment or [""]) if share else None, left_out)
+    _tell(path, json)
+
+
+def _interrupt(*_: Any) -> None:
+    """What SIGTERM does: the same as Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def _seconds(given: str) -> float:
+    """"90m", "12h", "7d" as seconds."""
+    match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
+    if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
+        raise BadInput(f"--lasts: wanted a minute to a year, such as 90m, 12h or 7d, got {given!r}")
+    return int(match[1]) * SECONDS[match[2]]
+
+
+def _address(given: str | None) -> str | None:
+    if given is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?", given):
+        raise BadInput(f"--address: wanted the beginning of a URL, such as https://study.example.org, got {given!r}")
+    return None if given is None else given.rstrip("/")
+
+
+# ---------------------------------------------------------------------------- the study
+
+
+def _made(
+    source: Path, folder: Path, name: str | None, identifier: str | None, goal: str | None, told: dict[str, Any]
+) -> tuple[Path, list[str]]:
+    """The folder of the study, made or gone on with, and which files were left out, and why."""
+    if (source / "log.db").is_file():
+        for option, given in (("--name", name), ("--identifier", identifier)):
+            if given is not None:
+                raise BadInput(f"{option}: wanted none with a study that is there, got {given!r}")
+        with reading_input():
+            _same(source, goal, told)
+        return source.absolute(), []
+    if goal not in (None, "best", "ranking"):
+        raise BadInput(f"--goal: wanted best or ranking, got {goal!r}")
+    with reading_input():
+        from heedful.server.loops import loop_name
+        from heedful.studies.reading import read_material
+
+        path = folder.absolute() / f"{loop_name('--name', name or _named(source))}.heedful"
+        with notes().status("Reading what is to be compared"):
+            material = read_material(source, identifier)
+        left_out = [f"{each.name}: {each.why}" for each in material.left_out]
+        if (path / "log.db").is_file():
+            _same(path, goal, told)
+            _added(path, material)
+        else:
+            _found(path, material, goal, told)
+    return path, left_out
+
+
+def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
+    from heedful.studies.study import Study, found
+
+    kind: Literal["best", "ranking"] = "ranking" if goal == "ranking" else "best"
+    study = Study(kind=material.kind, **told)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found(path, material, study, kind).close()
+    except FileExistsError as error:
+        raise BadInput(f"{path}: {error.strerror}, and no study: wanted another --name") from error
+    note(f"{len(material.rows):,} {material.kind} to compare, in {path}")
+
+
+def _added(path: Path, material: Material) -> None:
+    from heedful.loop import Loop
+    from heedful.studies.study import added
+
+    with Loop.open(path) as loop:
+        new = added(loop, material)
+    note(f"going on with {path}" + (f"; {new:,} new or changed" if new else ""))
+
+
+def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
+    """BadInput where a study that is there is another: answers to one question say nothing of another."""
+    from heedful.loop import Loop
+    from heedful.studies.study import study_of
+
+    study = study_of(path)
+    with Loop.open(path) as loop:
+        kept = loop.choices
+    if kept is None:
+        raise BadInput(f"{path}: wanted a study, or a loop of choices, got a loop of another kind: wanted another --name")
+    for option, given in {"goal": goal, **told}.items():
+        before = kept if option == "goal" else getattr(study, option)
+        if given is not None and given != before:
+            more = "; --name begins another study"
+            raise BadInput(f"--{option}: wanted {before!r}, as the study in {path.name} began with, got {given!r}{more}")
+
+
+def _named(source: Path) -> str:
+    """A name for a study of that source: what a URL takes."""
+    stem = source.resolve().name if source.is_dir() else source.name.removesuffix(".gz").rpartition(".")[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "study"
+
+
+# ---------------------------------------------------------------------------- while it runs
+
+
+def _serve(
+    path: Path,
+    port: int | None,
+    browser: bool,
+    json: bool,
+    share: tuple[int | None, str | None, float, list[str]] | None,
+    left_out: list[str],
+) -> None:
+    from heedful.cli.demo import _display
+    from heedful.server.running import serve
+
+    with ExitStack() as stack:
+        sharing, reached = None, ""
+        if share is not None:
+            sharing = stack.enter_context(_listener("0.0.0.0", share[0], SHARED))
+            reached = share[1] or f"http://{_own_address()}:{sharing.getsockname()[1]}"
+        app, listener = _listening(stack, path.parent, port, reached)
+        page = f"http://{HOST}:{listener.getsockname()[1]}/loops/{path.name.removesuffix('.heedful')}/compare"
+        with reading_input():
+            links = [] if share is None else [_link(app, path, reached, share[2], each) for each in share[3]]
+
+        def ready() -> None:
+            _say(path, page, links, left_out, json)
+            if browser and _display():
+                import webbrowser
+
+                threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+
+        serve(app, listener, ready, sharing)
+
+
+def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, socket.socket]:
+    """The application, and the socket its owner comes to: the usual port where nobody else has it."""
+    from heedful.server.database import Damaged
+    from heedful.server.running import listening
+    from heedful.server.service import Options
+
+    options = Options(shared=reached)
+    try:
+        try:
+            return stack.enter_context(listening(folder, HOST, port or PORT, options))
+        except OSError as error:
+            if port is not None:
+                raise Failure(f"{HOST}:{port}: {error.strerror or error}: choose another --port") from error
+            return stack.enter_context(listening(folder, HOST, 0, options))
+    except (Damaged, TimeoutError, ValueError) as error:
+        raise Failure(str(error)) from error
+
+
+def _listener(host: str, port: int | None, usual: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port or usual), backlog=2048)
+    except OSError as error:
+        if port is not None:
+            raise Failure(f"{host}:{port}: {error.strerror or error}: choose another --share-port") from error
+        return socket.create_server((host, 0), backlog=2048)
+
+
+def _own_address() -> str:
+    """This machine's address in its network; nothing is sent to find it out."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # of no machine: the system says from which address it would go there
+        return str(probe.getsockname()[0])
+    return HOST
+
+
+def _link(app: App, path: Path, reached: str, seconds: float, segment: str) -> Shared:
+    from heedful.loop import Loop
+    from heedful.server.pages.telling import moment
+
+    with Loop.open(path) as loop:
+        first = loop.ledger.log.at(1)
+    when = 0 if first is None else first.time
+    name = path.name.removesuffix(".heedful")
+    link, token = app.service.links.create("main", name, when, segment=segment, seconds=seconds)
+    return Shared(segment, f"{reached}/s/{token}", moment(link.ends).told)
+
+
+def _say(path: Path, page: str, links: list[Shared], left_out: list[str], json: bool) -> None:
+    """Where it is, as soon as it answers."""
+    if json:
+        told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
+        print_json({"study": str(path), "page": page, "links": told, "left_out": left_out})
+        return
+    for each in left_out[:TOLD]:
+        note(f"left out: {each}")
+    if len(left_out) > TOLD:
+        note(f"left out: {len(left_out) - TOLD:,} more")
+    print(f"Compare, and see the results, at {page} (Ctrl-C ends it)", flush=True)
+    for link in links:
+        print(f"\nFor {link.segment or 'participants'}, until {link.ends}:\n{link.url}\n", flush=True)
+        if console().is_terminal:
+            import segno
+
+            segno.make(link.url, error="m").terminal(compact=True)
+
+
+def _tell(path: Path, json: bool) -> None:
+    """What is known now."""
+    from heedful.loop import Loop
+
+    if json:
+        return
+    with Loop.open(path) as loop:
+        n = loop.ledger.log.counts().get("feedback", 0)
+        told = _verdict(loop) if n else "nobody has answered yet"
+    note(f"{told}; heedful compare {path} goes on")
+
+
+def _verdict(loop: Loop) -> str:
+    said = loop.standing()
+    sure = "enough" if said.stop else said.left.told
+    return f"{said.answers} answers: {said.favourite} is first, {100 * said.sure:.0f} % sure ({sure})"

@@ -1,0 +1,139 @@
+"""Links that let people answer one study, without a key: tokens, of which only a digest is kept.
+
+A link is /s/TOKEN, where TOKEN is 256 random bits. It is told once, to whoever makes it. Whoever has it may answer the
+study it was made for, until it ends or is revoked, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import string
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import insert, select, update
+
+from heedful.doors import describe, is_number
+from heedful.server.database import LINKS, SCHEMAS, Database
+
+LENGTH = 43
+"""Characters of a token: 256 random bits."""
+LASTS = 60.0, 366 * 86_400.0
+"""Seconds that a link lasts, at least and at most."""
+WEEK = 7 * 86_400.0
+WAIT = 0.2
+"""Seconds that a look at the database waits for another process: anybody may cause one."""
+FRESH = 1.0
+"""Seconds that what the database said of a link holds."""
+KNOWN = 1000
+"""Links that are remembered."""
+_TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
+_SEGMENT = re.compile(r"[^\W_](?:[\w .-]{0,58}[\w.-])?")
+_LETTERS = string.ascii_lowercase + string.digits
+
+
+class Link(NamedTuple):
+    """A link, as far as it is known afterwards."""
+
+    handle: str
+    """what it is called"""
+    tenant: str
+    loop: str
+    founded: int
+    """when the loop was made, in microseconds since 1970"""
+    segment: str
+    """whose answers come through it; "" where nobody said"""
+    created: int
+    ends: int
+    revoked: int | None
+
+    def good(self, now: int) -> bool:
+        """Whether it may be used, at a moment in microseconds since 1970."""
+        return self.revoked is None and now < self.ends
+
+
+class Links:
+    """The links of a folder, in its `server.db`, beside the keys; that is made with the first of either."""
+
+    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+        """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
+        self._database = Database(Path(folder) / "server.db")
+        self._clock = clock
+        self._seen: dict[bytes, tuple[Link, float]] = {}
+
+    def create(
+        self, tenant: str, loop: str, founded: int, *, segment: str = "", seconds: float = WEEK
+    ) -> tuple[Link, str]:
+        """Make a link: (what is kept of it, its token). The token is not to be had again. ValueError, by name."""
+        segment = wanted_segment("segment", segment)
+        if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
+            raise ValueError(f"lasts: wanted a minute to a year, got {describe(seconds)} seconds")
+        token, now = secrets.token_urlsafe(32), self._now()
+        handle = "".join(secrets.choice(_LETTERS) for _ in range(8))
+        link = Link(handle, tenant, loop, founded, segment, now, now + int(seconds * 1e6), None)
+        with self._database.writing(create=True) as connection:
+            connection.execute(insert(LINKS).values(digest=_digest(token), **link._asdict()))
+        return link, token
+
+    def revoke(self, tenant: str, loop: str, handle: str) -> bool:
+        """End a link at once; whether there was one of that handle that had not been ended so."""
+        if not self._database.there():
+            return False
+        here = (LINKS.c.tenant == tenant) & (LINKS.c.loop == loop) & (LINKS.c.handle == handle)
+        with self._database.writing() as connection:
+            made = update(LINKS).where(here & LINKS.c.revoked.is_(None)).values(revoked=self._now())
+            ended = connection.execute(made).rowcount
+        self._seen.clear()
+        return bool(ended)
+
+    def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
+        """Every link of a study, in the order of making."""
+        here = (LINKS.c.tenant == tenant) & (LINKS.c.loop == loop) & (LINKS.c.founded == founded)
+        return self._links(here, None)
+
+    def at(self, token: str) -> Link | None:
+        """The link of a token, if it may be used; None otherwise. TimeoutError where another process is writing."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        digest, now = _digest(token), self._clock()
+        seen = self._seen.get(digest)
+        if seen is None or not 0 <= now - seen[1] < FRESH:
+            found = self._links(LINKS.c.digest == digest, WAIT)
+            self._seen.pop(digest, None)
+            if not found:
+                return None
+            if len(self._seen) >= KNOWN:
+                self._seen.clear()
+            self._seen[digest] = seen = found[0], now
+        return seen[0] if seen[0].good(self._now()) else None
+
+    def _links(self, here: Any, wait: float | None) -> list[Link]:
+        if not self._database.there():
+            return []
+        columns = [LINKS.c[name] for name in Link._fields]
+        with self._database.reading(*([] if wait is None else [wait])) as connection:
+            if self._database.schema(connection) != SCHEMAS[-1]:
+                return []
+            rows = connection.execute(select(*columns).where(here).order_by(LINKS.c.id)).all()
+        return [Link(*row) for row in rows]
+
+    def _now(self) -> int:
+        return int(self._clock() * 1e6)
+
+
+def wanted_segment(name: str, value: Any) -> str:
+    """value as the name of a segment, "" for none. ValueError where it is none."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or not _SEGMENT.fullmatch(value):
+        told = "wanted 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
+        raise ValueError(f"{name}: {told}, got {describe(value)}")
+    return value
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()

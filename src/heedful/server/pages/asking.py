@@ -1,0 +1,193 @@
+"""Asking: where somebody is in a study, what they are asked next, what they answer, and taking that back.
+
+The questions of a person have numbers, and their decisions, answers and undos ids made of these: so a reload, another
+window, a server that starts again find everybody where they were, and an answer that is sent twice counts once. The
+question that somebody is at is the first without an answer that stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from heedful.doors import describe
+from heedful.loop import Loop
+from heedful.loop.wire import CHOICES
+from heedful.server.desk import Desk
+from heedful.server.pages.cards import Fact, value
+from heedful.server.pages.words import label, short
+from heedful.server.problems import Problem
+from heedful.studies.study import Study
+
+REMEMBERED = 10_000
+"""People whose places are remembered, of one study."""
+LONGEST = 150
+"""Characters of a person's name: ids are made of it."""
+
+
+class Place(NamedTuple):
+    """Where somebody is in a study."""
+
+    number: int
+    """of the question they are at, from 0; so many have they answered"""
+    attempt: int
+    """how often that question was answered, and the answer taken back"""
+    last: str
+    """their last answer, that can be taken back; "" where there is none"""
+
+
+class Thing(NamedTuple):
+    """One of the two that are compared, as people see it."""
+
+    name: str
+    title: str
+    text: str
+    picture: str
+    """its number; "" where it is none"""
+    facts: tuple[Fact, ...]
+
+
+class Question(NamedTuple):
+    """What somebody is asked."""
+
+    place: Place
+    things: tuple[Thing, ...]
+    """the left one, the right one"""
+
+
+def decision_id(who: str, number: int) -> str:
+    """The id of the decision that a question is."""
+    return f"ask-{number}-{who}"
+
+
+def event_id(who: str, number: int, attempt: int) -> str:
+    """The id of the answer to it."""
+    return f"ask-{number}.{attempt}-{who}"
+
+
+# ---------------------------------------------------------------------------- where somebody is
+
+
+class _Answers(NamedTuple):
+    """The answers of one person that stood when they were last looked at: (id, place in the log)."""
+
+    events: tuple[tuple[str, int], ...]
+
+
+_known: WeakKeyDictionary[Loop, dict[str, _Answers]] = WeakKeyDictionary()
+_looking = Lock()
+
+
+def place_of(loop: Loop, who: str) -> Place:
+    """Where somebody is, read from the log: what is remembered is where to go on reading."""
+    log = loop.ledger.log
+    undone = set(log.targets("undo"))
+    with _looking:
+        known = _known.setdefault(loop, {})
+        before = known.get(who, _Answers(()))
+    events = list(before.events)
+    if events and log.find("feedback", events[-1][0]) is None:  # somebody was forgotten
+        events = []
+    events = events[: next((i for i, (_, seq) in enumerate(events) if seq in undone), len(events))]
+    while True:
+        attempt, event = 0, log.find("feedback", event_id(who, len(events), 0))
+        while event is not None and event.seq in undone:
+            attempt += 1
+            event = log.find("feedback", event_id(who, len(events), attempt))
+        if event is None:
+            break
+        events.append((event.id, event.seq))
+    with _looking:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        known[who] = _Answers(tuple(events))
+    return Place(len(events), attempt, events[-1][0] if events else "")
+
+
+async def question(desk: Desk, study: Study, who: str) -> Question:
+    """What somebody is asked now: the same until it is answered. One about something that was taken off offer is
+    passed over."""
+    while True:
+        place = await desk.read(partial(place_of, desk.loop, who))
+        id = decision_id(who, place.number)
+        try:
+            decision = await desk.decide({"id": id, "person": who})
+        except LookupError as error:  # whoever was forgotten stays so
+            raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
+        shown = await desk.read(partial(things, desk.loop, study, decision.shown))
+        if len(shown) == len(decision.shown):
+            return Question(place, tuple(shown))
+        event = event_id(who, place.number, place.attempt)
+        await desk.feedback({"decision": id, "id": event, "none": True})
+
+
+# ---------------------------------------------------------------------------- what is said
+
+
+async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
+    """Take an answer to the question `number` at the attempt `attempt`: "applied", "duplicate" where it was there, or
+    "other" where another answer to that question was. Problem, by name, where it is none."""
+    number, attempt = (_count(name, form.get(name, "")) for name in ("number", "attempt"))
+    choice = form.get("choice", "")
+    if choice not in CHOICES:
+        raise ValueError(f"choice: wanted {', '.join(CHOICES)}, got {describe(choice)}")
+    event = event_id(who, number, attempt)
+    there = await desk.read(partial(desk.ledger.log.find, "feedback", event))
+    if there is not None:
+        kept = msgspec.json.decode(there.payload).get("text")
+        return "duplicate" if kept == choice else "other"
+    given = await desk.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
+    if given.status == "rejected":
+        raise Problem("rejected", f"this answer could not be taken: {given.reason}")
+    return str(given.status)
+
+
+async def take_back(desk: Desk, who: str, event: str) -> bool:
+    """Take somebody's last answer back, if that is still `event`; whether it was."""
+    place = await desk.read(partial(place_of, desk.loop, who))
+    if not event or place.last != event:
+        return False
+    given = await desk.run(partial(desk.loop.undo, event))
+    return given.status != "rejected"
+
+
+def _count(name: str, given: str) -> int:
+    if not given.isascii() or not given.isdecimal() or len(given) > 6:
+        raise ValueError(f"{name}: wanted a whole number, got {describe(given)}")
+    return int(given)
+
+
+# ---------------------------------------------------------------------------- what is seen
+
+
+def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
+    """Items on offer as people see them; those that no longer are, left out."""
+    current = loop.ledger.shelf.current
+    versions = {name: current[name] for name in names if name in current}
+    rows = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(list(versions.values()))}
+    return [_thing(loop, study, name, rows.get(version, {})) for name, version in versions.items()]
+
+
+def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing:
+    if study.kind == "pictures":
+        return Thing(name, "", "", str(row.get("picture", "")), ())
+    if study.kind == "texts":
+        return Thing(name, "", str(row.get("text", "")), "", ())
+    identifier = loop.founding.encoding.identifier
+    keys = study.show or tuple(key for key in row if key != identifier)
+    hidden = bool(study.show) and identifier not in study.show
+    seen = [(key, told) for key in keys if key != identifier and (told := _told(key, row.get(key))) not in (None, "–")]
+    title = "" if hidden or (identifier == "row" and seen) else name
+    if not title and len(seen) == 1:  # a column of texts
+        return Thing(name, "", seen[0][1] or "", "", ())
+    return Thing(name, title, "", "", tuple([Fact(short(label(key)), told) for key, told in seen if told]))
+
+
+def _told(key: str, given: Any) -> str | None:
+    """An attribute as people read it: texts in full."""
+    return given if isinstance(given, str) and given.strip() else value(key, given)

@@ -1,0 +1,176 @@
+"""What a study found, for who has a key, or is on this machine; the links that people answer by; files of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from heedful.data.choices import write_choices
+from heedful.data.preflib import write_preflib
+from heedful.doors import describe
+from heedful.loop import Loop
+from heedful.server.links import Link
+from heedful.server.pages.page import SAFE, Page, Visit, back, render
+from heedful.server.pages.standing import Summary, people_by_segment, summary
+from heedful.server.pages.taking import founded
+from heedful.server.pages.telling import Moment, count, moment
+from heedful.server.problems import Problem
+from heedful.studies.answers import choices_of, said
+from heedful.studies.study import study_of
+
+T = TypeVar("T")
+DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
+"""How long a link may last."""
+TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
+"""What answers are written as."""
+
+
+class Row(NamedTuple):
+    """A link in the list."""
+
+    handle: str
+    segment: str
+    ends: Moment
+    state: str
+    """good, ended or revoked"""
+
+
+class Made(NamedTuple):
+    """A link that was made just now, shown this once."""
+
+    url: str
+    code: str
+    """its QR code, as a data: URI"""
+    segment: str
+    near: bool
+    """whether only this machine reaches it"""
+
+
+async def results(visit: Visit) -> Response:
+    """The ranking, of all or of one segment."""
+    return await _shown(visit)
+
+
+async def make(visit: Visit) -> Response:
+    """Make a link, and show it this once."""
+    assert visit.desk is not None
+    _wanted(visit)
+    segment, days = " ".join(visit.form.get("segment", "").split()), visit.form.get("days", "7")
+    if days not in DAYS:
+        raise ValueError(f"days: wanted one of {', '.join(DAYS)}, got {describe(days)}")
+    when = await visit.desk.read(partial(founded, visit.desk))
+    links, tenant = visit.service.links, visit.caller.tenant
+    create = partial(links.create, tenant, visit.name, when, segment=segment, seconds=float(days) * 86_400)
+    link, token = await _thread(visit, create)
+    return await _shown(visit, _made(visit, link, token))
+
+
+async def revoke(visit: Visit) -> Response:
+    """End a link at once."""
+    _wanted(visit)
+    handle = visit.form.get("handle", "")
+    await _thread(visit, partial(visit.service.links.revoke, visit.caller.tenant, visit.name, handle))
+    return back(f"/loops/{quote(visit.name)}/results")
+
+
+def code_of(url: str) -> str:
+    """A QR code of it, as a data: URI; "" where the package that draws it is not installed."""
+    try:
+        import segno
+    except ModuleNotFoundError:
+        return ""
+    return str(segno.make(url, error="m").svg_data_uri(scale=5, border=3, dark="#000", light="#fff"))
+
+
+def _made(visit: Visit, link: Link, token: str) -> Made:
+    origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
+    base = visit.service.options.shared or origin
+    near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
+    url = f"{base}/s/{token}"
+    return Made(url, code_of(url), link.segment, near)
+
+
+async def _shown(visit: Visit, made: Made | None = None) -> Response:
+    assert visit.desk is not None
+    _wanted(visit)
+    desk, loop = visit.desk, visit.loop
+    segments = await desk.read(partial(people_by_segment, loop))
+    segment = visit.query.get("segment", "")
+    if segment and segment not in segments:
+        raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
+    told: Summary | None = await summary(desk, segments[segment] if segment else None)
+    study = await desk.read(partial(study_of, loop.path))
+    when = await desk.read(partial(founded, desk))
+    links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
+    return render(
+        visit, "results.html", tab="results", study=study, standing=told, segment=segment,
+        segments={name: count(len(people), "person", "people") for name, people in segments.items()},
+        base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
+    )  # fmt: skip
+
+
+def _row(link: Link) -> Row:
+    import time
+
+    state = "revoked" if link.revoked is not None else "good" if link.good(int(time.time() * 1e6)) else "ended"
+    return Row(link.handle, link.segment, moment(link.ends), state)
+
+
+def _wanted(visit: Visit) -> None:
+    if visit.loop.choices is None:
+        raise Problem("not-found", "this loop does not learn from choices: it has no results of that kind")
+
+
+# ---------------------------------------------------------------------------- files
+
+
+async def export(visit: Visit) -> Response:
+    """All answers that stand: CSV, which `heedful rank` reads; JSON; PrefLib, as orders with ties, incomplete."""
+    assert visit.desk is not None
+    _wanted(visit)
+    form = visit.request.path_params["form"]
+    if form not in TYPES:
+        raise Problem("not-found", f"answers are written as {', '.join(TYPES)}")
+    content = await visit.desk.read(partial(written, visit.loop, visit.name, form))
+    name = f"{visit.name}-answers.{form}"
+    headers: Mapping[str, str] = {**SAFE, "content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers, media_type=TYPES[form])
+
+
+def written(loop: Loop, name: str, form: str) -> bytes:
+    """The answers of a study as a file of that form. ValueError where there is none, or a name does not fit it."""
+    if form == "json":
+        study = study_of(loop.path)
+        answers = [each._asdict() for each in said(loop)]
+        told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.choices, "items": loop.items}
+        return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
+    choices = choices_of(loop)
+    if not choices.given:
+        raise ValueError("answers: wanted at least one, got none yet")
+    with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
+        path = Path(folder) / f"{name}.{form}"
+        if form == "csv":
+            write_choices(path, choices)
+        else:
+            write_preflib(path, choices, title=study_of(loop.path).ask)
+        return path.read_bytes()
+
+
+async def _thread(visit: Visit, work: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(visit.service.pool, work)
+
+
+PAGES = (
+    Page("GET", "/loops/{loop}/results", ("read",), results),
+    Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
+    Page("POST", "/loops/{loop}/links", ("admin", "read"), make),
+    Page("POST", "/loops/{loop}/links/revoke", ("admin", "read"), revoke),
+)

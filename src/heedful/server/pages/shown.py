@@ -1,0 +1,29 @@
+"""Pictures of a study, as a browser is given them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from starlette.responses import Response
+
+from heedful.server.desk import Desk
+from heedful.server.problems import Problem
+from heedful.studies.study import picture_in
+
+HEADERS = {
+    # Whatever is in it: where it is opened by itself it runs nothing, and asks nobody for anything.
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # A number is that of the bytes: what it stands for never changes.
+    "cache-control": "private, max-age=86400, immutable",
+}
+
+
+async def picture(desk: Desk, number: str) -> Response:
+    """The picture of that number. Problem where the study has none."""
+    found = await desk.read(partial(picture_in, desk.loop.path, number))
+    if found is None:
+        raise Problem("not-found", "there is no such picture")
+    return Response(found[0], headers=HEADERS, media_type=found[1])

@@ -1,0 +1,163 @@
+"""How things stand in a study, as a page tells it: the ranking with its uncertainty, when to stop, who is level.
+
+With a thousand things that takes seconds. So it is kept until the next answer, and where it takes long, an older one is
+told for some time, that says of how many answers it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from heedful.loop import Loop
+from heedful.server.desk import Desk
+from heedful.server.pages.asking import Thing, things
+from heedful.server.pages.telling import count, listed
+from heedful.studies.answers import segment_of
+from heedful.studies.study import study_of
+
+MOST = 200
+"""Places of the ranking that are shown."""
+REST = 4.0
+"""How many times as long as it took to find out how things stand that holds."""
+PERCENT = 94
+"""Of the width of a drawing, what is drawn on: a mark has a width, too."""
+
+
+class Row(NamedTuple):
+    """One place of the ranking."""
+
+    place: int
+    thing: Thing
+    best: str
+    """how likely it is the best"""
+    places: str
+    """where it stands with 90 % probability"""
+    low: float
+    """its utility less, and more, one standard deviation, in percent of the drawing"""
+    mid: float
+    high: float
+    asked: int
+    level: bool
+    """whether it cannot be told from the next"""
+
+
+class Summary(NamedTuple):
+    """How things stand."""
+
+    answers: int
+    people: int
+    goal: str
+    stop: bool
+    verdict: str
+    left: str
+    """about how many questions are left"""
+    level: tuple[str, ...]
+    """who cannot be told apart, in sentences"""
+    rows: tuple[Row, ...]
+    more: int
+    """places that are not shown"""
+
+
+class _Kept(NamedTuple):
+    version: int
+    at: float
+    took: float
+    summary: Summary
+
+
+_kept: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, _Kept]] = WeakKeyDictionary()
+_turns: WeakKeyDictionary[Loop, asyncio.Lock] = WeakKeyDictionary()
+
+
+async def summary(desk: Desk, people: Sequence[str] | None) -> Summary | None:
+    """How things stand for these people together; None: for all. None where nobody answered anything."""
+    loop, key = desk.loop, None if people is None else tuple(people)
+    version = loop.version
+    if not await desk.read(partial(_anybody, loop, key)):
+        return None
+    async with _turns.setdefault(loop, asyncio.Lock()):  # two who look at once do not have it found out twice
+        known = _kept.setdefault(loop, {})
+        kept = known.get(key)
+        if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
+            began = time.monotonic()
+            found = await desk.read(partial(summed, loop, key))
+            now = time.monotonic()
+            kept = known[key] = _Kept(version, now, now - began, found)
+    return kept.summary
+
+
+def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
+    own = loop.ledger.reading(None)[0].people.copy()
+    return any(one.lessons for name, one in own.items() if people is None or name in people)
+
+
+def people_by_segment(loop: Loop) -> dict[str, list[str]]:
+    """Whoever answered anything, by segment."""
+    found: dict[str, list[str]] = {}
+    for name in loop.ledger.reading(None)[0].people.copy():
+        found.setdefault(segment_of(name), []).append(name)
+    return dict(sorted(found.items()))
+
+
+def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
+    """How things stand, found out now."""
+    told: Any = loop.standing() if people is None else loop.standing(people=people)
+    ranking = told.ranking[:MOST]
+    ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
+    low, span = min(ends), max(max(ends) - min(ends), 1e-9)
+    seen = {each.name: each for each in things(loop, study_of(loop.path), [each.item for each in ranking])}
+
+    def at(utility: float) -> float:
+        return round(PERCENT * (utility - low) / span, 2)
+
+    rows = tuple([
+        Row(
+            place,
+            seen[each.item],
+            percent(each.best),
+            f"{each.low}" if each.low == each.high else f"{each.low}–{each.high}",
+            at(each.utility - each.sd),
+            at(each.utility),
+            at(each.utility + each.sd),
+            each.asked,
+            each.level,
+        )
+        for place, each in enumerate(ranking, 1)
+        if each.item in seen
+    ])  # fmt: skip
+    return Summary(
+        told.answers, told.people, told.goal, told.stop, _verdict(told), "" if told.stop else told.left.told,
+        tuple(_level(told.ranking)), rows, len(told.ranking) - len(ranking),
+    )  # fmt: skip
+
+
+def _verdict(told: Any) -> str:
+    sure = percent(told.sure)
+    if told.goal == "best":
+        what = f"{told.favourite} is the best, with {sure}"
+        return f"Enough: {what}." if told.stop else f"So far {told.favourite} is the likeliest best, with {sure}."
+    what = f"{sure} of all pairs are expected to be in the right order"
+    return f"Enough: {what}." if told.stop else f"So far {what}."
+
+
+def _level(ranking: Sequence[Any], most: int = 3) -> list[str]:
+    """Runs of neighbours of which nobody can yet say which is better."""
+    runs, run = [], list[str]()
+    for each in ranking:
+        run.append(each.item)
+        if not each.level:
+            runs, run = [*runs, run], []
+    several = [run for run in [*runs, run] if len(run) > 1]
+    told = [f"{listed(run)} cannot be told apart." for run in several[:most]]
+    return [*told, f"So it is in {count(len(several) - most, 'more place')}."] if len(several) > most else told
+
+
+def percent(chance: float) -> str:
+    """A probability; what is possible is never 0 %, and what is not certain never 100 %."""
+    told = 100.0 * chance
+    return "under 1 %" if told < 1.0 else "over 99 %" if told > 99.0 else f"{told:.0f} %"

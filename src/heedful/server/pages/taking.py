@@ -1,0 +1,206 @@
+"""What a participant sees, who comes by a link and has no key: a consent line, questions, and thanks.
+
+The token in the path opens one study and nothing else: these routes know no name of a loop, no other person, no
+ranking. Who a participant is, is drawn when they agree, and kept by their browser, in a cookie of that path alone; the
+log has a name made of it, from which it is not to be had. The token is not logged, and sent to nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from math import comb
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from heedful.server.desk import Desk
+from heedful.server.links import Link
+from heedful.server.pages import asking, session
+from heedful.server.pages.page import back, form_of, page
+from heedful.server.pages.shown import picture
+from heedful.server.problems import Problem
+from heedful.server.service import Service, as_problem
+from heedful.studies.study import Study, study_of
+
+COOKIE = "heedful-participant"
+NOBODY = "guest"
+"""The segment of a link without one."""
+FORM = 2**12
+"""Bytes of a form, at most."""
+ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
+_SECRET = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+class Taking(NamedTuple):
+    """One request of a participant, past the link."""
+
+    service: Service
+    request: Request
+    link: Link
+    desk: Desk
+    study: Study
+    token: str
+
+    @property
+    def base(self) -> str:
+        """Where this study is, for them."""
+        return f"/s/{self.token}"
+
+    @property
+    def who(self) -> str | None:
+        """Their name in the log; None where they have not agreed yet."""
+        secret = self.request.cookies.get(COOKIE, "")
+        if not _SECRET.fullmatch(secret):
+            return None
+        drawn = sha256(f"{self.token}\0{secret}".encode()).hexdigest()[:12]
+        return f"{self.link.segment or NOBODY}/{drawn}"
+
+
+Work = Callable[[Taking], Awaitable[Response]]
+
+
+def routes(service: Service) -> list[Route]:
+    """The routes of participants."""
+    made: tuple[tuple[str, str, Work], ...] = (
+        ("GET", "", ask),
+        ("POST", "/agree", agree),
+        ("POST", "/answer", answered),
+        ("POST", "/undo", undone),
+        ("GET", "/pictures/{number}", pictured),
+    )
+    return [Route(f"/s/{{token}}{path}", _endpoint(service, path, work), methods=[how]) for how, path, work in made]
+
+
+def _endpoint(service: Service, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        began, tenant = time.perf_counter(), ""
+        try:
+            session.same_origin(request)
+            token = request.path_params["token"]
+            link = await _thread(service, partial(service.links.at, token))
+            if link is None:
+                raise Problem("not-found", ENDED)
+            tenant = link.tenant
+            try:
+                desk = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
+            except Problem as problem:
+                raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
+            with desk:
+                study = await desk.read(partial(_study, desk, link))
+                response = await work(Taking(service, request, link, desk, study, token))
+        except Exception as error:
+            response = _problem(request, as_problem(error))
+        label = f"{request.method} /s/{{token}}{path}"
+        service.meters.request(tenant, label, response.status_code, time.perf_counter() - began)
+        return response
+
+    return endpoint
+
+
+def _study(desk: Desk, link: Link) -> Study:
+    """The study of a link. Problem where another loop of its name is there now."""
+    if founded(desk) != link.founded or desk.loop.choices is None:
+        raise Problem("not-found", ENDED)
+    return study_of(desk.loop.path)
+
+
+def founded(desk: Desk) -> int:
+    """When a loop was made, in microseconds since 1970."""
+    first = desk.ledger.log.at(1)
+    return 0 if first is None else first.time
+
+
+def _problem(request: Request, problem: Problem) -> Response:
+    scripted = "hx-request" in request.headers
+    shown = page("taking_problem_part.html" if scripted else "taking_problem.html", problem.status, problem=problem)
+    shown.headers.update(problem.headers)
+    return shown
+
+
+# ---------------------------------------------------------------------------- the pages
+
+
+async def ask(taking: Taking) -> Response:
+    """The question they are at; before the first, what they agree to."""
+    who = taking.who
+    if who is None:
+        return page("consent.html", study=taking.study, base=taking.base, link=taking.link)
+    return await _asked(taking, who, "taking.html", more="more" in taking.request.query_params)
+
+
+async def agree(taking: Taking) -> Response:
+    """Begin: from now on the browser knows who they are."""
+    response = back(taking.base)
+    if taking.who is None:
+        secret = secrets.token_urlsafe(16)
+        secure = taking.request.headers.get("origin", "").startswith("https:")
+        left = max(int(taking.link.ends / 1e6 - time.time()), 1)
+        # Lax, not Strict: who comes again by the link in a message is who they were.
+        response.set_cookie(
+            COOKIE, secret, path=taking.base, httponly=True, samesite="lax", secure=secure, max_age=left
+        )
+    return response
+
+
+async def answered(taking: Taking) -> Response:
+    """One answer; then the next question."""
+    form = await form_of(taking.request, taking.service, FORM)
+    who = _wanted(taking)
+    number = form.get("number", "")
+    place = await taking.desk.read(partial(asking.place_of, taking.desk.loop, who))
+    if number.isdecimal() and int(number) > place.number:
+        raise Problem("rejected", "this question was not asked yet: load the page anew")
+    status = await asking.answer(taking.desk, who, form)
+    taking.service.meters.events[taking.link.tenant, taking.link.loop, "feedback", status] += 1
+    return await _then(taking, who, form, told="That question was answered before." if status == "other" else "")
+
+
+async def undone(taking: Taking) -> Response:
+    """Their last answer taken back; then its question again."""
+    form = await form_of(taking.request, taking.service, FORM)
+    who = _wanted(taking)
+    gone = await asking.take_back(taking.desk, who, form.get("event", ""))
+    return await _then(taking, who, form, told="Taken back." if gone else "")
+
+
+async def pictured(taking: Taking) -> Response:
+    """A picture of this study."""
+    _wanted(taking)
+    return await picture(taking.desk, taking.request.path_params["number"])
+
+
+def _wanted(taking: Taking) -> str:
+    if taking.who is None:
+        raise Problem("rejected", "this browser has not begun here, or keeps no cookies: load the page anew")
+    return taking.who
+
+
+async def _then(taking: Taking, who: str, form: Mapping[str, str], told: str) -> Response:
+    more = bool(form.get("more"))
+    if "hx-request" not in taking.request.headers:
+        return back(taking.base, **({"more": "1"} if more else {}))
+    return await _asked(taking, who, "ask_parts.html", more, told)
+
+
+async def _asked(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
+    desk, study = taking.desk, taking.study
+    place = await desk.read(partial(asking.place_of, desk.loop, who))
+    of = min(study.questions, comb(len(desk.ledger.shelf.current), 2))
+    known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
+    known |= {"owner": False, "person": ""}
+    if place.number >= of and not more:
+        return page(template, place=place, question=None, **known)
+    asked = await asking.question(desk, study, who)
+    return page(template, place=asked.place, question=asked, **known)
+
+
+async def _thread(service: Service, work: Callable[[], Link | None]) -> Link | None:
+    return await asyncio.get_running_loop().run_in_executor(service.signing, work)

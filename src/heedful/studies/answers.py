@@ -1,0 +1,62 @@
+"""What people answered in a study, by name, for files that others read; and who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from heedful.data.orders import Answered, Choices, gathered
+from heedful.loop import Loop
+
+OWN = "you"
+"""Who answers on the study's own page, unless another name is said."""
+
+
+class Said(NamedTuple):
+    """An answer that stands: what was shown, the first on the left, and what was said of it."""
+
+    time: int
+    """in microseconds since 1970"""
+    person: str
+    segment: str
+    shown: tuple[str, ...]
+    answer: str
+    """first, second, equal, cannot_judge; or the name of what was best"""
+
+
+def segment_of(person: str) -> str:
+    """The segment that is in the name of a participant, SEGMENT/RANDOM; of all others the whole name."""
+    head, slash, _ = person.rpartition("/")
+    return head if slash else person
+
+
+def said(loop: Loop) -> Iterator[Said]:
+    """All answers that were not taken back, in the order in which they came."""
+    ledger = loop.ledger
+    for event, decision, feedback in ledger.lessons():
+        names = decision.names or ledger.shelf.names(decision.record.items)
+        shown, person = tuple([names[j] for j in decision.record.shown]), decision.person or ""
+        if feedback.form == "choice":
+            answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")
+        elif feedback.form == "none":
+            answer = "cannot_judge"
+        elif feedback.form in ("better", "clicks") and feedback.chosen and feedback.chosen[0] >= 0:
+            best = feedback.chosen[0]
+            answer = ("first", "second")[decision.record.shown.index(best)] if len(shown) == 2 else names[best]
+        else:
+            continue
+        yield Said(event.time, person, segment_of(person), shown, answer)
+
+
+def choices_of(loop: Loop) -> Choices:
+    """The same as choices, of all items on offer."""
+    return gathered((_answered(each) for each in said(loop)), loop.items)
+
+
+def _answered(each: Said) -> Answered:
+    shown, first = each.shown, each.shown[0] if len(each.shown) == 2 else ""
+    if each.answer in ("equal", "cannot_judge"):
+        return Answered(each.person, (shown,), 1, first, each.answer == "equal")
+    best = {"first": shown[0], "second": shown[1]}.get(each.answer, each.answer)
+    rest = tuple(name for name in shown if name != best)
+    return Answered(each.person, ((best,), rest), 1, first)

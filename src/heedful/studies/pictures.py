@@ -1,0 +1,142 @@
+"""What a file of a picture is, by its bytes: its kind, whether it is whole, whether a browser can be given it."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from xml.parsers import expat
+
+MOST = 10 * 2**20
+"""Bytes of a picture."""
+PIXELS = 50_000_000
+"""Of a picture, at most: a browser unpacks all of them."""
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
+KINDS = "PNG, JPEG, GIF, WebP or SVG"
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # of JPEG, which say how large it is
+_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers of JPEG that nothing follows
+
+
+def picture_type(content: bytes) -> str:
+    """The media type of a picture that is whole. ValueError: what was wanted, and what came."""
+    if not content:
+        raise ValueError(f"wanted {KINDS}, got an empty file")
+    if len(content) > MOST:
+        raise ValueError(f"wanted at most {MOST // 2**20} MiB, got {len(content) / 2**20:.1f}")
+    if content.startswith(_PNG):
+        return _sized("image/png", *_png(content))
+    if content.startswith(b"\xff\xd8\xff"):
+        return _sized("image/jpeg", *_jpeg(content))
+    if content[:6] in (b"GIF87a", b"GIF89a"):
+        return _sized("image/gif", *_gif(content))
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return _sized("image/webp", *_webp(content))
+    if b"<svg" in content[:4096]:
+        _svg(content)
+        return "image/svg+xml"
+    raise ValueError(f"wanted {KINDS}, got something else")
+
+
+def sniffed(content: bytes) -> str | None:
+    """The media type by the first bytes alone, of what was looked at before; None where it is none of ours."""
+    if content.startswith(_PNG):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content[:6] in (b"GIF87a", b"GIF89a"):
+        return "image/gif"
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/svg+xml" if b"<svg" in content[:4096] else None
+
+
+def _sized(kind: str, width: int, height: int) -> str:
+    if not (width and height) or width * height > PIXELS:
+        raise ValueError(f"wanted 1 to {PIXELS:,} pixels, got {width} x {height}")
+    return kind
+
+
+def _png(content: bytes) -> tuple[int, int]:
+    at, size = 8, (0, 0)
+    while True:
+        if at + 12 > len(content):
+            raise ValueError("wanted a whole PNG, got one that is cut off")
+        [length] = struct.unpack_from(">I", content, at)
+        kind, end = content[at + 4 : at + 8], at + 12 + length
+        if end > len(content):
+            raise ValueError("wanted a whole PNG, got one that is cut off")
+        [check] = struct.unpack_from(">I", content, end - 4)
+        if zlib.crc32(content[at + 4 : end - 4]) != check:
+            raise ValueError("wanted a whole PNG, got a damaged one")
+        if (kind == b"IHDR") != (at == 8) or (kind == b"IHDR" and length != 13):
+            raise ValueError("wanted a PNG with one header, got another")
+        if kind == b"IHDR":
+            size = struct.unpack_from(">II", content, at + 8)
+        if kind == b"IEND":
+            return size
+        at = end
+
+
+def _jpeg(content: bytes) -> tuple[int, int]:
+    at, size = 2, (0, 0)
+    while True:
+        while content[at : at + 2] == b"\xff\xff":  # filling
+            at += 1
+        if at + 4 > len(content) or content[at] != 0xFF:
+            raise ValueError("wanted a whole JPEG, got one that is cut off or damaged")
+        marker = content[at + 1]
+        if marker in _ALONE:
+            at += 2
+            continue
+        [length] = struct.unpack_from(">H", content, at + 2)
+        if marker in _FRAMES and length >= 7 and at + 9 <= len(content):
+            height, width = struct.unpack_from(">HH", content, at + 5)
+            size = (width, height)
+        if marker == 0xDA:
+            if content.find(b"\xff\xd9", at) < 0:
+                raise ValueError("wanted a whole JPEG, got one that is cut off")
+            return size
+        at += 2 + length
+
+
+def _gif(content: bytes) -> tuple[int, int]:
+    if len(content) < 14 or not content.rstrip(b"\0").endswith(b"\x3b"):
+        raise ValueError("wanted a whole GIF, got one that is cut off")
+    width, height = struct.unpack_from("<HH", content, 6)
+    return width, height
+
+
+def _webp(content: bytes) -> tuple[int, int]:
+    [length] = struct.unpack_from("<I", content, 4)
+    if length + 8 > len(content) or len(content) < 30:
+        raise ValueError("wanted a whole WebP, got one that is cut off")
+    kind, head = content[12:16], content[20:]
+    if kind == b"VP8X":
+        width, height = (1 + int.from_bytes(head[i : i + 3], "little") for i in (4, 7))
+        return width, height
+    if kind == b"VP8L" and head[:1] == b"\x2f":
+        bits = int.from_bytes(head[1:5], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind == b"VP8 " and head[3:6] == b"\x9d\x01\x2a":
+        width, height = struct.unpack_from("<HH", head, 6)
+        return width & 0x3FFF, height & 0x3FFF
+    raise ValueError("wanted a WebP of a kind that is known, got another")
+
+
+def _svg(content: bytes) -> None:
+    """SVG is text that a browser draws: well-formed, and without entities, of which ten lines can make gigabytes."""
+    names: list[str] = []
+    parser = expat.ParserCreate()
+
+    def entity(*_: object) -> None:
+        raise ValueError("wanted an SVG without entities of its own, got one with some")
+
+    parser.EntityDeclHandler = entity
+    parser.StartElementHandler = lambda name, _: names.append(name) if not names else None
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"wanted a whole SVG, got one that is none: {error}") from None
+    if names[0].rpartition(":")[2] != "svg":
+        raise ValueError(f"wanted an SVG, got a document of {names[0][:40]!r}")

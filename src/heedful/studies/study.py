@@ -1,0 +1,119 @@
+"""A study: a loop of choices, the question, and the pictures, in the loop's folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from heedful.doors import describe, wanted_count
+from heedful.loop import Loop
+from heedful.loop.settings import Settings
+from heedful.studies.pictures import sniffed
+from heedful.studies.reading import NUMBER, Kind, Material
+
+FILE, PICTURES = "study.json", "pictures"
+ASK = "Which is better?"
+CONSENT = "Your answers are kept under a random name, and used for this study alone. You may stop at any time."
+QUESTIONS = 20
+"""How many each participant is asked, unless said."""
+_NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True):
+    """What people see of a study. ValueError, by name, for what makes no sense."""
+
+    ask: str = ASK
+    """the question"""
+    kind: Kind = "rows"
+    show: tuple[str, ...] = ()
+    """columns of rows that are shown; none: all"""
+    consent: str = CONSENT
+    """what a participant reads before the first question"""
+    questions: int = QUESTIONS
+    """how many a participant is asked"""
+    schema: int = 1
+
+    def __post_init__(self) -> None:
+        for name, most in (("ask", 300), ("consent", 4000)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.strip() or len(value) > most or "\0" in value:
+                raise ValueError(f"{name}: wanted a text of 1 to {most} characters, got {describe(value)}")
+        wanted_count("questions", self.questions, most=10_000)
+
+
+def found(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
+    """Make the study in the new folder `path`. FileExistsError where it is there; ValueError, by name, where something
+    makes no sense; and then nothing is made."""
+    known = {name for row in material.rows for name in row}
+    for column in study.show:
+        if column not in known:
+            raise ValueError(f"show: wanted one of {', '.join(sorted(known))}, got {describe(column)}")
+    # No question is left to chance: there is nothing here that learning is compared with.
+    settings = Settings(choices=goal, control=0.0, seed=secrets.randbits(62))
+    loop = Loop.create(path, encoding=material.encoding, items=material.rows, settings=settings)
+    try:
+        _keep_pictures(path, material)
+        _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
+    except BaseException:
+        loop.close()
+        raise
+    return loop
+
+
+def added(loop: Loop, material: Material) -> int:
+    """Put what is new in the material into a study; how many things that were. ValueError where it is of another
+    kind."""
+    kind = study_of(loop.path).kind
+    if material.kind != kind:
+        raise ValueError(f"SOURCE: wanted {kind}, as the study began with, got {material.kind}")
+    _keep_pictures(loop.path, material)
+    return loop.put_items(material.rows)
+
+
+def study_of(path: Path) -> Study:
+    """The study in a loop's folder; of a loop that was made otherwise, one of its rows. ValueError where its file is
+    damaged."""
+    try:
+        content = (path / FILE).read_bytes()
+    except FileNotFoundError:
+        return Study()
+    try:
+        return msgspec.json.decode(content, type=Study)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise ValueError(f"{FILE}: wanted a study as it was written, got another: {error}") from None
+
+
+def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
+    """A picture of the study in a loop's folder, by its number: (its bytes, its media type); None where there is
+    none."""
+    if not _NUMBER.fullmatch(number):
+        return None
+    try:
+        content = (path / PICTURES / number).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    kind = sniffed(content)
+    return None if kind is None else (content, kind)
+
+
+def _keep_pictures(path: Path, material: Material) -> None:
+    """Copy the pictures under their numbers: what becomes of the folder that they are from, the study goes on."""
+    if not material.files:
+        return
+    folder = path / PICTURES
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for number, source in material.files.items():
+        if not (folder / number).exists():
+            _write(folder / number, source.read_bytes())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it, or nothing."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
