@@ -117,7 +117,7 @@ def _interrupt(*_: Any) -> None:
 
 
 def _seconds(given: str) -> float:
-    """"90m", "12h", "7d" as seconds."""
+    """ "90m", "12h", "7d" as seconds."""
     match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
     if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
         raise BadInput(f"--lasts: wanted a minute to a year, such as 90m, 12h or 7d, got {given!r}")
@@ -193,12 +193,16 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
     with Loop.open(path) as loop:
         kept = loop.choices
     if kept is None:
-        raise BadInput(f"{path}: wanted a study, or a loop of choices, got a loop of another kind: wanted another --name")
+        raise BadInput(
+            f"{path}: wanted a study, or a loop of choices, got a loop of another kind: wanted another --name"
+        )
     for option, given in {"goal": goal, **told}.items():
         before = kept if option == "goal" else getattr(study, option)
         if given is not None and given != before:
             more = "; --name begins another study"
-            raise BadInput(f"--{option}: wanted {before!r}, as the study in {path.name} began with, got {given!r}{more}")
+            raise BadInput(
+                f"--{option}: wanted {before!r}, as the study in {path.name} began with, got {given!r}{more}"
+            )
 
 
 def _named(source: Path) -> str:

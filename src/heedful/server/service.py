@@ -62,7 +62,7 @@ class Service:
         self.meters = Meters()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
-        """for sessions and links alone: whoever comes may make it look one up, and takes no thread of the loops with that"""
+        """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""

@@ -85,6 +85,7 @@ _looking = Lock()
 
 def place_of(loop: Loop, who: str) -> Place:
     """Where somebody is, read from the log: what is remembered is where to go on reading."""
+    loop.ledger.look()  # somebody else may have taken something back
     log = loop.ledger.log
     undone = set(log.targets("undo"))
     with _looking:

@@ -53,7 +53,8 @@ async def so_far(visit: Visit) -> Response:
     """What is known so far, for the side of the page."""
     assert visit.desk is not None
     await _study(visit)
-    return render(visit, "so_far.html", base=base_of(visit), standing=await summary(visit.desk, None))
+    standing, fresh = await summary(visit.desk, None)
+    return render(visit, "so_far.html", base=base_of(visit), standing=standing, fresh=fresh)
 
 
 async def _asked(visit: Visit, template: str, who: str, told: str = "") -> Response:

@@ -1,10 +1,11 @@
-"""What a study found, for who has a key, or is on this machine; the links that people answer by; files of the answers."""
+"""What a study found, for who has a key, or is on this machine; the links to it; the answers as files."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.server.links import Link
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
-from heedful.server.pages.standing import Summary, people_by_segment, summary
+from heedful.server.pages.standing import people_by_segment, summary
 from heedful.server.pages.taking import founded
 from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.problems import Problem
@@ -106,7 +107,7 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
     segment = visit.query.get("segment", "")
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
-    told: Summary | None = await summary(desk, segments[segment] if segment else None)
+    told, _ = await summary(desk, segments[segment] if segment else None)
     study = await desk.read(partial(study_of, loop.path))
     when = await desk.read(partial(founded, desk))
     links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
@@ -118,8 +119,6 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
 
 
 def _row(link: Link) -> Row:
-    import time
-
     state = "revoked" if link.revoked is not None else "good" if link.good(int(time.time() * 1e6)) else "ended"
     return Row(link.handle, link.segment, moment(link.ends), state)
 

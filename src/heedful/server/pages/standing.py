@@ -74,12 +74,13 @@ _kept: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, _Kept]] = WeakKeyDic
 _turns: WeakKeyDictionary[Loop, asyncio.Lock] = WeakKeyDictionary()
 
 
-async def summary(desk: Desk, people: Sequence[str] | None) -> Summary | None:
-    """How things stand for these people together; None: for all. None where nobody answered anything."""
+async def summary(desk: Desk, people: Sequence[str] | None) -> tuple[Summary | None, bool]:
+    """How things stand for these people together; None: for all. None where nobody answered anything. And whether that
+    is how they stand now."""
     loop, key = desk.loop, None if people is None else tuple(people)
     version = loop.version
     if not await desk.read(partial(_anybody, loop, key)):
-        return None
+        return None, True
     async with _turns.setdefault(loop, asyncio.Lock()):  # two who look at once do not have it found out twice
         known = _kept.setdefault(loop, {})
         kept = known.get(key)
@@ -88,7 +89,7 @@ async def summary(desk: Desk, people: Sequence[str] | None) -> Summary | None:
             found = await desk.read(partial(summed, loop, key))
             now = time.monotonic()
             kept = known[key] = _Kept(version, now, now - began, found)
-    return kept.summary
+    return kept.summary, kept.version == version
 
 
 def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
@@ -113,7 +114,7 @@ def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
     seen = {each.name: each for each in things(loop, study_of(loop.path), [each.item for each in ranking])}
 
     def at(utility: float) -> float:
-        return round(PERCENT * (utility - low) / span, 2)
+        return float(round(PERCENT * (utility - low) / span, 2))
 
     rows = tuple([
         Row(
@@ -140,14 +141,14 @@ def _verdict(told: Any) -> str:
     sure = percent(told.sure)
     if told.goal == "best":
         what = f"{told.favourite} is the best, with {sure}"
-        return f"Enough: {what}." if told.stop else f"So far {told.favourite} is the likeliest best, with {sure}."
+        return f"Enough: {what}." if told.stop else f"{told.favourite} is the likeliest best so far, with {sure}."
     what = f"{sure} of all pairs are expected to be in the right order"
-    return f"Enough: {what}." if told.stop else f"So far {what}."
+    return f"Enough: {what}." if told.stop else f"{what[0].upper()}{what[1:]} so far."
 
 
 def _level(ranking: Sequence[Any], most: int = 3) -> list[str]:
     """Runs of neighbours of which nobody can yet say which is better."""
-    runs, run = [], list[str]()
+    runs, run = list[list[str]](), list[str]()
     for each in ranking:
         run.append(each.item)
         if not each.level:

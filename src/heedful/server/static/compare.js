@@ -1,10 +1,10 @@
 // Two things side by side: keys, answers that wait for a server that is away, and what is known so far.
 "use strict";
 (() => {
-  const KEPT = `heedful-unsent ${location.pathname}`, LONGEST = 8000;
+  const KEPT = `heedful-unsent ${location.pathname}`, LONGEST = 8000, SEEN = 400;
   const again = document.getElementById("again"), refused = document.getElementById("refused");
   const beside = document.getElementById("so-far");
-  let sending = false, looking = false, lookAgain = false;
+  let sending = false, looking = false, lookAgain = false, since = 0;
 
   const ask = () => document.getElementById("ask");
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -48,6 +48,7 @@
     }
     const focused = document.activeElement, at = focused && focused.closest("#ask") ? focused.value || "undo" : null;
     ask().replaceWith(next);
+    since = performance.now();
     if (at) (next.querySelector(`button[value="${at}"]`) || next.querySelector("button:not(:disabled)") || document.getElementById("main")).focus({ preventScroll: true });
     if (matchMedia("(max-width: 30rem)").matches) scrollTo(0, 0);
     // A region that is there already is read out when its words change.
@@ -67,9 +68,9 @@
     send({ to: form.getAttribute("action"), body: fields.toString() });
   });
 
-  // The second click of a double click is not an answer to the next question.
+  // The second click of a double click is not an answer to the next question, which nobody can have seen so soon.
   document.addEventListener("click", (event) => {
-    if (event.detail > 1 && event.target.closest("[data-answer] button")) event.preventDefault();
+    if (event.detail > 1 && performance.now() - since < SEEN && event.target.closest("[data-answer] button")) event.preventDefault();
   });
 
   document.addEventListener("keydown", (event) => {
@@ -93,8 +94,9 @@
       try {
         const answer = await fetch(beside.dataset.from, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
         if (answer.ok) beside.innerHTML = await answer.text();
+        lookAgain = lookAgain || Boolean(beside.querySelector("[data-stale]"));
       } catch { break; }
-      await wait(400);
+      await wait(600);
     } while (lookAgain);
     looking = false;
   }

@@ -1,0 +1,127 @@
+"""`heedful compare`: from a folder to a page and a link; what is refused; going on with what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from command import heedful
+
+from compared import answers, logos, png, study_of_rows
+from heedful import Loop
+from processes import free_port
+
+HEEDFUL = str(Path(sys.executable).with_name("heedful"))
+
+
+@contextmanager
+def comparing(*args: object) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
+    """A process of it with --json: (what it says once it answers, the process)."""
+    ports = ["--port", str(free_port()), "--no-browser", "--json"]
+    command = [HEEDFUL, "compare", *map(str, args), *ports]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            line = child.stdout.readline()
+            assert line, child.communicate()[1]
+            text = line
+            while True:  # JSON over several lines
+                try:
+                    told = json.loads(text)
+                    break
+                except json.JSONDecodeError:
+                    text += child.stdout.readline()
+            yield told, child
+        finally:
+            if child.poll() is None:
+                os.kill(child.pid, signal.SIGTERM)
+            child.communicate(timeout=30)
+
+
+def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
+    folder = logos(tmp_path / "our logos", 4)
+    (folder / "cut.png").write_bytes(png(7)[:50])
+    port = free_port()
+    shared = ("--share", "--segment", "staff", "--segment", "customers", "--share-port", port)
+    with comparing(
+        folder, "--ask", "Which is bolder?", "--dir", tmp_path, *shared, "--address", f"http://127.0.0.1:{port}"
+    ) as (told, child):
+        assert told["study"] == str(tmp_path / "our-logos.heedful")
+        assert told["left_out"] == ["cut.png: wanted a whole PNG, got one that is cut off"]
+        assert [link["segment"] for link in told["links"]] == ["staff", "customers"]
+        owner = httpx.get(told["page"])
+        assert owner.status_code == 200
+        assert "Which is bolder?" in owner.text
+        shared_url = f"http://127.0.0.1:{port}"
+        with httpx.Client(follow_redirects=True, headers={"origin": shared_url}) as client:
+            url = told["links"][1]["url"]
+            assert url.startswith(f"{shared_url}/s/")
+            assert "Which is bolder?" in client.get(url).text
+            client.post(f"{url}/agree", data={"a": "b"})
+            said = client.post(f"{url}/answer", data={"number": "0", "attempt": "0", "choice": "first"})
+            assert "2 of 6" in said.text
+            # At that port there is what a link opens, and nothing else, whoever says what of themselves.
+            for path in (
+                "/",
+                "/loops/our-logos/compare",
+                "/loops/our-logos/results",
+                "/keys",
+                "/v1/loops",
+                "/healthz",
+                "/openapi.json",
+                "/s",
+            ):
+                for host in ("localhost", f"127.0.0.1:{port}"):
+                    assert client.get(f"{shared_url}{path}", headers={"host": host}).status_code == 404, path
+        child.send_signal(signal.SIGINT)
+        assert child.wait(30) == 0
+    [(person, choice, _)] = answers(tmp_path / "our-logos.heedful")
+    assert (person.partition("/")[0], choice) == ("customers", "first")
+    (folder / "new.png").write_bytes(png(11))
+    with comparing(folder, "--dir", tmp_path) as (told, _):
+        assert told["links"] == []
+        assert "Which is bolder?" in httpx.get(told["page"]).text
+    with Loop.open(tmp_path / "our-logos.heedful") as loop:
+        assert "new" in loop.items
+    with comparing(tmp_path / "our-logos.heedful") as (told, _):
+        assert "Which is bolder?" in httpx.get(told["page"]).text
+
+
+def test_another_question_begins_another_study(tmp_path: Path) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4, ask="Which is longer?")
+    got = heedful("compare {} --ask Which", path)
+    assert got.code == 2
+    assert "--ask: wanted 'Which is longer?', as the study in words.heedful began with, got 'Which'" in got.err
+    assert heedful("compare {} --goal ranking", path).code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{}/nothing", "no such file or folder"),
+        ("{}/logos --goal most", "--goal: wanted best or ranking, got 'most'"),
+        ("{}/logos --segment a", "--segment: wanted --share beside it"),
+        ("{}/logos --share --lasts 5s", "--lasts: wanted a minute to a year"),
+        ("{}/logos --share --address evil", "--address: wanted the beginning of a URL"),
+        ("{}/logos --name a/b --dir {}", "--name: wanted a name of 1 to 100 letters"),
+        ("{}/logos --show price --dir {}", "show: wanted one of name, picture, got 'price'"),
+        ("{}/logos --identifier price --dir {}", "identifier: wanted none with a folder"),
+        ("{}/one --dir {}", "wanted two things or more to compare, got 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, line: str, told: str) -> None:
+    logos(tmp_path / "logos", 3)
+    logos(tmp_path / "one", 1)
+    got = heedful(f"compare {line} --no-browser", tmp_path, tmp_path)
+    assert got.code == 2
+    assert told in " ".join(got.err.split())
+    assert not list(tmp_path.glob("*.heedful"))

@@ -1,0 +1,82 @@
+"""Links to a study: made, found by their token, ended; what is kept of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from heedful.server.database import LINKS, Database
+from heedful.server.keys import Keys
+from heedful.server.links import LENGTH, Links
+
+
+class Clock:
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_link_is_good_until_it_ends(tmp_path: Path) -> None:
+    clock = Clock()
+    links = Links(tmp_path, clock=clock)
+    assert links.all("main", "logos", 7) == []
+    link, token = links.create("main", "logos", 7, segment="customers", seconds=3600)
+    assert len(token) == LENGTH
+    assert links.at(token) == link
+    assert (link.loop, link.segment, link.founded) == ("logos", "customers", 7)
+    clock.now += 3599.9
+    assert Links(tmp_path, clock=clock).at(token) == link == links.at(token)
+    clock.now += 0.2
+    assert links.at(token) is None
+    assert links.all("main", "logos", 7) == [link]
+    assert links.all("main", "logos", 8) == links.all("acme", "logos", 7) == []
+
+
+def test_a_link_is_ended_at_once_here_and_within_a_second_elsewhere(tmp_path: Path) -> None:
+    clock = Clock()
+    links, other = Links(tmp_path, clock=clock), Links(tmp_path, clock=clock)
+    link, token = links.create("main", "logos", 7)
+    assert other.at(token) == link
+    assert not links.revoke("main", "other", link.handle)
+    assert not links.revoke("acme", "logos", link.handle)
+    assert links.at(token) == link
+    assert links.revoke("main", "logos", link.handle)
+    assert not links.revoke("main", "logos", link.handle)
+    assert links.at(token) is None
+    clock.now += 1.1
+    assert other.at(token) is None
+
+
+@pytest.mark.parametrize("token", ["", "x" * LENGTH, "x" * 42, "../" * 14 + "x", "é" * LENGTH, "x" * 10_000])
+def test_what_is_no_token_opens_nothing(tmp_path: Path, token: str) -> None:
+    links = Links(tmp_path)
+    assert links.at(token) is None
+    links.create("main", "logos", 7)
+    assert links.at(token) is None
+
+
+def test_only_a_digest_is_kept_and_there_is_still_no_key(tmp_path: Path) -> None:
+    link, token = Links(tmp_path).create("main", "logos", 7)
+    assert token.encode() not in (tmp_path / "server.db").read_bytes()
+    assert link.handle not in token
+    assert not Keys(tmp_path).exist()
+    with Database(tmp_path / "server.db").reading() as connection:
+        assert len(connection.execute(select(LINKS)).all()) == 1
+
+
+@pytest.mark.parametrize("segment", ["/", "a/b", "<b>", " a", "a ", "x" * 61, "a\nb", "_a", ".."])
+def test_segments_that_are_no_names_are_refused(tmp_path: Path, segment: str) -> None:
+    with pytest.raises(ValueError, match=r"^segment: wanted 1 to 60 letters"):
+        Links(tmp_path).create("main", "logos", 7, segment=segment)
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 1e9, float("nan"), True])
+def test_links_last_a_minute_to_a_year(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"^lasts: wanted a minute to a year"):
+        Links(tmp_path).create("main", "logos", 7, seconds=seconds)

@@ -1,0 +1,259 @@
+"""Participants: what a link lets them do, which is to answer one study; twenty of them at once."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from asking import NO_TLS
+from browsing import Visitor
+
+from compared import ASK, answers, link_to, logos, study_in, study_of_rows
+from heedful import Loop
+from heedful.server.keys import Keys
+from heedful.server.pages import asking
+from heedful.server.running import served
+
+SECRET = "heedful-participant"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server with two studies, logos and words, and a key: whoever has none gets in nowhere else."""
+    study_in(tmp_path / "logos.heedful", logos(tmp_path / "pictures"))
+    study_of_rows(tmp_path / "words.heedful", 8, questions=5)
+    with closing(Keys(tmp_path)) as keys:
+        keys.create("owner")
+    with served(tmp_path) as address:
+        yield address
+
+
+def asked(page: httpx.Response) -> dict[str, str]:
+    """What the form of a question sends along."""
+    return {name: re.search(rf'name="{name}" value="(\d+)"', page.text)[1] for name in ("number", "attempt")}  # type: ignore[index]
+
+
+class Somebody:
+    """A browser that came by a link."""
+
+    def __init__(self, url: str, link: str) -> None:
+        self.client = httpx.Client(
+            base_url=url, headers={"origin": url}, follow_redirects=True, timeout=60, verify=NO_TLS
+        )
+        self.link = link
+
+    def begin(self) -> httpx.Response:
+        return self.client.post(
+            f"{self.link}/agree", content="", headers={"content-type": "application/x-www-form-urlencoded"}
+        )
+
+    def say(self, choice: str, **fields: str) -> httpx.Response:
+        page = self.client.get(self.link)
+        return self.client.post(f"{self.link}/answer", data={**asked(page), "choice": choice, **fields})
+
+
+def test_from_the_consent_line_to_the_thanks_without_a_script(url: str, tmp_path: Path) -> None:
+    link = link_to(tmp_path / "words.heedful", "students")
+    with closing(Visitor(url)) as visitor:
+        page = visitor.get(link)
+        assert page.at("main").startswith(f"{ASK} You will see two at a time.")
+        assert "set-cookie" not in page.headers
+    who = Somebody(url, link)
+    page = who.begin()
+    assert "1 of 5" in page.text
+    cookie = next(each for each in who.client.cookies.jar)
+    assert (cookie.name, cookie.path, cookie.secure) == (SECRET, link, False)
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    for choice in ("first", "second", "equal", "cannot_judge", "first"):
+        page = who.say(choice)
+        assert page.status_code == 200
+    assert "Thank you" in page.text
+    told = answers(tmp_path / "words.heedful")
+    assert [said for _, said, _ in told] == ["first", "second", "equal", "cannot_judge", "first"]
+    assert len({frozenset(shown) for _, _, shown in told}) == 5
+    assert all(re.fullmatch("students/[0-9a-f]{12}", person) for person, _, _ in told)
+    assert cookie.value is not None
+    assert not any(cookie.value in person for person, _, _ in told)
+
+
+def test_a_link_opens_its_study_and_nothing_else(url: str, tmp_path: Path) -> None:
+    link = link_to(tmp_path / "words.heedful")
+    who = Somebody(url, link)
+    who.begin()
+    other = study_in(tmp_path / "more.heedful", logos(tmp_path / "more"))
+    with Loop.open(tmp_path / "logos.heedful") as loop:
+        rows = [loop.ledger.log.at(event.seq) for event in loop.ledger.log.events(kinds=["item"])]
+    number = re.search(r'"picture":"([0-9a-f]{16})"', rows[0].payload)[1]  # type: ignore[union-attr,index]
+    assert (tmp_path / "logos.heedful" / "pictures" / number).is_file()
+    assert who.client.get(f"{link}/pictures/{number}").status_code == 404  # another study's
+    assert who.client.get(f"{link}/pictures/..%2Fstudy.json").status_code == 404
+    token = link.removeprefix("/s/")
+    for path in (
+        "/",
+        "/keys",
+        "/loops/words",
+        "/loops/words/results",
+        "/loops/words/compare",
+        "/loops/words/results/answers.csv",
+    ):
+        page = who.client.get(path)
+        assert "Sign in" in page.text or page.status_code in (401, 403, 404), path
+        assert "word 1" not in page.text
+    for path in ("/v1/loops", "/v1/loops/words", "/v1/loops/words/standing", "/metrics"):
+        for headers in ({}, {"authorization": f"Bearer {token}"}, {"authorization": f"Bearer hk_{token}"}):
+            assert who.client.get(path, headers=headers).status_code == 401, path
+    for path in ("/results", "/compare", "/so-far", "/links", "/../loops/words/results", "/answers.csv"):
+        assert who.client.get(f"{link}{path}").status_code in (401, 404), path
+    assert who.client.delete(link).status_code == 405
+    assert other.is_dir()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"number": "7"},
+        {"number": "-1"},
+        {"number": "1e3"},
+        {"attempt": "x"},
+        {"choice": "best"},
+        {"choice": ""},
+        {"number": ""},
+    ],
+)
+def test_answers_that_make_no_sense_are_refused_by_name(url: str, tmp_path: Path, fields: dict[str, str]) -> None:
+    who = Somebody(url, link_to(tmp_path / "words.heedful"))
+    who.begin()
+    page = who.say(**{"choice": "first", **fields})
+    assert page.status_code in (409, 422)
+    assert "wanted" in page.text or "not asked yet" in page.text
+    assert answers(tmp_path / "words.heedful") == []
+
+
+def test_nobody_answers_or_undoes_for_another(url: str, tmp_path: Path) -> None:
+    link = link_to(tmp_path / "words.heedful")
+    one, two = Somebody(url, link), Somebody(url, link)
+    one.begin()
+    two.begin()
+    page = one.say("first")
+    event = re.search(r'name="event" value="([^"]+)"', page.text)[1]  # type: ignore[index]
+    [(person, _, _)] = answers(tmp_path / "words.heedful")
+    assert event.endswith(person)
+    two.client.post(f"{link}/undo", data={"event": event})
+    two.say("second", person=person)
+    told = answers(tmp_path / "words.heedful")
+    assert len(told) == 2
+    assert told[1][0] != person
+    # Who knows a name in the log is not who has it.
+    stolen = httpx.get(f"{url}{link}", headers={"cookie": f"{SECRET}={person.rpartition('/')[2]}"}, verify=NO_TLS)
+    assert "I agree" in stolen.text
+    bare = httpx.post(
+        f"{url}{link}/answer", headers={"origin": url}, data={"number": "0", "attempt": "0", "choice": "first"}
+    )
+    assert bare.status_code == 409
+    assert httpx.post(f"{url}{link}/agree", headers={"origin": "https://evil.example"}).status_code == 403
+
+
+def test_a_link_ends_with_its_time_its_revocation_and_its_study(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    link = link_to(path)
+    for wrong in (f"/s/{'x' * 43}", "/s/x", "/s/"):
+        assert httpx.get(f"{url}{wrong}", verify=NO_TLS).status_code == 404
+    moved = tmp_path / "kept"
+    path.rename(moved)
+    study_of_rows(path, 4)
+    page = Somebody(url, link).client.get(link)
+    assert page.status_code == 404
+    assert "not, or no longer, good" in page.text
+
+
+def test_who_was_forgotten_stays_so(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    who = Somebody(url, link_to(path))
+    who.begin()
+    who.say("first")
+    [(person, _, _)] = answers(path)
+    with Loop.open(path) as loop:
+        loop.forget(person)
+    page = who.client.get(who.link)
+    assert page.status_code == 404
+    assert "erased" in page.text
+    assert answers(path) == []
+
+
+def test_an_item_that_is_taken_off_offer_is_asked_about_no_more(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    who = Somebody(url, link_to(path))
+    first = who.begin()
+    gone = re.findall(r"word \d", first.text)[0]
+    with Loop.open(path) as loop:
+        loop.withdraw(gone)
+    page = who.client.get(who.link)
+    assert page.status_code == 200
+    assert gone not in page.text
+    assert asked(page) == {"number": "1", "attempt": "0"}
+
+
+def test_the_token_is_in_no_log_even_where_something_breaks(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    link = link_to(tmp_path / "words.heedful")
+    who = Somebody(url, link)
+    page = who.begin()
+    assert page.headers["referrer-policy"] == "same-origin"
+    assert page.headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    who.say("first")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a pipe has burst")
+
+    monkeypatch.setattr(asking, "place_of", broken)
+    page = who.client.get(link)
+    assert page.status_code == 500
+    assert "a pipe" not in page.text
+    (tmp_path / "words.heedful" / "study.json").write_text("{")
+    assert who.client.get(link).status_code == 422
+    assert not logging.getLogger("uvicorn.access").propagate  # only a test sees it, which looks into all loggers
+    others = ("httpx", "httpcore", "uvicorn.access")
+    told = [caplog.handler.format(record) for record in caplog.records if not record.name.startswith(others)]
+    assert "a pipe has burst" in "".join(told)
+    assert link.removeprefix("/s/") not in "".join(told)
+
+
+def test_twenty_people_at_once_lose_no_answer(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    links = [link_to(path, segment) for segment in ("students", "teachers")]
+
+    def takes_part(i: int) -> tuple[int, int]:
+        who = Somebody(url, links[i % 2])
+        who.begin()
+        for choice in ("first", "second", "equal", "cannot_judge", "first"):
+            page = who.say(choice)
+            assert page.status_code == 200, page.text
+            assert (
+                who.client.post(
+                    f"{who.link}/answer", data={"number": "0", "attempt": "0", "choice": "first"}
+                ).status_code
+                == 200
+            )  # once more
+        return i % 2, 5
+
+    with ThreadPoolExecutor(20) as pool:
+        given = list(pool.map(takes_part, range(20)))
+    told = answers(path)
+    assert len(told) == sum(n for _, n in given) == 100
+    people: dict[str, list[str]] = {}
+    for person, said, _ in told:
+        people.setdefault(person, []).append(said)
+    assert len(people) == 20
+    assert all(said == ["first", "second", "equal", "cannot_judge", "first"] for said in people.values())
+    assert sum(person.startswith("students/") for person in people) == 10
+    with Loop.open(path) as loop:
+        assert loop.verify() == []

@@ -1,0 +1,75 @@
+"""What a file of a picture is, by its bytes."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from PIL import Image
+
+from compared import png
+from heedful.studies.pictures import MOST, picture_type, sniffed
+
+SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0"/></svg>'
+BOMB = b'<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><svg xmlns="http://www.w3.org/2000/svg">&b;</svg>'
+
+
+def drawn(kind: str, **how: object) -> bytes:
+    """A picture as somebody else writes it."""
+    out = io.BytesIO()
+    noise = Image.effect_noise((64, 48), 90.0).convert("RGB")
+    noise.save(out, kind, **how)
+    return out.getvalue()
+
+
+MADE = {
+    "png": (drawn("PNG"), "image/png"),
+    "own png": (png(3), "image/png"),
+    "jpeg": (drawn("JPEG"), "image/jpeg"),
+    "progressive jpeg": (drawn("JPEG", progressive=True, quality=95), "image/jpeg"),
+    "gif": (drawn("GIF"), "image/gif"),
+    "webp": (drawn("WEBP"), "image/webp"),
+    "lossless webp": (drawn("WEBP", lossless=True), "image/webp"),
+    "svg": (SVG, "image/svg+xml"),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_whole_pictures_are_known_by_their_bytes(kind: str) -> None:
+    content, media = MADE[kind]
+    assert picture_type(content) == media == sniffed(content)
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("part", [0.02, 0.3, 0.5, 0.9, 0.999])
+def test_pictures_that_are_cut_off_are_refused(kind: str, part: float) -> None:
+    content, _ = MADE[kind]
+    with pytest.raises(ValueError, match=r"^wanted .*, got "):
+        picture_type(content[: int(part * len(content))])
+
+
+def test_a_png_with_one_changed_byte_is_refused() -> None:
+    content = bytearray(MADE["png"][0])
+    content[len(content) // 2] ^= 1
+    with pytest.raises(ValueError, match="damaged"):
+        picture_type(bytes(content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"GIF", b"<html><svg></svg></html>", BOMB, b"BM" + b"\0" * 90, b"%PDF-1.7", b"<svg", b"\xff\xd8\xff"],
+)
+def test_what_is_no_picture_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^wanted "):
+        picture_type(content)
+
+
+def test_what_is_too_large_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most 10 MiB"):
+        picture_type(MADE["png"][0] + b"\0" * MOST)
+    huge = bytearray(png(1))
+    huge[16:24] = b"\0\0\xff\xff\0\0\xff\xff"  # 65,535 x 65,535
+    with pytest.raises(ValueError, match="damaged"):  # its sum tells
+        picture_type(bytes(huge))
+    with pytest.raises(ValueError, match="pixels"):
+        picture_type(b"GIF89a\xff\xff\xff\xff\0\0\0\x3b\0\x3b")
