@@ -532,6 +532,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop",
         "heedful.exchange.rehearsal",
     ),
+    "heedful.studies": ("heedful.data", "heedful.doors", "heedful.features", "heedful.loop", "heedful.studies"),
     "heedful.server.problems": (),
     "heedful.server.database": (),
     "heedful.server.keys": ("heedful.doors", "heedful.loop.wire", "heedful.server.database"),
@@ -542,6 +543,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.server.problems",
     ),
     "heedful.server.sessions": ("heedful.server.database",),
+    "heedful.server.links": ("heedful.doors", "heedful.server.database"),
     "heedful.server.migrations": ("heedful.server.database",),
     "heedful.server.meters": (),
     "heedful.server.schema": ("heedful.server.problems",),
@@ -554,6 +556,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.server.database",
         "heedful.server.gate",
         "heedful.server.keys",
+        "heedful.server.links",
         "heedful.server.loops",
         "heedful.server.meters",
         "heedful.server.problems",
@@ -562,6 +565,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.server.founding": ("heedful.doors", "heedful.features", "heedful.loop", "heedful.server.problems"),
     "heedful.server": (
         "heedful.__version__",
+        "heedful.data.choices",
+        "heedful.data.preflib",
         "heedful.doors",
         "heedful.exchange.exporting",
         "heedful.features.columns",
@@ -570,6 +575,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.naming",
         "heedful.server",
         "heedful.spaces",
+        "heedful.studies",
     ),
     "heedful.client": ("heedful.__version__", "heedful.client", "heedful.doors", "heedful.loop"),
     "heedful.cli": ("heedful",),
@@ -588,13 +594,14 @@ HEAVY = {
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
 HEAVY |= {"fastapi": {"heedful.server"}, "starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}
-HEAVY |= {"sqlalchemy": {f"heedful.server.{name}" for name in ("database", "keys", "sessions", "migrations")}}
+HEAVY |= {"sqlalchemy": {f"heedful.server.{name}" for name in ("database", "keys", "links", "sessions", "migrations")}}
 HEAVY |= {
     "alembic": {"heedful.server.migrations"},
     "prometheus_client": set(),
     "uvloop": set(),
     "httpx": set(),
     "jinja2": set(),
+    "segno": set(),
 }
 
 

@@ -109,7 +109,7 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks(ROOT / "README.md", "") for line in block.splitlines()]
     told = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("heedful ")]
-    elsewhere = {"demo", "serve", "simulate", "figure", "check"}
+    elsewhere = {"demo", "compare", "serve", "simulate", "figure", "check"}
     ran = [words for words in told if words[0] not in elsewhere]
     for words in ran:
         result = CliRunner().invoke(app, words)

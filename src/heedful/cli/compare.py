@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -223,13 +222,13 @@ def _serve(
     left_out: list[str],
 ) -> None:
     from heedful.cli.demo import _display
-    from heedful.server.running import serve
+    from heedful.server.running import own_address, serve
 
     with ExitStack() as stack:
         sharing, reached = None, ""
         if share is not None:
-            sharing = stack.enter_context(_listener("0.0.0.0", share[0], SHARED))
-            reached = share[1] or f"http://{_own_address()}:{sharing.getsockname()[1]}"
+            sharing = stack.enter_context(_sharing(share[0]))
+            reached = share[1] or f"http://{own_address()}:{sharing.getsockname()[1]}"
         app, listener = _listening(stack, path.parent, port, reached)
         page = f"http://{HOST}:{listener.getsockname()[1]}/loops/{path.name.removesuffix('.heedful')}/compare"
         with reading_input():
@@ -245,7 +244,7 @@ def _serve(
         serve(app, listener, ready, sharing)
 
 
-def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, socket.socket]:
+def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
     """The application, and the socket its owner comes to: the usual port where nobody else has it."""
     from heedful.server.database import Damaged
     from heedful.server.running import listening
@@ -263,21 +262,19 @@ def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -
         raise Failure(str(error)) from error
 
 
-def _listener(host: str, port: int | None, usual: int) -> socket.socket:
+def _sharing(port: int | None) -> Any:
+    """The socket that participants come to: the usual port where nobody else has it."""
+    from heedful.server.running import everywhere
+
     try:
-        return socket.create_server((host, port or usual), backlog=2048)
+        try:
+            return everywhere(port or SHARED)
+        except OSError:
+            if port is not None:
+                raise
+            return everywhere(0)
     except OSError as error:
-        if port is not None:
-            raise Failure(f"{host}:{port}: {error.strerror or error}: choose another --share-port") from error
-        return socket.create_server((host, 0), backlog=2048)
-
-
-def _own_address() -> str:
-    """This machine's address in its network; nothing is sent to find it out."""
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # of no machine: the system says from which address it would go there
-        return str(probe.getsockname()[0])
-    return HOST
+        raise Failure(f"port {port}: {error.strerror or error}: choose another --share-port") from error
 
 
 def _link(app: App, path: Path, reached: str, seconds: float, segment: str) -> Shared:

@@ -8,7 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +309,19 @@ def serve(
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
     Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
+
+
+def everywhere(port: int) -> socket.socket:
+    """A socket that the whole network reaches, for `serve(sharing=...)`. OSError where it cannot listen there."""
+    return socket.create_server(("0.0.0.0", port), backlog=2048)
+
+
+def own_address() -> str:
+    """This machine's address in its network; nothing is sent to find it out."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # of no machine: the system says from which address it would go there
+        return str(probe.getsockname()[0])
+    return LOOPBACK[0]
 
 
 @contextmanager
