@@ -150,7 +150,7 @@ def test_reload_back_and_another_window_lose_nothing(opened: Opened, loop: Serve
     page.keyboard.press("2")  # to a question that was answered there
     at(page, 4)
     expect(page.locator("#live")).to_contain_text("answered before")
-    page.goto(f"{loop.server.url}/static/icon.svg")
+    page.goto(f"{loop.url}/results")
     page.go_back()
     at(page, 4)
     assert [said for _, said, _ in answers(loop.path)] == ["second", "first", "first"]

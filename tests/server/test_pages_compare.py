@@ -1,0 +1,166 @@
+"""The study's own pages without a browser: who may, results by segment, answers as files, links made and ended."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from asking import NO_TLS
+from browsing import Visitor, words
+
+from compared import ASK, answers, logos, study_in, study_of_rows
+from heedful import Loop
+from heedful.data.choices import open_choices
+from heedful.data.preflib import load_preflib
+from heedful.features import infer
+from heedful.server.keys import Keys
+from heedful.server.running import served
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A study in which two segments want opposite things: by number upwards, and downwards."""
+    path = study_of_rows(tmp_path / "words.heedful", 5, goal="ranking")
+    with Loop.open(path) as loop:
+        for person, up in (("staff/a", True), ("staff/b", True), ("customers/c", False)):
+            for n in range(8):
+                decision = loop.decide(person=person, id=f"ask-{n}-{person}")
+                first = (decision.shown[0] < decision.shown[1]) == up
+                loop.feedback(decision.id, id=f"ask-{n}.0-{person}", choice="first" if first else "second")
+        loop.decide(person="staff/a", id="ask-8-staff/a")
+        loop.feedback("ask-8-staff/a", id="ask-8.0-staff/a", choice="equal")
+        loop.decide(person="staff/a", id="ask-9-staff/a")
+        loop.feedback("ask-9-staff/a", id="ask-9.0-staff/a", choice="cannot_judge")
+        loop.undo("ask-7.0-customers/c")
+    return path
+
+
+@pytest.fixture
+def url(path: Path) -> Iterator[str]:
+    with served(path.parent) as address:
+        yield address
+
+
+@pytest.fixture
+def visitor(url: str) -> Iterator[Visitor]:
+    with closing(Visitor(url)) as found:
+        yield found
+
+
+def ranking(page: object) -> list[str]:
+    """The names in the ranking of a page, the best first."""
+    return [
+        words(row.findall("th")[0])
+        for row in page.one("table[@class='table ranking']").iter("tr")
+        if row.find("td") is not None
+    ]  # type: ignore[attr-defined]
+
+
+def test_results_of_all_and_by_segment(visitor: Visitor) -> None:
+    page = visitor.get("/loops/words/results")
+    assert page.status == 200
+    assert "Of 24 answers of 3 people" in words(page.one("main"))  # who cannot judge says nothing
+    staff = visitor.get("/loops/words/results?segment=staff")
+    assert "Of 17 answers of 2 people" in words(staff.one("main"))
+    customers = visitor.get("/loops/words/results?segment=customers")
+    assert "Of 7 answers of 1 person" in words(customers.one("main"))
+    assert ranking(staff)[0] == ranking(customers)[-1] == "word 0"
+    assert ranking(staff)[-1] == ranking(customers)[0] == "word 4"
+    assert len(ranking(page)) == 5
+    assert visitor.get("/loops/words/results?segment=nobody").status == 404
+
+
+def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
+    told = answers(path)
+    assert len(told) == 25
+    files = {
+        form: httpx.get(f"{url}/loops/words/results/answers.{form}", verify=NO_TLS) for form in ("csv", "json", "toi")
+    }
+    assert {form: file.status_code for form, file in files.items()} == dict.fromkeys(files, 200)
+    assert files["csv"].headers["content-disposition"] == 'attachment; filename="words-answers.csv"'
+    rows = list(csv.DictReader(io.StringIO(files["csv"].text)))
+    assert {row["person"] for row in rows} == {"staff/a", "staff/b", "customers/c"}
+    (tmp_path / "a.csv").write_bytes(files["csv"].content)
+    assert open_choices(tmp_path / "a.csv").choices.answers == 25
+    (tmp_path / "a.toi").write_bytes(files["toi"].content)
+    assert load_preflib(tmp_path / "a.toi").answers == 24  # who cannot judge has no place in it
+    found = files["json"].json()
+    assert (found["ask"], found["goal"], len(found["items"])) == (ASK, "ranking", 5)
+    assert [(each["person"], each["answer"], tuple(each["shown"])) for each in found["answers"]] == told
+    assert {each["segment"] for each in found["answers"]} == {"staff", "customers"}
+    assert httpx.get(f"{url}/loops/words/results/answers.xls", verify=NO_TLS).status_code == 404
+
+
+def test_a_study_without_answers_says_so(visitor: Visitor, path: Path) -> None:
+    study_in(path.parent / "logos.heedful", logos(path.parent / "pictures"))
+    assert "Nobody has answered yet." in words(visitor.get("/loops/logos/results").one("main"))
+    assert visitor.get("/loops/logos/results/answers.csv").status == 422
+    assert visitor.get("/loops/logos/results/answers.json").status == 200
+    assert visitor.get("/loops/logos/compare/so-far").status == 200
+
+
+def test_loops_of_other_kinds_have_none_of_it(visitor: Visitor, path: Path) -> None:
+    rows = [{"id": "a", "x": 1}, {"id": "b", "x": 2}]
+    Loop.create(path.parent / "cars.heedful", encoding=infer(rows), items=rows).close()
+    for page in ("compare", "results", "results/answers.csv", "compare/so-far"):
+        assert visitor.get(f"/loops/cars/{page}").status == 404
+    assert visitor.post("/loops/cars/links", {"days": "7"}).status == 404
+    assert visitor.get("/loops/cars").status == 200
+
+
+def test_a_loop_of_choices_that_was_made_otherwise_has_them_too(visitor: Visitor, path: Path) -> None:
+    (path / "study.json").unlink()
+    assert visitor.get("/loops/words").headers["location"] == "/loops/words/compare"
+    assert visitor.get("/loops/words/learned").headers["location"] == "/loops/words/results"
+    page = visitor.get("/loops/words/compare")
+    assert words(page.one("h1")) == "Which is better?"
+    assert len(ranking(visitor.get("/loops/words/results"))) == 5
+
+
+def test_what_a_key_may(url: str, path: Path) -> None:
+    with closing(Keys(path.parent)) as keys:
+        secrets = {
+            name: keys.create(name, scopes=scopes)[1]
+            for name, scopes in (
+                ("read", ["read"]),
+                ("teach", ["read", "feedback", "decide"]),
+                ("all", ["read", "admin", "feedback", "decide"]),
+            )
+        }
+    got = {}
+    for name, secret in secrets.items():
+        with closing(Visitor(url)) as visitor:
+            visitor.post("/sign-in", {"key": secret, "next": "/"})
+            got[name] = [
+                visitor.get("/loops/words/results").status,
+                visitor.get("/loops/words/compare").status,
+                visitor.post("/loops/words/compare/answer", {"number": "0", "attempt": "0", "choice": "first"}).status,
+                visitor.post("/loops/words/links", {"days": "1"}).status,
+                visitor.post("/loops/words/links/revoke", {"handle": "x"}).status,
+            ]
+    assert got == {
+        "read": [200, 403, 403, 403, 403],
+        "teach": [200, 200, 303, 403, 403],
+        "all": [200, 200, 303, 200, 303],
+    }
+
+
+@pytest.mark.parametrize(("field", "value"), [("days", "2"), ("days", ""), ("segment", "a/b"), ("segment", "<b>")])
+def test_links_that_make_no_sense_are_refused(visitor: Visitor, field: str, value: str) -> None:
+    page = visitor.post("/loops/words/links", {"days": "7", "segment": "", field: value})
+    assert page.status == 422
+    assert f"{field}: wanted" in words(page.one("main"))
+
+
+def test_somebody_else_sits_here(visitor: Visitor, path: Path) -> None:
+    page = visitor.get("/loops/words/compare?person=ann")
+    fields = page.fields("/loops/words/compare/answer")
+    assert fields["person"] == "ann"
+    visitor.post("/loops/words/compare/answer", fields | {"choice": "second"})
+    assert answers(path)[-1][:2] == ("ann", "second")
+    assert visitor.get(f"/loops/words/compare?person={'x' * 151}").status == 422
