@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
-from asking import NO_TLS
+from asking import NO_TLS, until
 from browsing import Visitor, words
 
 from compared import ASK, answers, logos, study_in, study_of_rows
@@ -19,6 +20,7 @@ from heedful.data.choices import open_choices
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
+from heedful.server.pages import standing
 from heedful.server.running import served
 
 
@@ -164,3 +166,26 @@ def test_somebody_else_sits_here(visitor: Visitor, path: Path) -> None:
     visitor.post("/loops/words/compare/answer", fields | {"choice": "second"})
     assert answers(path)[-1][:2] == ("ann", "second")
     assert visitor.get(f"/loops/words/compare?person={'x' * 151}").status == 422
+
+
+def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
+    visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, works = threading.Event(), standing.summed
+    monkeypatch.setattr(standing, "PATIENCE", 0.1)
+    monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
+    page = visitor.get("/loops/words/results")
+    assert "is being worked out" in words(page.one("main"))
+    assert page.one("meta[@http-equiv='refresh']") is not None
+    assert "It is being worked out." in visitor.get("/loops/words/compare/so-far").html
+    go.set()
+    page = until(lambda: (seen := visitor.get("/loops/words/results")).all("table") and seen)
+    assert "Of 24 answers" in words(page.one("main"))
+    go.clear()
+    with Loop.open(path) as loop:
+        loop.undo("ask-8.0-staff/a")
+    monkeypatch.setattr(standing, "REST", 0.0)
+    page = visitor.get("/loops/words/results")
+    assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
+    go.set()
+    until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HOST, PORT, SHARED = "127.0.0.1", 8710, 8711
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
+QUICK = 300
+"""Things of which it is told at the end how they stand, at most: of more it would take long to find out."""
 TOLD = 10
 """Files that were left out are told by name, up to so many."""
 
@@ -316,7 +318,8 @@ def _tell(path: Path, json: bool) -> None:
         return
     with Loop.open(path) as loop:
         n = loop.ledger.log.counts().get("feedback", 0)
-        told = _verdict(loop) if n else "nobody has answered yet"
+        many = len(loop.items) > QUICK
+        told = (f"{n:,} answers" if many else _verdict(loop)) if n else "nobody has answered yet"
     note(f"{told}; heedful compare {path} goes on")
 
 

@@ -107,12 +107,13 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
     segment = visit.query.get("segment", "")
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
-    told, _ = await summary(desk, segments[segment] if segment else None)
+    told, fresh = await summary(desk, segments[segment] if segment else None)
     study = await desk.read(partial(study_of, loop.path))
     when = await desk.read(partial(founded, desk))
     links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
     return render(
-        visit, "results.html", tab="results", study=study, standing=told, segment=segment,
+        visit, "results.html", tab="results", study=study, standing=told, fresh=fresh,
+        segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in segments.items()},
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
     )  # fmt: skip

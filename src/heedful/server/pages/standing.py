@@ -24,6 +24,8 @@ MOST = 200
 """Places of the ranking that are shown."""
 REST = 4.0
 """How many times as long as it took to find out how things stand that holds."""
+PATIENCE = 2.0
+"""Seconds that a page waits for it."""
 PERCENT = 94
 """Of the width of a drawing, what is drawn on: a mark has a width, too."""
 
@@ -71,28 +73,41 @@ class _Kept(NamedTuple):
 
 
 _kept: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, _Kept]] = WeakKeyDictionary()
-_turns: WeakKeyDictionary[Loop, asyncio.Lock] = WeakKeyDictionary()
+_working: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
 async def summary(desk: Desk, people: Sequence[str] | None) -> tuple[Summary | None, bool]:
-    """How things stand for these people together; None: for all. None where nobody answered anything. And whether that
-    is how they stand now."""
+    """How things stand for these people together; None: for all. None where nobody answered anything, or that is still
+    being found out. And whether that is how they stand now."""
     loop, key = desk.loop, None if people is None else tuple(people)
-    version = loop.version
     if not await desk.read(partial(_anybody, loop, key)):
         return None, True
-    async with _turns.setdefault(loop, asyncio.Lock()):  # two who look at once do not have it found out twice
-        known = _kept.setdefault(loop, {})
+    version = loop.version
+    known, working = _kept.setdefault(loop, {}), _working.setdefault(loop, {})
+    kept = known.get(key)
+    if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
+        # Two who look at once do not have it found out twice, and who goes away does not end it.
+        if key not in working:
+            working[key] = asyncio.create_task(_found_out(desk, key, version))
+            working[key].add_done_callback(lambda _: working.pop(key, None))
+        task = working[key]
+        await asyncio.wait({task}, timeout=PATIENCE)
+        if task.done():
+            task.result()
         kept = known.get(key)
-        if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
-            began = time.monotonic()
-            found = await desk.read(partial(summed, loop, key))
-            now = time.monotonic()
-            kept = known[key] = _Kept(version, now, now - began, found)
-    return kept.summary, kept.version == version
+    return (None, False) if kept is None else (kept.summary, kept.version == version)
+
+
+async def _found_out(desk: Desk, key: tuple[str, ...] | None, version: int) -> None:
+    with desk:
+        began = time.monotonic()
+        found = await desk.read(partial(summed, desk.loop, key))
+        now = time.monotonic()
+        _kept[desk.loop][key] = _Kept(version, now, now - began, found)
 
 
 def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
+    loop.ledger.look()
     own = loop.ledger.reading(None)[0].people.copy()
     return any(one.lessons for name, one in own.items() if people is None or name in people)
 
