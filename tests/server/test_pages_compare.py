@@ -117,6 +117,7 @@ def test_loops_of_other_kinds_have_none_of_it(visitor: Visitor, path: Path) -> N
 
 def test_a_loop_of_choices_that_was_made_otherwise_has_them_too(visitor: Visitor, path: Path) -> None:
     (path / "study.json").unlink()
+    assert "choices: ranking" in visitor.get("/loops/words/row").html
     assert visitor.get("/loops/words").headers["location"] == "/loops/words/compare"
     assert visitor.get("/loops/words/learned").headers["location"] == "/loops/words/results"
     page = visitor.get("/loops/words/compare")

@@ -83,6 +83,14 @@ def test_fewer_than_two_are_refused_and_why(tmp_path: Path) -> None:
         read_material(tmp_path / "nothing")
 
 
+def test_a_study_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    material = read_material(logos(tmp_path / "logos", 3))
+    next(iter(material.files.values())).unlink()
+    with pytest.raises(FileNotFoundError):
+        found(tmp_path / "s.heedful", material, Study(kind="pictures"), "best")
+    assert not (tmp_path / "s.heedful").exists()
+
+
 def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     folder = logos(tmp_path / "logos", 3)
     path = study_in(tmp_path / "s.heedful", folder)

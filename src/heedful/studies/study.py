@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -61,6 +62,7 @@ def found(path: Path, material: Material, study: Study, goal: Literal["best", "r
         _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
     except BaseException:
         loop.close()
+        shutil.rmtree(path, ignore_errors=True)
         raise
     return loop
 
@@ -113,7 +115,8 @@ def _keep_pictures(path: Path, material: Material) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All of it, or nothing."""
+    """All of it, or nothing; for nobody else to read."""
     part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
     os.replace(part, path)

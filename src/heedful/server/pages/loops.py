@@ -35,6 +35,8 @@ class Row(NamedTuple):
     """how many there are in a grading loop; 0 in another"""
     ratings: str = ""
     """the lowest and the highest in a loop of ratings, in words; "" in another"""
+    choices: str = ""
+    """what they are for in a loop of choices, best or ranking; "" in another"""
     version: int = 0
     items: int = 0
     feedback: int = 0
@@ -105,6 +107,7 @@ def row_of(loop: Loop, name: str) -> Row:
         learner=known["learner"],
         grades=known.get("grades", 0),
         ratings=" to ".join(f"{each:g}" for each in loop.ratings or ()).replace("-", "−"),
+        choices=loop.choices or "",
         version=known["version"],
         items=known["items"],
         feedback=known["events"].get("feedback", 0),
