@@ -257,3 +257,26 @@ def test_twenty_people_at_once_lose_no_answer(url: str, tmp_path: Path) -> None:
     assert sum(person.startswith("students/") for person in people) == 10
     with Loop.open(path) as loop:
         assert loop.verify() == []
+
+
+def test_one_browser_at_two_links_is_two_people_whatever_it_keeps(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    links = [link_to(path, "students"), link_to(path, "students")]
+    for link in links:
+        cookie = {"cookie": f"{SECRET}={'a' * 22}", "origin": url}
+        asked = httpx.post(
+            f"{url}{link}/answer",
+            headers=cookie,
+            data={"number": "0", "attempt": "0", "choice": "first"},
+            verify=NO_TLS,
+        )
+        assert asked.status_code == 409  # nothing was asked yet
+        assert httpx.get(f"{url}{link}", headers=cookie, verify=NO_TLS).status_code == 200
+        said = httpx.post(
+            f"{url}{link}/answer",
+            headers=cookie,
+            data={"number": "0", "attempt": "0", "choice": "first"},
+            verify=NO_TLS,
+        )
+        assert said.status_code == 303
+    assert len({person for person, _, _ in answers(path)}) == 2
