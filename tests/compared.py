@@ -41,6 +41,7 @@ def study_of_rows(path: Path, rows: list[dict[str, Any]] | int = 6, goal: Any = 
     """A study that nobody answered yet, of rows, or of so many words."""
     if isinstance(rows, int):
         rows = [{"name": f"word {i}", "letters": i} for i in range(rows)]
+    path.parent.mkdir(parents=True, exist_ok=True)
     material = Material("rows", rows, unseen(rows), {}, ())
     found(path, material, Study(**{"ask": ASK, **told}), goal).close()
     return path
