@@ -41,7 +41,7 @@ ONCE = """key => new Promise(done => {
         watching.disconnect();
         done(performance.now() - began);
     }).observe(document.querySelector("main"), { childList: true, subtree: true });
-    document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 })"""
 
 
