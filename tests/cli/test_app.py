@@ -14,7 +14,20 @@ from command import heedful
 
 from heedful import __version__
 
-COMMANDS = ["demo", "compare", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay", "import"]
+COMMANDS = [
+    "demo",
+    "compare",
+    "init",
+    "decide",
+    "feedback",
+    "undo",
+    "forget",
+    "explain",
+    "standing",
+    "report",
+    "replay",
+    "import",
+]
 COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
 COMMANDS += ["rank", "simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
 COMMANDS += ["check", "learners", "data"]

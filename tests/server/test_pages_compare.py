@@ -190,3 +190,13 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
     go.set()
     until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)
+
+
+def test_how_things_stand_for_some_people_together(path: Path) -> None:
+    with Loop.open(path) as loop:
+        some = loop.standing(people=["staff/a", "staff/b", "nobody"])
+        assert (some.people, some.answers) == (2, 17)
+        assert loop.standing(people=["customers/c"]).ranking == loop.standing("customers/c").ranking
+        assert loop.standing(people=[]).answers == 0
+        with pytest.raises(ValueError, match=r"^people: wanted none beside a person"):
+            loop.standing("staff/a", people=["staff/b"])

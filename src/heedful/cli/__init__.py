@@ -37,7 +37,19 @@ class Ordered(Commands):
     """Lists the commands in the order in which somebody new needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = ["demo", "compare", "init", "decide", "feedback", "undo", "forget", "explain", "standing", "report", "replay"]
+        order = [
+            "demo",
+            "compare",
+            "init",
+            "decide",
+            "feedback",
+            "undo",
+            "forget",
+            "explain",
+            "standing",
+            "report",
+            "replay",
+        ]
         order += [
             "import",
             "export",

@@ -359,14 +359,16 @@ class Loop:
         request, state, own = self._look(candidates, person, None, None)
         return expected(self.ledger, request, state, own)
 
-    def standing(self, person: str | None = None) -> Standings:
+    def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
         """How things stand in a loop of choices: the ranking with its uncertainty, whether that is sure enough to stop,
-        about how many questions are left; for a person, or for all together.
+        about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
         person = None if person is None else wire.wanted_id("person", person)
+        if person is not None and people is not None:
+            raise ValueError("people: wanted none beside a person, got some")
         self.ledger.look()
-        return standings(self.ledger, person)
+        return standings(self.ledger, person, people)
 
     def _look(self, candidates: Any, person: Any, context: Any, prior: Any) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""

@@ -7,6 +7,7 @@ People are taken to be independent given what is known of the population.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,8 +79,8 @@ class Standings(NamedTuple):
     """best first"""
 
 
-def standings(ledger: Ledger, person: str | None) -> Standings:
-    """How things stand for a person, or for all. ValueError where this is no loop of choices, or there are not two
+def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None = None) -> Standings:
+    """How things stand for a person, for these people together, or for all. ValueError where this is no loop of choices, or there are not two
     items on offer."""
     model, goal = ledger.model, ledger.choices
     if not isinstance(model, ChoiceModel) or goal is None:
@@ -91,15 +92,15 @@ def standings(ledger: Ledger, person: str | None) -> Standings:
     numbers = ledger.shelf.items_at(ledger.shelf.rows([version for _, version in offered]))
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
-    people = _people(state, person, own)
-    posterior, seen = _of_all(model, state, people, numbers), None
-    if len(people) == 1:
-        posterior, seen = model.believed(state.shared, people[0], numbers), model.seen(state.shared, people[0], numbers)
+    whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
+    posterior, seen = _of_all(model, state, whose, numbers), None
+    if len(whose) == 1:
+        posterior, seen = model.believed(state.shared, whose[0], numbers), model.seen(state.shared, whose[0], numbers)
     verdict = stopping(posterior, goal, seen=seen, at=SURE)
     left = questions_left(posterior, goal, seen=seen, at=SURE)
-    users = [one.state.user for one in people]
+    users = [one.state.user for one in whose]
     return Standings(
-        state.version, goal, person, len(people), sum(one.lessons for one in people), verdict.stop, verdict.sure,
+        state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
         names[verdict.item], Left(left.about, left.low, left.high, left.most, str(left)),
         _ranked(posterior, seen, names, _asked(model, state, users, numbers)),
     )  # fmt: skip
