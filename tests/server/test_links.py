@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -80,3 +83,41 @@ def test_segments_that_are_no_names_are_refused(tmp_path: Path, segment: str) ->
 def test_links_last_a_minute_to_a_year(tmp_path: Path, seconds: float) -> None:
     with pytest.raises(ValueError, match=r"^lasts: wanted a minute to a year"):
         Links(tmp_path).create("main", "logos", 7, seconds=seconds)
+
+
+@pytest.mark.parametrize("people", [0, -1, 1.5, True, 100_001, "9"])
+def test_how_many_a_link_lets_in_is_a_whole_number(tmp_path: Path, people: Any) -> None:
+    with pytest.raises(ValueError, match=r"^people: wanted a whole number, 1 "):
+        Links(tmp_path).create("main", "logos", 7, people=people)
+
+
+def test_so_many_are_let_in_and_no_more_whoever_counts(tmp_path: Path) -> None:
+    clock = Clock()
+    links = Links(tmp_path, clock=clock)
+    link, token = links.create("main", "logos", 7, people=20)
+    ended, gone = (links.create("main", "logos", 7) for _ in range(2))
+    links.revoke("main", "logos", gone[0].handle)
+    with ThreadPoolExecutor(4) as pool:
+        let_in = list(pool.map(lambda _: Links(tmp_path, clock=clock).begin(token), range(30)))
+    assert sum(let_in) == 20
+    [kept, *_] = links.all("main", "logos", 7)
+    assert (kept.handle, kept.begun, kept.most) == (link.handle, 20, 20)
+    assert kept.good(int(clock.now * 1e6))  # for those who are in
+    assert not links.begin(gone[1])
+    assert links.begin(ended[1])
+    clock.now += 8 * 86_400
+    assert not links.begin(ended[1])
+
+
+def test_who_somebody_is_is_what_the_link_has_signed(tmp_path: Path) -> None:
+    one, other = (Links(tmp_path).create("main", "logos", 7)[0] for _ in range(2))
+    cookie = one.cookie()
+    who = one.person(cookie)
+    assert who is not None
+    assert re.fullmatch("[0-9a-f]{12}", who)
+    assert who not in cookie
+    assert one.person(one.cookie()) not in (None, who)
+    drawn, signed = cookie.split(".")
+    for wrong in ("", drawn, f"{drawn}.", f"{'a' * 22}.{signed}", f"{drawn}.{'0' * 32}", f"{cookie} ", cookie.upper()):
+        assert one.person(wrong) is None
+    assert other.person(cookie) is None

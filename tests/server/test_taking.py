@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,7 +18,8 @@ from browsing import Visitor
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.server.keys import Keys
-from heedful.server.pages import asking
+from heedful.server.links import FRESH
+from heedful.server.pages import asking, taking
 from heedful.server.running import served
 
 SECRET = "heedful-participant"
@@ -259,24 +261,84 @@ def test_twenty_people_at_once_lose_no_answer(url: str, tmp_path: Path) -> None:
         assert loop.verify() == []
 
 
-def test_one_browser_at_two_links_is_two_people_whatever_it_keeps(url: str, tmp_path: Path) -> None:
+def test_what_a_link_did_not_make_is_nobody_there(url: str, tmp_path: Path) -> None:
     path = tmp_path / "words.heedful"
     links = [link_to(path, "students"), link_to(path, "students")]
-    for link in links:
-        cookie = {"cookie": f"{SECRET}={'a' * 22}", "origin": url}
-        asked = httpx.post(
-            f"{url}{link}/answer",
-            headers=cookie,
-            data={"number": "0", "attempt": "0", "choice": "first"},
-            verify=NO_TLS,
-        )
-        assert asked.status_code == 409  # nothing was asked yet
-        assert httpx.get(f"{url}{link}", headers=cookie, verify=NO_TLS).status_code == 200
-        said = httpx.post(
-            f"{url}{link}/answer",
-            headers=cookie,
-            data={"number": "0", "attempt": "0", "choice": "first"},
-            verify=NO_TLS,
-        )
-        assert said.status_code == 303
+    who = Somebody(url, links[0])
+    who.begin()
+    kept = next(iter(who.client.cookies.jar)).value
+    assert kept is not None
+    for link, cookie in ((links[1], kept), (links[0], "a" * 22), (links[0], f"{'a' * 22}.{kept[23:]}"), (links[0], "")):
+        headers = {"cookie": f"{SECRET}={cookie}", "origin": url}
+        assert "I agree" in httpx.get(f"{url}{link}", headers=headers, verify=NO_TLS).text
+        fields = {"number": "0", "attempt": "0", "choice": "first"}
+        assert httpx.post(f"{url}{link}/answer", headers=headers, data=fields, verify=NO_TLS).status_code == 409
+    other = Somebody(url, links[1])
+    other.begin()
+    who.say("first")
+    other.say("first")
     assert len({person for person, _, _ in answers(path)}) == 2
+
+
+def test_a_link_lets_in_as_many_as_it_was_made_for(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    link = link_to(path, people=2)
+    people = [Somebody(url, link) for _ in range(4)]
+    late = [each.client.get(link) for each in people]
+    assert all("I agree" in page.text for page in late)
+    pages = [each.begin() for each in people]
+    assert [page.status_code for page in pages] == [200, 200, 409, 409]
+    assert "made for 2 people" in pages[2].text
+    time.sleep(FRESH)  # so long what was known of it holds
+    assert httpx.get(f"{url}{link}", verify=NO_TLS).status_code == 409
+    for each in people[:2]:  # who is in stays in
+        assert each.begin().status_code == 200
+        assert each.say("first").status_code == 200
+    assert len(answers(path)) == 2
+
+
+def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "PERSON_RATE", (0.01, 5.0))
+    monkeypatch.setattr(taking, "LINK_RATE", (0.01, 20.0))
+    path = study_of_rows(tmp_path / "words.heedful", 8)
+    with served(tmp_path) as address:
+        link, another = link_to(path), link_to(path)
+        who, other, third = Somebody(address, link), Somebody(address, link), Somebody(address, another)
+        for each in (who, other, third):  # each begins, and is shown the question: two requests, one as somebody
+            assert each.begin().status_code == 200
+        told = [who.client.get(f"{link}/pictures/x") for _ in range(6)]
+        assert [page.status_code for page in told] == [404] * 4 + [429] * 2
+        assert 1 <= int(told[-1].headers["retry-after"]) <= 100
+        assert "0.01 requests per second" in told[-1].text
+        assert other.say("first").status_code == 200  # asks, answers and is shown the next: 4 + 6 + 3 came by the link
+        told = [httpx.get(f"{address}{link}", verify=NO_TLS) for _ in range(8)]
+        assert [page.status_code for page in told] == [200] * 7 + [429]
+        assert third.say("first").status_code == 200
+    assert len(answers(path)) == 2
+
+
+def test_one_person_leaves_so_much_in_the_log_and_no_more(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "ANSWERS", 6)
+    monkeypatch.setattr(taking, "TAKEN_BACK", 3)
+    path = tmp_path / "words.heedful"
+    who = Somebody(url, link_to(path))
+    who.begin()
+    for again in range(3):
+        page = who.say("first")
+        assert page.status_code == 200
+        event = re.search(r'name="event" value="([^"]+)"', page.text)[1]  # type: ignore[index]
+        gone = who.client.post(f"{who.link}/undo", data={"event": event})
+        assert gone.status_code == (200 if again < 2 else 409)
+    assert "stays as it is" in gone.text
+    for _ in range(3):
+        who.say("first")
+    page = who.say("first")
+    assert "Thank you" in page.text
+    assert "Go on all the same" in page.text
+    page = who.client.get(f"{who.link}?more=1")
+    page = who.client.post(f"{who.link}/answer", data={**asked(page), "choice": "first", "more": "1"})
+    assert "Thank you" in page.text
+    assert "Go on" not in page.text
+    assert len(answers(path)) == 6

@@ -28,6 +28,17 @@ TOLD = 10
 """Files that were left out are told by name, up to so many."""
 
 
+class Sharing(NamedTuple):
+    """How others are let in."""
+
+    port: int | None
+    address: str | None
+    seconds: float
+    people: int
+    segments: list[str]
+    """a link for each; "" for no segment"""
+
+
 class Shared(NamedTuple):
     """A link, as it is told this once."""
 
@@ -52,6 +63,9 @@ def compare(
         list[str] | None, typer.Option(metavar="NAME", help="With --share: a link for these; may be repeated.")
     ] = None,
     lasts: Annotated[str, typer.Option(metavar="7d", help="With --share: until a link ends; m, h or d.")] = "7d",
+    people: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100_000, help="With --share: how many a link lets in.")
+    ] = 1000,
     questions: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="How many a participant is asked.", show_default="20")
     ] = None,
@@ -108,7 +122,8 @@ def compare(
     path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
     signal.signal(signal.SIGTERM, _interrupt)
     with suppress(KeyboardInterrupt):
-        _serve(path, port, browser, json, (share_port, reached, seconds, segment or [""]) if share else None, left_out)
+        sharing = Sharing(share_port, reached, seconds, people, segment or [""]) if share else None
+        _serve(path, port, browser, json, sharing, left_out)
     _tell(path, json)
 
 
@@ -220,7 +235,7 @@ def _serve(
     port: int | None,
     browser: bool,
     json: bool,
-    share: tuple[int | None, str | None, float, list[str]] | None,
+    share: Sharing | None,
     left_out: list[str],
 ) -> None:
     from heedful.cli.demo import _display
@@ -229,12 +244,12 @@ def _serve(
     with ExitStack() as stack:
         sharing, reached = None, ""
         if share is not None:
-            sharing = stack.enter_context(_sharing(share[0]))
-            reached = share[1] or f"http://{own_address()}:{sharing.getsockname()[1]}"
+            sharing = stack.enter_context(_sharing(share.port))
+            reached = share.address or f"http://{own_address()}:{sharing.getsockname()[1]}"
         app, listener = _listening(stack, path.parent, port, reached)
         page = f"http://{HOST}:{listener.getsockname()[1]}/loops/{path.name.removesuffix('.heedful')}/compare"
         with reading_input():
-            links = [] if share is None else [_link(app, path, reached, share[2], each) for each in share[3]]
+            links = [] if share is None else [_link(app, path, reached, share, each) for each in share.segments]
 
         def ready() -> None:
             _say(path, page, links, left_out, json)
@@ -279,7 +294,7 @@ def _sharing(port: int | None) -> Any:
         raise Failure(f"port {port}: {error.strerror or error}: choose another --share-port") from error
 
 
-def _link(app: App, path: Path, reached: str, seconds: float, segment: str) -> Shared:
+def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
     from heedful.loop import Loop
     from heedful.server.pages.telling import moment
 
@@ -287,7 +302,8 @@ def _link(app: App, path: Path, reached: str, seconds: float, segment: str) -> S
         first = loop.ledger.log.at(1)
     when = 0 if first is None else first.time
     name = path.name.removesuffix(".heedful")
-    link, token = app.service.links.create("main", name, when, segment=segment, seconds=seconds)
+    made = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
+    link, token = made
     return Shared(segment, f"{reached}/s/{token}", moment(link.ends).told)
 
 

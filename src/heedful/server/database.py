@@ -73,6 +73,9 @@ LINKS = Table(
     Column("created", BigInteger, nullable=False),  # microseconds since 1970, UTC
     Column("ends", BigInteger, nullable=False),
     Column("revoked", BigInteger),
+    Column("secret", LargeBinary(32), nullable=False),  # what the cookies of its participants are signed with
+    Column("most", Integer, nullable=False),  # people it lets in
+    Column("begun", Integer, nullable=False),  # people it has let in
 )
 
 # What SQLite answers: the low byte of its result codes, https://sqlite.org/rescode.html

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 from hmac import compare_digest
-from math import ceil
 from typing import NamedTuple, NoReturn
 
 from heedful.doors import describe
+from heedful.server.bucket import Bucket
 from heedful.server.database import WAIT
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, in_order, wanted_rate
 from heedful.server.problems import Problem
@@ -38,15 +38,14 @@ class Caller(NamedTuple):
     """of the key; "" where no key was ever made"""
 
 
-class _Entry:
+class _Entry(Bucket):
     """What is kept of a key that is good: who that is, and a bucket of tokens, one for every request."""
 
-    __slots__ = ("at", "caller", "digest", "most", "rate", "tokens")
+    __slots__ = ("caller", "digest")
 
     def __init__(self, caller: Caller, digest: bytes, rate: float | None, now: float) -> None:
-        self.caller, self.digest, self.rate = caller, digest, rate
-        self.most = self.tokens = _most(rate)
-        self.at = now
+        super().__init__(rate, _most(rate), now)
+        self.caller, self.digest = caller, digest
 
     def set(self, caller: Caller, rate: float | None, now: float) -> None:
         """The key as it is now; what was taken from the bucket stays taken."""
@@ -55,24 +54,9 @@ class _Entry:
             if self.rate is None:
                 self.tokens = _most(rate)
             else:
-                self._fill(now)
+                self.fill(now)
                 self.tokens = min(self.tokens, _most(rate))
             self.rate, self.most, self.at = rate, _most(rate), now
-
-    def _fill(self, now: float) -> None:
-        if self.rate is not None and now > self.at:
-            self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
-            self.at = now
-
-    def take(self, now: float) -> None:
-        """One token, or Problem with how long to wait for it."""
-        assert self.rate is not None
-        self._fill(now)
-        if self.tokens < 1 - 1e-9:  # the sum of many small parts of a token counts as a whole one
-            seconds = max(1, ceil((1 - self.tokens) / self.rate))
-            told = f"wanted at most {self.rate:g} requests per second, got more; try again in {seconds} s"
-            raise Problem("too-many", told, headers={"Retry-After": str(seconds)})
-        self.tokens -= 1
 
 
 def _most(rate: float | None) -> float:

@@ -12,12 +12,14 @@ import string
 import time
 from collections.abc import Callable
 from hashlib import sha256
+from hmac import compare_digest
+from hmac import new as new_hmac
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import insert, select, update
 
-from heedful.doors import describe, is_number
+from heedful.doors import describe, is_number, wanted_count
 from heedful.server.database import LINKS, SCHEMAS, Database
 
 LENGTH = 43
@@ -31,6 +33,11 @@ FRESH = 1.0
 """Seconds that what the database said of a link holds."""
 KNOWN = 1000
 """Links that are remembered."""
+PEOPLE = 1000
+"""People that a link lets in, unless said."""
+MOST_PEOPLE = 100_000
+COOKIE = re.compile(r"([A-Za-z0-9_-]{22})\.([0-9a-f]{32})")
+"""What a participant's browser keeps: random bits, and the link's signature of them."""
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
 _SEGMENT = re.compile(r"[^\W_](?:[\w .-]{0,58}[\w.-])?")
 _LETTERS = string.ascii_lowercase + string.digits
@@ -50,10 +57,32 @@ class Link(NamedTuple):
     created: int
     ends: int
     revoked: int | None
+    secret: bytes
+    """what the cookies of its participants are signed with"""
+    most: int
+    """people it lets in"""
+    begun: int
+    """people it has let in"""
 
     def good(self, now: int) -> bool:
         """Whether it may be used, at a moment in microseconds since 1970."""
         return self.revoked is None and now < self.ends
+
+    def cookie(self) -> str:
+        """What the browser of somebody new is to keep."""
+        drawn = secrets.token_urlsafe(16)
+        return f"{drawn}.{self._signed('cookie', drawn)}"
+
+    def person(self, cookie: str) -> str | None:
+        """Who has that cookie, as 12 hexadecimal digits from which it is not to be had; None where this link made no
+        such one."""
+        match = COOKIE.fullmatch(cookie)
+        if match is None or not compare_digest(match[2], self._signed("cookie", match[1])):
+            return None
+        return self._signed("person", match[1])[:12]
+
+    def _signed(self, what: str, drawn: str) -> str:
+        return new_hmac(self.secret, f"{what} {drawn}".encode(), sha256).hexdigest()[:32]
 
 
 class Links:
@@ -66,18 +95,28 @@ class Links:
         self._seen: dict[bytes, tuple[Link, float]] = {}
 
     def create(
-        self, tenant: str, loop: str, founded: int, *, segment: str = "", seconds: float = WEEK
+        self, tenant: str, loop: str, founded: int, *, segment: str = "", seconds: float = WEEK, people: int = PEOPLE
     ) -> tuple[Link, str]:
-        """Make a link: (what is kept of it, its token). The token is not to be had again. ValueError, by name."""
+        """Make a link for so many people: (what is kept of it, its token). The token is not to be had again.
+        ValueError, by name."""
         segment = wanted_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
             raise ValueError(f"lasts: wanted a minute to a year, got {describe(seconds)} seconds")
+        wanted_count("people", people, most=MOST_PEOPLE)
         token, now = secrets.token_urlsafe(32), self._now()
         handle = "".join(secrets.choice(_LETTERS) for _ in range(8))
-        link = Link(handle, tenant, loop, founded, segment, now, now + int(seconds * 1e6), None)
+        ends, secret = now + int(seconds * 1e6), secrets.token_bytes(32)
+        link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0)
         with self._database.writing(create=True) as connection:
             connection.execute(insert(LINKS).values(digest=_digest(token), **link._asdict()))
         return link, token
+
+    def begin(self, token: str) -> bool:
+        """Let one more in; False where so many as it was made for have come, or it has ended."""
+        good = (LINKS.c.digest == _digest(token)) & LINKS.c.revoked.is_(None) & (LINKS.c.ends > self._now())
+        with self._database.writing() as connection:
+            made = update(LINKS).where(good & (LINKS.c.begun < LINKS.c.most)).values(begun=LINKS.c.begun + 1)
+            return bool(connection.execute(made).rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
         """End a link at once; whether there was one of that handle that had not been ended so."""

@@ -18,7 +18,7 @@ from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
 from heedful.doors import describe
 from heedful.loop import Loop
-from heedful.server.links import Link
+from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
 from heedful.server.pages.standing import people_by_segment, summary
 from heedful.server.pages.taking import founded
@@ -40,8 +40,10 @@ class Row(NamedTuple):
     handle: str
     segment: str
     ends: Moment
+    begun: str
+    """how many people it has let in, of how many"""
     state: str
-    """good, ended or revoked"""
+    """good, full, ended or revoked"""
 
 
 class Made(NamedTuple):
@@ -69,7 +71,11 @@ async def make(visit: Visit) -> Response:
         raise ValueError(f"days: wanted one of {', '.join(DAYS)}, got {describe(days)}")
     when = await visit.desk.read(partial(founded, visit.desk))
     links, tenant = visit.service.links, visit.caller.tenant
-    create = partial(links.create, tenant, visit.name, when, segment=segment, seconds=float(days) * 86_400)
+    people = visit.form.get("people", str(PEOPLE))
+    if not people.isascii() or not people.isdecimal() or len(people) > 9:
+        raise ValueError(f"people: wanted a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
+    seconds = float(days) * 86_400
+    create = partial(links.create, tenant, visit.name, when, segment=segment, seconds=seconds, people=int(people))
     link, token = await _thread(visit, create)
     return await _shown(visit, _made(visit, link, token))
 
@@ -116,12 +122,14 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
         segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in segments.items()},
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
+        people=PEOPLE,
     )  # fmt: skip
 
 
 def _row(link: Link) -> Row:
-    state = "revoked" if link.revoked is not None else "good" if link.good(int(time.time() * 1e6)) else "ended"
-    return Row(link.handle, link.segment, moment(link.ends), state)
+    good, full = link.good(int(time.time() * 1e6)), link.begun >= link.most
+    state = "revoked" if link.revoked is not None else "ended" if not good else "full" if full else "good"
+    return Row(link.handle, link.segment, moment(link.ends), f"{link.begun:,} of {link.most:,}", state)
 
 
 def _wanted(visit: Visit) -> None:

@@ -1,26 +1,26 @@
 """What a participant sees, who comes by a link and has no key: a consent line, questions, and thanks.
 
 The token in the path opens one study and nothing else: these routes know no name of a loop, no other person, no
-ranking. Who a participant is, is drawn when they agree, and kept by their browser, in a cookie of that path alone; the
-log has a name made of it, from which it is not to be had. The token is not logged, and sent to nobody.
+ranking. Who a participant is, is drawn when they agree, and kept by their browser, in a cookie of that path alone, and
+signed; the log has a name made of it, from which it is not to be had. The token is not logged, and sent to nobody. Who
+has a link may be a program: what comes by it has a rate, and what one person may leave in the log an end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from hashlib import sha256
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from heedful.server.bucket import Buckets
 from heedful.server.desk import Desk
 from heedful.server.links import Link
 from heedful.server.pages import asking, session
@@ -30,13 +30,19 @@ from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 from heedful.studies.study import Study, study_of
 
+T = TypeVar("T")
 COOKIE = "heedful-participant"
 NOBODY = "guest"
 """The segment of a link without one."""
 FORM = 2**12
 """Bytes of a form, at most."""
 ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
-_SECRET = re.compile(r"[A-Za-z0-9_-]{22}")
+FULL = "This link was made for {} people, and so many have begun: ask whoever sent it for another."
+LINK_RATE, PERSON_RATE = (200.0, 1000.0), (20.0, 100.0)
+"""Requests a second that come by one link, and from one participant; and how many may come at once."""
+ANSWERS, TAKEN_BACK = 1000, 100
+"""Answers that somebody may give, or as many as they are asked for; and how often they may take one back."""
+_EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class Taking(NamedTuple):
@@ -57,14 +63,18 @@ class Taking(NamedTuple):
     @property
     def who(self) -> str | None:
         """Their name in the log; None where they have not agreed yet."""
-        secret = self.request.cookies.get(COOKIE, "")
-        if not _SECRET.fullmatch(secret):
-            return None
-        drawn = sha256(f"{self.token}\0{secret}".encode()).hexdigest()[:12]
-        return f"{self.link.segment or NOBODY}/{drawn}"
+        person = self.link.person(self.request.cookies.get(COOKIE, ""))
+        return None if person is None else f"{self.link.segment or NOBODY}/{person}"
 
 
 Work = Callable[[Taking], Awaitable[Response]]
+
+
+class Rates(NamedTuple):
+    """How much comes by each link, and from each participant."""
+
+    links: Buckets
+    people: Buckets
 
 
 def routes(service: Service) -> list[Route]:
@@ -76,10 +86,13 @@ def routes(service: Service) -> list[Route]:
         ("POST", "/undo", undone),
         ("GET", "/pictures/{number}", pictured),
     )
-    return [Route(f"/s/{{token}}{path}", _endpoint(service, path, work), methods=[how]) for how, path, work in made]
+    rates = Rates(Buckets(*LINK_RATE), Buckets(*PERSON_RATE))
+    return [
+        Route(f"/s/{{token}}{path}", _endpoint(service, rates, path, work), methods=[how]) for how, path, work in made
+    ]
 
 
-def _endpoint(service: Service, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         began, tenant = time.perf_counter(), ""
         try:
@@ -89,13 +102,17 @@ def _endpoint(service: Service, path: str, work: Work) -> Callable[[Request], Aw
             if link is None:
                 raise Problem("not-found", ENDED)
             tenant = link.tenant
+            rates.links.take(link.handle, began)
             try:
                 desk = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with desk:
                 study = await desk.read(partial(_study, desk, link))
-                response = await work(Taking(service, request, link, desk, study, token))
+                taking = Taking(service, request, link, desk, study, token)
+                if (who := taking.who) is not None:
+                    rates.people.take(who, began)
+                response = await work(taking)
         except Exception as error:
             response = _problem(request, as_problem(error))
         label = f"{request.method} /s/{{token}}{path}"
@@ -131,6 +148,8 @@ def _problem(request: Request, problem: Problem) -> Response:
 async def ask(taking: Taking) -> Response:
     """The question they are at; before the first, what they agree to."""
     who = taking.who
+    if who is None and taking.link.begun >= taking.link.most:
+        raise Problem("rejected", FULL.format(taking.link.most))
     if who is None:
         return page("consent.html", study=taking.study, base=taking.base, link=taking.link)
     return await _asked(taking, who, "taking.html", more="more" in taking.request.query_params)
@@ -140,12 +159,13 @@ async def agree(taking: Taking) -> Response:
     """Begin: from now on the browser knows who they are."""
     response = back(taking.base)
     if taking.who is None:
-        secret = secrets.token_urlsafe(16)
+        if not await _thread(taking.service, partial(taking.service.links.begin, taking.token)):
+            raise Problem("rejected", FULL.format(taking.link.most))
         secure = taking.request.headers.get("origin", "").startswith("https:")
         left = max(int(taking.link.ends / 1e6 - time.time()), 1)
         # Lax, not Strict: who comes again by the link in a message is who they were.
         response.set_cookie(
-            COOKIE, secret, path=taking.base, httponly=True, samesite="lax", secure=secure, max_age=left
+            COOKIE, taking.link.cookie(), path=taking.base, httponly=True, samesite="lax", secure=secure, max_age=left
         )
     return response
 
@@ -167,6 +187,9 @@ async def undone(taking: Taking) -> Response:
     """Their last answer taken back; then its question again."""
     form = await form_of(taking.request, taking.service, FORM)
     who = _wanted(taking)
+    attempt = _EVENT.match(form.get("event", "")[:50])
+    if attempt is not None and int(attempt[1]) >= TAKEN_BACK - 1:
+        raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
     gone = await asking.take_back(taking.desk, who, form.get("event", ""))
     return await _then(taking, who, form, told="Taken back." if gone else "")
 
@@ -195,12 +218,12 @@ async def _asked(taking: Taking, who: str, template: str, more: bool = False, to
     place = await desk.read(partial(asking.place_of, desk.loop, who))
     of = min(study.questions, comb(len(desk.ledger.shelf.current), 2))
     known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
-    known |= {"owner": False, "person": ""}
-    if place.number >= of and not more:
+    known |= {"owner": False, "person": "", "on": place.number < ANSWERS}
+    if place.number >= (max(of, ANSWERS) if more else of):
         return page(template, place=place, question=None, **known)
     asked = await asking.question(desk, study, who)
     return page(template, place=asked.place, question=asked, **known)
 
 
-async def _thread(service: Service, work: Callable[[], Link | None]) -> Link | None:
+async def _thread(service: Service, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(service.signing, work)

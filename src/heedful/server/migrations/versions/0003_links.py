@@ -22,6 +22,9 @@ def upgrade() -> None:
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("ends", sa.BigInteger, nullable=False),
         sa.Column("revoked", sa.BigInteger),
+        sa.Column("secret", sa.LargeBinary(32), nullable=False),
+        sa.Column("most", sa.Integer, nullable=False),
+        sa.Column("begun", sa.Integer, nullable=False),
     )
 
 

@@ -1,0 +1,51 @@
+"""A bucket of tokens: so many requests a second, and a few more at once."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from heedful.server.problems import Problem
+
+
+class Bucket:
+    """One token for every request; `rate` come back a second, up to `most`. Rate None: as many as wanted."""
+
+    __slots__ = ("at", "most", "rate", "tokens")
+
+    def __init__(self, rate: float | None, most: float, now: float) -> None:
+        self.rate, self.most, self.tokens, self.at = rate, most, most, now
+
+    def fill(self, now: float) -> None:
+        """What came back since the last time."""
+        if self.rate is not None and now > self.at:
+            self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
+            self.at = now
+
+    def take(self, now: float) -> None:
+        """One token, or Problem with how long to wait for it."""
+        if self.rate is None:
+            return
+        self.fill(now)
+        if self.tokens < 1 - 1e-9:  # the sum of many small parts of a token counts as a whole one
+            seconds = max(1, ceil((1 - self.tokens) / self.rate))
+            told = f"wanted at most {self.rate:g} requests per second, got more; try again in {seconds} s"
+            raise Problem("too-many", told, headers={"Retry-After": str(seconds)})
+        self.tokens -= 1
+
+
+class Buckets:
+    """A bucket for each of many names, of which the last `known` are remembered."""
+
+    def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
+        self._rate, self._most, self._known = rate, most, known
+        self._buckets: dict[str, Bucket] = {}
+
+    def take(self, name: str, now: float) -> None:
+        """One token of that name's, or Problem."""
+        bucket = self._buckets.pop(name, None)
+        if bucket is None:
+            bucket = Bucket(self._rate, self._most, now)
+            if len(self._buckets) >= self._known:
+                del self._buckets[next(iter(self._buckets))]
+        self._buckets[name] = bucket  # the last in the order of use
+        bucket.take(now)
