@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 import chromium
 from cars import copied, loop_of_cars
@@ -18,7 +18,7 @@ from processes import Process
 from served import Opened, Served
 from watching import Watch
 
-HERE = Path(__file__).parent
+expect.set_options(timeout=20_000)  # a machine may be busy
 SWITCHES = [
     "--disable-gpu",
     "--disable-quic",
@@ -28,14 +28,6 @@ SWITCHES = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker drives the browser, one test after the other."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 # ---------------------------------------------------------------------------- what is looked at
@@ -98,7 +90,7 @@ def opened(browser: Browser, watch: Watch) -> Iterator[Opened]:
     def open(url: str, **options: Any) -> Page:
         context = watch.over(browser.new_context(**options), "/".join(url.split("/")[:3]))
         contexts.append(context)
-        context.set_default_timeout(8000)
+        context.set_default_timeout(20_000)  # a machine may be busy
         page = context.new_page()
         page.goto(url)
         return page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -230,7 +231,7 @@ def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Ser
     watch.expect("404")
     page.wait_for_timeout(1100)  # what was known of a link holds a second
     page.keyboard.press("1")
-    expect(page.locator("#refused")).to_contain_text("not, or no longer, good")
+    expect(page.locator("#refused")).to_contain_text("This link has ended. What was answered by it is kept")
     assert len(answers(loop.path)) == 1
 
 
@@ -294,3 +295,27 @@ def test_markup_is_shown_as_text_and_never_run(opened: Opened, server: Process, 
     at(page, 1)
     expect(page.locator(".option b, .option i")).to_have_count(0)
     expect(page.locator(".option").first).to_contain_text('<i>x</i>, "y"; Käse')
+
+
+@pytest.mark.parametrize("how", [{}, PHONE], ids=["desk", "phone"])
+def test_a_long_text_scrolls_in_its_card_and_is_picked_wherever_it_is_pressed(
+    opened: Opened, loop: Served, tmp_path: Path, how: dict[str, Any]
+) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "short.txt").write_text("In a word.")
+    (texts / "long.txt").write_text("And so on, and so forth. " * 400)
+    name = f"texts-{len(how)}"
+    study_in(loop.path.parent / f"{name}.heedful", texts)
+    page = opened(f"{loop.server.url}/loops/{name}/compare", **how)
+    at(page, 1)
+    expect(page.get_by_role("button", name="Equally good")).to_be_in_viewport()  # without a way down to it
+    # What lies under a finger at the corners and in the middle of each card, before and after its text is scrolled.
+    under = page.evaluate("""() => [...document.querySelectorAll(".option")].flatMap(card => [0, 1e6].flatMap(down => {
+        card.scrollTop = down;
+        const { left, top, width, height } = card.getBoundingClientRect();
+        return [[.04, .06], [.96, .06], [.5, .5], [.04, .94], [.96, .94]].map(([x, y]) =>
+            document.elementFromPoint(left + x * width, top + y * height).className);
+    }))""")
+    assert set(under) == {"pick"}
+    assert page.eval_on_selector_all(".option", "all => all.filter(it => it.scrollTop > 100).length") == 1

@@ -18,6 +18,7 @@ from command import heedful
 
 from compared import answers, logos, png, study_of_rows
 from heedful import Loop
+from heedful.studies.study import study_of
 from processes import free_port
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
@@ -104,6 +105,24 @@ def test_another_question_begins_another_study(tmp_path: Path) -> None:
     assert heedful("compare {} --goal ranking", path).code == 2
 
 
+def test_what_no_answer_depends_on_may_change_and_what_is_gone_is_told(tmp_path: Path) -> None:
+    folder = logos(tmp_path / "logos", 4)
+    with comparing(folder, "--dir", tmp_path, "--share", "--address", "http://a.example") as (told, _):
+        assert len(told["links"]) == 1
+    (folder / "logo 2.png").unlink()
+    changed = ("--questions", "5", "--consent", "For the jury alone.")
+    with comparing(folder, "--dir", tmp_path, *changed) as (told, child):
+        assert told["links"] == []
+        child.send_signal(signal.SIGINT)
+        assert child.stderr is not None
+        said = " ".join(child.stderr.read().split())
+    assert "no longer there, and still asked about: logo 2" in said
+    assert "from now on: --consent For the jury alone., --questions 5" in said
+    assert "1 earlier link is still good, but reached by nobody else without --share" in said
+    study = study_of(tmp_path / "logos.heedful")
+    assert (study.ask, study.questions, study.consent) == ("Which is better?", 5, "For the jury alone.")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -111,7 +130,8 @@ def test_another_question_begins_another_study(tmp_path: Path) -> None:
         ("{}/logos --goal most", "--goal: wanted best or ranking, got 'most'"),
         ("{}/logos --segment a", "--segment: wanted --share beside it"),
         ("{}/logos --share --lasts 5s", "--lasts: wanted a minute to a year"),
-        ("{}/logos --share --address evil", "--address: wanted the beginning of a URL"),
+        ("{}/logos --share --address evil", "--address: wanted where a site begins"),
+        ("{}/logos --share --address https://a.example/b", "without a path"),
         ("{}/logos --name a/b --dir {}", "--name: wanted a name of 1 to 100 letters"),
         ("{}/logos --show price --dir {}", "show: wanted one of name, picture, got 'price'"),
         ("{}/logos --identifier price --dir {}", "identifier: wanted none with a folder"),

@@ -238,3 +238,51 @@ def test_equal_answers_are_one_and_items_are_numbered_as_they_come() -> None:
     assert isinstance(got, Choices)
     assert got.items == ("z", "b", "a")
     assert [(each.tiers, each.times) for each in got.given] == [(((1,), (2,)), 3)]
+
+
+STUDY = '{"study": "teas", "items": ["mint", "sencha", "assam"], "answers": [%s]}'
+SAID = '{"time": "2026-11-21T00:00:00.000+00:00", "person": "ann", "segment": "ann", "shown": [%s], "answer": "%s"}'
+
+
+def test_the_document_of_a_study(tmp_path: Path) -> None:
+    told = [
+        SAID % ('"mint", "assam"', "second"),
+        SAID % ('"mint", "sencha"', "equal"),
+        SAID % ('"mint", "sencha"', "cannot_judge"),
+        SAID % ('"assam", "mint", "sencha"', "sencha"),
+    ]
+    path = tmp_path / "teas.json"
+    path.write_text(STUDY % ",".join(told))
+    opened = open_choices(path)
+    assert opened.told == "the answers of a study"
+    assert opened.choices.items == ("mint", "sencha", "assam")
+    assert set(by_name(opened.choices)) == {
+        Answered("ann", (("assam",), ("mint",)), 1, "mint"),
+        Answered("ann", (("mint", "sencha"),), 1, "mint"),
+        Answered("ann", (("mint", "sencha"),), 1, "mint", False),
+        Answered("ann", (("sencha",), ("assam", "mint"))),
+    }
+    with pytest.raises(ValueError, match=r"^teas.json: words: wanted none with the answers of a study, got 0"):
+        open_choices(path, words={"0": "first"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ("", "teas.json: answers: wanted at least one about two items, got none"),
+        (SAID % ('"mint"', "first"), "teas.json: answers[0]: shown: wanted two items or more, each once, got 'mint'"),
+        (SAID % ('"mint", "mint"', "first"), "teas.json: answers[0]: shown: wanted two items or more, each once"),
+        (
+            SAID % ('"mint", "assam"', "both"),
+            "teas.json: answers[0]: answer: wanted first, second, equal, cannot_judge",
+        ),
+        ('{"person": 3}', "teas.json: answers: wanted the whole document of a study, got Expected `str`"),
+        ("{", "teas.json: answers: wanted the whole document of a study, got"),
+    ],
+)
+def test_a_document_of_a_study_that_is_damaged_is_refused(tmp_path: Path, answers: str, told: str) -> None:
+    path = tmp_path / "teas.json"
+    path.write_text(STUDY % answers)
+    with pytest.raises(ValueError) as error:
+        open_choices(path)
+    assert told in str(error.value)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.data.table import read_table
+from heedful.data.table import placed_rows, read_table
 from heedful.features import infer
 
 CARS = 'name,horsepower,"full, name"\nAda,50,NA\n Bug , 1.5,"x ""y""\nz"\n\nCub,nan,null\n'
@@ -49,6 +49,13 @@ def test_the_content_tells_the_format_and_not_the_name(tmp_path: Path, name: str
 def test_other_separators(tmp_path: Path, mark: str) -> None:
     text = mark.join(["name", "n"]) + "\n" + mark.join(["Ada", "1,5"]) + "\n"
     assert read_table(write(tmp_path / "a.csv", text)) == [{"name": "Ada", "n": "1,5"}]
+
+
+@pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n', "\ufeffSep=;\n"])
+def test_a_first_line_that_says_the_separator(tmp_path: Path, line: str) -> None:
+    text = f"{line}name, short;n\nAda;1\n"
+    assert read_table(write(tmp_path / "a.csv", text)) == [{"name, short": "Ada", "n": "1"}]
+    assert placed_rows(tmp_path / "a.csv")[0][0] == "a.csv:3"
 
 
 def test_what_parquet_may_hold(tmp_path: Path) -> None:
@@ -105,6 +112,10 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
         ('{"a": "\\ud800"}\n', "a:1: "),
         (b'{"a": "\xff"}\n', "a:1: "),
         ('{"a": ' + "[" * 10_000, "a:1: "),
+        (b"PK\x03\x04\x14\0", "a: text: wanted CSV in UTF-8, got a spreadsheet or a zip: save it as CSV UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "a: text: wanted CSV in UTF-8, got UTF-16"),
+        ("sep=;\na;b\n1;2;3\n", "a:3: cells: wanted 2 as in the header, got 3"),
+        ("sep=;\n", "a: header: wanted names of columns, got an empty file"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:

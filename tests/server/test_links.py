@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,26 @@ def test_a_link_is_ended_at_once_here_and_within_a_second_elsewhere(tmp_path: Pa
     assert links.at(token) is None
     clock.now += 1.1
     assert other.at(token) is None
+
+
+def test_what_is_remembered_needs_no_database(tmp_path: Path) -> None:
+    clock = Clock()
+    links = Links(tmp_path, clock=clock)
+    link, token = links.create("main", "logos", 7, seconds=60)
+    assert links.remembered(token) is None
+    assert links.at(token) == link == links.remembered(token)
+    clock.now += 1.1
+    assert links.remembered(token) is None
+    with closing(sqlite3.connect(tmp_path / "server.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")  # while somebody writes what was known holds, for a while
+        assert links.at(token) == link
+        clock.now += 40
+        with pytest.raises(TimeoutError):
+            links.at(token)
+    clock.now += 20
+    assert links.at(token) is None
+    assert links.ended(token)
+    assert not links.ended("x" * LENGTH)
 
 
 @pytest.mark.parametrize("token", ["", "x" * LENGTH, "x" * 42, "../" * 14 + "x", "é" * LENGTH, "x" * 10_000])

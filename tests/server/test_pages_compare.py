@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,7 +18,9 @@ from browsing import Visitor, words
 
 from compared import ASK, answers, logos, study_in, study_of_rows
 from heedful import Loop
+from heedful.data import orders
 from heedful.data.choices import open_choices
+from heedful.data.orders import Answered, Choices
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
@@ -57,19 +61,27 @@ def visitor(url: str) -> Iterator[Visitor]:
 def ranking(page: object) -> list[str]:
     """The names in the ranking of a page, the best first."""
     return [
-        words(row.findall("th")[0])
+        words(row.find("th/span[@class='called']"))
         for row in page.one("table[@class='table ranking']").iter("tr")
         if row.find("td") is not None
     ]  # type: ignore[attr-defined]
 
 
+def found_out(visitor: Visitor, path: str) -> Any:
+    """A page of results, when it has them."""
+    page = visitor.get(path)
+    while "being worked out" in words(page.one("main")) or "not yet looked at" in words(page.one("main")):
+        page = visitor.get(path)
+    return page
+
+
 def test_results_of_all_and_by_segment(visitor: Visitor) -> None:
-    page = visitor.get("/loops/words/results")
+    page = found_out(visitor, "/loops/words/results")
     assert page.status == 200
     assert "Of 24 answers of 3 people" in words(page.one("main"))  # who cannot judge says nothing
-    staff = visitor.get("/loops/words/results?segment=staff")
+    staff = found_out(visitor, "/loops/words/results?segment=staff")
     assert "Of 17 answers of 2 people" in words(staff.one("main"))
-    customers = visitor.get("/loops/words/results?segment=customers")
+    customers = found_out(visitor, "/loops/words/results?segment=customers")
     assert "Of 7 answers of 1 person" in words(customers.one("main"))
     assert ranking(staff)[0] == ranking(customers)[-1] == "word 0"
     assert ranking(staff)[-1] == ranking(customers)[0] == "word 4"
@@ -91,11 +103,48 @@ def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
     assert open_choices(tmp_path / "a.csv").choices.answers == 25
     (tmp_path / "a.toi").write_bytes(files["toi"].content)
     assert load_preflib(tmp_path / "a.toi").answers == 24  # who cannot judge has no place in it
+    (tmp_path / "a.json").write_bytes(files["json"].content)
+    assert by_name(open_choices(tmp_path / "a.json").choices) == by_name(open_choices(tmp_path / "a.csv").choices)
     found = files["json"].json()
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:.]{12}\+00:00", each["time"]) for each in found["answers"])
     assert (found["ask"], found["goal"], len(found["items"])) == (ASK, "ranking", 5)
     assert [(each["person"], each["answer"], tuple(each["shown"])) for each in found["answers"]] == told
     assert {each["segment"] for each in found["answers"]} == {"staff", "customers"}
     assert httpx.get(f"{url}/loops/words/results/answers.xls", verify=NO_TLS).status_code == 404
+    staff = httpx.get(f"{url}/loops/words/results/answers.csv?segment=staff", verify=NO_TLS)
+    assert staff.headers["content-disposition"] == 'attachment; filename="words-answers-staff.csv"'
+    assert {row["person"] for row in csv.DictReader(io.StringIO(staff.text))} == {"staff/a", "staff/b"}
+    assert httpx.get(f"{url}/loops/words/results/answers.csv?segment=nobody", verify=NO_TLS).status_code == 404
+
+
+def by_name(choices: Choices) -> set[Answered]:
+    """Answers, whatever numbers their items have."""
+    return set(orders.by_name(choices))
+
+
+def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -> None:
+    assert "All but you" not in found_out(visitor, "/loops/words/results").html
+    with Loop.open(path) as loop:
+        loop.decide(person="you", id="ask-0-you")
+        loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
+    assert "Of 25 answers of 4 people" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "All but you" in visitor.get("/loops/words/results").html
+    assert "Of 24 answers of 3 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
+    left = httpx.get(f"{url}/loops/words/results/answers.json?segment=-you", verify=NO_TLS)
+    assert left.headers["content-disposition"] == 'attachment; filename="words-answers-you.json"'
+    assert {each["person"] for each in left.json()["answers"]} == {"staff/a", "staff/b", "customers/c"}
+
+
+def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Path) -> None:
+    assert "Mind:" not in found_out(visitor, "/loops/words/results").html
+    with Loop.open(path) as loop:
+        for n in range(16):
+            loop.decide(person="staff/left", id=f"ask-{n}-staff/left")
+            loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
+    told = words(found_out(visitor, "/loops/words/results?segment=staff").one("main"))
+    assert "Mind: 'staff/left' took the first of the two in 16 of 16 answers" in told
+    assert "heedful forget words staff/left takes their answers out." in told
+    assert "Mind:" not in found_out(visitor, "/loops/words/results?segment=customers").html
 
 
 def test_a_study_without_answers_says_so(visitor: Visitor, path: Path) -> None:

@@ -18,7 +18,7 @@ from browsing import Visitor
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.server.keys import Keys
-from heedful.server.links import FRESH
+from heedful.server.links import FRESH, Links
 from heedful.server.pages import asking, taking
 from heedful.server.running import served
 
@@ -300,6 +300,7 @@ def test_a_link_lets_in_as_many_as_it_was_made_for(url: str, tmp_path: Path) -> 
 def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taking, "PERSON_RATE", (0.01, 5.0))
     monkeypatch.setattr(taking, "LINK_RATE", (0.01, 20.0))
+    monkeypatch.setattr(taking, "BEGIN_RATE", (0.01, 2.0))
     path = study_of_rows(tmp_path / "words.heedful", 8)
     with served(tmp_path) as address:
         link, another = link_to(path), link_to(path)
@@ -310,11 +311,72 @@ def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert [page.status_code for page in told] == [404] * 4 + [429] * 2
         assert 1 <= int(told[-1].headers["retry-after"]) <= 100
         assert "0.01 requests per second" in told[-1].text
-        assert other.say("first").status_code == 200  # asks, answers and is shown the next: 4 + 6 + 3 came by the link
-        told = [httpx.get(f"{address}{link}", verify=NO_TLS) for _ in range(8)]
-        assert [page.status_code for page in told] == [200] * 7 + [429]
+        # Two began here, and no more do for now; whoever is nobody yet has used up what the link has for them. Who is
+        # in does not notice.
+        assert Somebody(address, link).begin().status_code == 429
+        told = [httpx.get(f"{address}{link}", verify=NO_TLS) for _ in range(18)]
+        assert [page.status_code for page in told] == [200] * 17 + [429]
+        assert other.say("first").status_code == 200
         assert third.say("first").status_code == 200
     assert len(answers(path)) == 2
+
+
+def test_a_question_has_one_answer_of_one_person(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    who = Somebody(url, link_to(path))
+    who.begin()
+    who.say("first")
+    for number, attempt in ((0, 1), (0, 9), (1, 1), (1, 5)):  # of which nobody was asked
+        fields = {"number": str(number), "attempt": str(attempt), "choice": "second"}
+        page = who.client.post(f"{who.link}/answer", data=fields)
+        assert page.status_code == 200
+        assert asked(page) == {"number": "1", "attempt": "0"}
+    assert [said for _, said, _ in answers(path)] == ["first"]
+    fields = {"number": "1", "attempt": "0"}
+    with ThreadPoolExecutor(8) as pool:
+        choices = ["first", "second", "equal", "cannot_judge"] * 4
+        to = f"{who.link}/answer"
+        pages = list(pool.map(lambda said: who.client.post(to, data={**fields, "choice": said}), choices))
+    assert {page.status_code for page in pages} == {200}
+    assert all("feedback ask-" not in page.text for page in pages)
+    assert len(answers(path)) == 2
+
+
+def test_what_was_said_long_ago_stays_said(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "SINCE", 3)
+    path = tmp_path / "words.heedful"
+    link = link_to(path)
+    who, other = Somebody(url, link), Somebody(url, link)
+    who.begin()
+    page = who.say("first")
+    event = re.search(r'name="event" value="([^"]+)"', page.text)[1]  # type: ignore[index]
+    other.begin()
+    for _ in range(2):
+        other.say("second")
+    gone = who.client.post(f"{link}/undo", data={"event": event})
+    assert gone.status_code == 409
+    assert "too long ago" in gone.text
+    assert len(answers(path)) == 3
+
+
+def test_who_comes_after_the_end_is_told_that_what_was_said_is_kept(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "words.heedful"
+    link = link_to(path)
+    who = Somebody(url, link)
+    who.begin()
+    who.say("first")
+    with Loop.open(path) as loop:
+        first = loop.ledger.log.at(1)
+    assert first is not None
+    links = Links(tmp_path)
+    [kept] = links.all("main", "words", first.time)
+    links.revoke("main", "words", kept.handle)
+    time.sleep(FRESH)
+    page = who.client.get(link)
+    assert page.status_code == 404
+    assert "This link has ended" in page.text
+    assert "is kept: thank you" in page.text
+    assert "has ended" not in who.client.get(f"/s/{'x' * 43}").text
 
 
 def test_one_person_leaves_so_much_in_the_log_and_no_more(

@@ -73,3 +73,26 @@ def test_what_is_too_large_is_refused() -> None:
         picture_type(bytes(huge))
     with pytest.raises(ValueError, match="pixels"):
         picture_type(b"GIF89a\xff\xff\xff\xff\0\0\0\x3b\0\x3b")
+
+
+def uses(times: int, levels: int) -> bytes:
+    """An SVG of few lines in which each group uses the one before so many times."""
+    groups = ['<g id="g0"><path d="M0 0"/></g>']
+    groups += [f'<g id="g{i}">' + f'<use href="#g{i - 1}"/>' * times + "</g>" for i in range(1, levels)]
+    return f'<svg xmlns="http://www.w3.org/2000/svg">{"".join(groups)}</svg>'.encode()
+
+
+def test_parts_that_are_used_again_count_again() -> None:
+    assert picture_type(uses(4, 5)) == "image/svg+xml"
+    assert picture_type(uses(100, 2)) == "image/svg+xml"  # a pattern of dots
+    with pytest.raises(ValueError, match="at most 50,000 parts"):
+        picture_type(uses(10, 6))
+    itself = b'<svg xmlns:xlink="x"><g id="a"><use xlink:href="#b"/></g><g id="b"><use xlink:href="#a"/></g></svg>'
+    with pytest.raises(ValueError, match="do not use themselves"):
+        picture_type(itself)
+
+
+@pytest.mark.parametrize("encoding", ["bogus", "rot13", "hex"])
+def test_an_encoding_that_nobody_knows_is_told(encoding: str) -> None:
+    with pytest.raises(ValueError, match=r"^wanted a whole SVG"):
+        picture_type(f'<?xml version="1.0" encoding="{encoding}"?><svg xmlns="x"/>'.encode())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from compared import logos, png, study_in
 from heedful import Loop
-from heedful.studies.reading import LONGEST, read_material
+from heedful.studies.reading import LONGEST, THINGS, read_material
 from heedful.studies.study import Study, added, found, picture_in, study_of
 
 
@@ -99,8 +103,8 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     with Loop.open(path) as loop:
         assert loop.choices == "best"
         before = read_material(folder)
-        assert added(loop, before) == 1
-        assert added(loop, before) == 0
+        assert added(loop, before) == (1, ["logo 0"])
+        assert added(loop, before) == (0, ["logo 0"])
         assert loop.items == ["logo 0", "logo 1", "logo 2", "logo 9"]
     numbers = {row["name"]: row["picture"] for row in before.rows}
     assert picture_in(path, numbers["logo 9"]) == (png(9), "image/png")
@@ -121,3 +125,89 @@ def test_a_study_that_makes_no_sense_is_refused_by_name(tmp_path: Path, field: s
     with pytest.raises(ValueError, match=f"^{field}: wanted"):
         found(tmp_path / "s.heedful", material, Study(**{"kind": "pictures", field: value}), "best")  # type: ignore[arg-type]
     assert not (tmp_path / "s.heedful").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "other"),
+    [
+        (
+            "name,price\nA,1\nA,2\nB,3\n",
+            "items.csv:3: name: wanted another name in every row, got 'A', as in items.csv:2",
+            "price",
+        ),
+        (
+            "Title,slogan\nx,one\n,two\n",
+            "items.csv:3: Title: wanted a name, got nothing; --identifier picks another",
+            "slogan",
+        ),
+    ],
+)
+def test_a_column_that_is_called_a_name_names_every_row(tmp_path: Path, rows: str, told: str, other: str) -> None:
+    file = tmp_path / "items.csv"
+    file.write_text(rows)
+    with pytest.raises(ValueError, match="^" + re.escape(told)):
+        read_material(file)
+    assert read_material(file, other).encoding.identifier == other
+    file.write_text("".join(f"{'id' if i == 0 else i},{line}\n" for i, line in enumerate(rows.splitlines())))
+    assert read_material(file).encoding.identifier == "id"  # one of them does
+
+
+def test_what_lies_elsewhere_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("of nobody's business")
+    (tmp_path / "secret.png").write_bytes(png(1))
+    texts, pictures = tmp_path / "texts", logos(tmp_path / "pictures", 2)
+    texts.mkdir()
+    for name in "ab":
+        (texts / f"{name}.txt").write_text(name)
+    (texts / "in.txt").symlink_to(texts / "a.txt")
+    (texts / "out.txt").symlink_to(tmp_path / "secret.txt")
+    (texts / "none.txt").symlink_to(tmp_path / "nothing")
+    os.mkfifo(texts / "pipe.txt")
+    (pictures / "out.png").symlink_to("../secret.png")
+    material = read_material(texts)
+    assert [row["name"] for row in material.rows] == ["a", "b", "in"]
+    told = {each.name: each.why for each in material.left_out}
+    assert told["out.txt"] == told["none.txt"] == "wanted a file of this folder, got a link to elsewhere"
+    assert told["pipe.txt"] == "wanted a plain file, got another kind"
+    assert [each.name for each in read_material(pictures).left_out] == ["out.png"]
+
+
+def test_what_there_is_more_of_is_what_a_folder_is_of(tmp_path: Path) -> None:
+    folder = logos(tmp_path / "mixed", 2)
+    for i in range(3):
+        (folder / f"text {i}.txt").write_text(f"text {i}")
+    assert read_material(folder).kind == "texts"
+    (folder / "one more.png").write_bytes(png(7))
+    assert read_material(folder).kind == "pictures"
+
+
+def test_a_name_that_a_table_would_lose_keeps_its_ending(tmp_path: Path) -> None:
+    folder = logos(tmp_path / "logos", 2)
+    (folder / "NA.png").write_bytes(png(7))
+    assert {row["name"] for row in read_material(folder).rows} == {"logo 0", "logo 1", "NA.png"}
+
+
+def test_more_things_than_can_be_compared_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    file.write_text("name\n" + "".join(f"word {i}\n" for i in range(THINGS + 1)))
+    with pytest.raises(ValueError, match=r"^items\.csv: wanted at most 10,000 things to compare, got 10,001"):
+        read_material(file)
+
+
+def test_a_study_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Killed in the middle of making it: the next time it is made as if nothing had been."""
+    folder = logos(tmp_path / "logos", 3)
+    path = tmp_path / "s.heedful"
+    code = (
+        "import os, sys; from pathlib import Path; from heedful.studies import study, reading\n"
+        "study._write = lambda *_: os._exit(9)\n"
+        f"material = reading.read_material(Path({str(folder)!r}))\n"
+        f"study.found(Path({str(path)!r}), material, study.Study(kind='pictures'), 'best')"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert not path.exists()
+    assert [each.name for each in tmp_path.glob("*.heedful")] == []
+    study_in(path, folder)
+    assert study_of(path).kind == "pictures"
+    with pytest.raises(FileExistsError):
+        study_in(path, folder)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import threading
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
+from msgspec.structs import replace
 
 from heedful.cli.finding import Json
 from heedful.cli.serve import wanted_server
@@ -24,6 +26,8 @@ HOST, PORT, SHARED = "127.0.0.1", 8710, 8711
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 QUICK = 300
 """Things of which it is told at the end how they stand, at most: of more it would take long to find out."""
+FREE = ("consent", "questions")
+"""What of a study may change: no answer depends on it."""
 TOLD = 10
 """Files that were left out are told by name, up to so many."""
 
@@ -141,8 +145,9 @@ def _seconds(given: str) -> float:
 
 
 def _address(given: str | None) -> str | None:
-    if given is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?", given):
-        raise BadInput(f"--address: wanted the beginning of a URL, such as https://study.example.org, got {given!r}")
+    if given is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", given):
+        told = "wanted where a site begins, such as https://study.example.org, without a path"
+        raise BadInput(f"--address: {told}, got {given!r}")
     return None if given is None else given.rstrip("/")
 
 
@@ -188,7 +193,8 @@ def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any
         found(path, material, study, kind).close()
     except FileExistsError as error:
         raise BadInput(f"{path}: {error.strerror}, and no study: wanted another --name") from error
-    note(f"{len(material.rows):,} {material.kind} to compare, in {path}")
+    by = f", named by their {material.encoding.identifier}" if material.kind == "rows" else ""
+    note(f"{len(material.rows):,} {material.kind} to compare{by}, in {path}")
 
 
 def _added(path: Path, material: Material) -> None:
@@ -196,14 +202,17 @@ def _added(path: Path, material: Material) -> None:
     from heedful.studies.study import added
 
     with Loop.open(path) as loop:
-        new = added(loop, material)
+        new, gone = added(loop, material)
     note(f"going on with {path}" + (f"; {new:,} new or changed" if new else ""))
+    if gone:
+        told = f"{', '.join(gone[:TOLD])}{f' and {len(gone) - TOLD:,} more' if len(gone) > TOLD else ''}"
+        note(f"no longer there, and still asked about: {told}")
 
 
 def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
     """BadInput where a study that is there is another: answers to one question say nothing of another."""
     from heedful.loop import Loop
-    from heedful.studies.study import study_of
+    from heedful.studies.study import changed, study_of
 
     study = study_of(path)
     with Loop.open(path) as loop:
@@ -212,13 +221,17 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
         raise BadInput(
             f"{path}: wanted a study, or a loop of choices, got a loop of another kind: wanted another --name"
         )
-    for option, given in {"goal": goal, **told}.items():
+    for option, given in {"goal": goal, **{name: told[name] for name in told if name not in FREE}}.items():
         before = kept if option == "goal" else getattr(study, option)
         if given is not None and given != before:
             more = "; --name begins another study"
             raise BadInput(
                 f"--{option}: wanted {before!r}, as the study in {path.name} began with, got {given!r}{more}"
             )
+    free = {name: told[name] for name in FREE if told.get(name) not in (None, getattr(study, name))}
+    if free:
+        changed(path, replace(study, **free))
+        note(f"from now on: {', '.join(f'--{name} {value}' for name, value in free.items())}")
 
 
 def _named(source: Path) -> str:
@@ -248,6 +261,10 @@ def _serve(
             reached = share.address or f"http://{own_address()}:{sharing.getsockname()[1]}"
         app, listener = _listening(stack, path.parent, port, reached)
         page = f"http://{HOST}:{listener.getsockname()[1]}/loops/{path.name.removesuffix('.heedful')}/compare"
+        old = _links(app, path)
+        if old:
+            told = f"{old} earlier {'link is' if old == 1 else 'links are'} still good"
+            note(told if share is not None else f"{told}, but reached by nobody else without --share")
         with reading_input():
             links = [] if share is None else [_link(app, path, reached, share, each) for each in share.segments]
 
@@ -294,13 +311,25 @@ def _sharing(port: int | None) -> Any:
         raise Failure(f"port {port}: {error.strerror or error}: choose another --share-port") from error
 
 
-def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
+def _links(app: App, path: Path) -> int:
+    """How many links to a study may be used."""
+    now = int(time.time() * 1e6)
+    links = app.service.links.all("main", path.name.removesuffix(".heedful"), _founded(path))
+    return sum(link.good(now) for link in links)
+
+
+def _founded(path: Path) -> int:
     from heedful.loop import Loop
-    from heedful.server.pages.telling import moment
 
     with Loop.open(path) as loop:
         first = loop.ledger.log.at(1)
-    when = 0 if first is None else first.time
+    return 0 if first is None else first.time
+
+
+def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
+    from heedful.server.pages.telling import moment
+
+    when = _founded(path)
     name = path.name.removesuffix(".heedful")
     made = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
     link, token = made

@@ -1,10 +1,14 @@
 """Choices in a table of anybody's: pairs with the winner, pairs with an answer, orders in columns or in rows."""
 
 import csv
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from heedful.data.choice_columns import found, plain
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, shown, uncompressed
@@ -37,14 +41,61 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> Opened:
-    """Load a table (`load_choices`) or PrefLib (`load_preflib`); the name's ending or the first line tells which."""
+    """Load a table (`load_choices`), PrefLib (`load_preflib`), or the answers of a study in one JSON document, as its
+    page of results gives them; the name's ending or the content tells which."""
     path = Path(path)
-    if not _is_preflib(path):
+    study = _study(path)
+    if study is None and not _is_preflib(path):
         return load_choices(path, columns, words)
+    kind = "PrefLib" if study is None else "the answers of a study"
     for name, given in (("columns", columns), ("words", words)):
         if given:
-            raise ValueError(f"{path.name}: {name}: wanted none with PrefLib, got {', '.join(given)}")
-    return Opened(load_preflib(path), "PrefLib")
+            raise ValueError(f"{path.name}: {name}: wanted none with {kind}, got {', '.join(given)}")
+    return Opened(load_preflib(path), kind) if study is None else Opened(study, kind)
+
+
+class _Told(msgspec.Struct):
+    """An answer in the document of a study."""
+
+    person: str
+    shown: tuple[str, ...]
+    answer: str
+
+
+class _Document(msgspec.Struct):
+    items: tuple[str, ...]
+    answers: tuple[_Told, ...]
+    study: str
+
+
+def _study(path: Path) -> Choices | None:
+    """What a JSON document of a study holds; None where the file is none. ValueError, by name, for a damaged one."""
+    with uncompressed(path) as file:
+        try:
+            if not re.match(rb'\s*\{\s*"study"\s*:', file.peek(200)[:200]):
+                return None
+            document = msgspec.json.decode(file.read(), type=_Document)
+        except (*GZIP_ERRORS, msgspec.MsgspecError) as error:
+            raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
+    read = []
+    for i, each in enumerate(document.answers):
+        said, where = each.answer, f"{path.name}: answers[{i}]"
+        best = {"first": each.shown[:1], "second": each.shown[1:2]}.get(said, tuple(n for n in each.shown if n == said))
+        if len(set(each.shown)) < max(len(each.shown), 2):
+            raise ValueError(f"{where}: shown: wanted two items or more, each once, got {shown(', '.join(each.shown))}")
+        first = each.shown[0] if len(each.shown) == 2 else ""
+        if said in ("equal", "cannot_judge"):
+            read.append(Answered(each.person, (each.shown,), 1, first, said == "equal"))
+        elif not best:
+            raise ValueError(
+                f"{where}: answer: wanted first, second, equal, cannot_judge or an item, got {shown(said)}"
+            )
+        else:
+            rest = tuple(name for name in each.shown if name != best[0])
+            read.append(Answered(each.person, (best, rest), 1, first))
+    if not any(each.judged for each in read):
+        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+    return gathered(read, document.items)
 
 
 def _is_preflib(path: Path) -> bool:
@@ -141,7 +192,8 @@ def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str,
         said = named or said
         if not said:
             wanted = f"{', '.join(WORDS)}, or the name of one of the two"
-            raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; say what it means")
+            told = f"say what it means, such as {text}=unsure"
+            raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; {told}")
         times, person = _times(where, row, at), _person(where, row, at)
         if not times:
             continue
@@ -186,8 +238,8 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answer
                 placed -= 1
             tiers = [(_item(where, name, cell),) for name, cell in zip(at["order"][:placed], cells)]
         every = [item for tier in tiers for item in tier]
-        twice = next((item for item in every if every.count(item) > 1), None)
-        if twice is not None:
+        twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
+        if often > 1:
             raise ValueError(f"{where}: order: wanted each item once, got {shown(twice)} twice")
         times, person = _times(where, row, at), _person(where, row, at)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:

@@ -15,8 +15,9 @@ SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 MOST = 10_000
 """Alternatives."""
 
-_FIELD = re.compile(r"#\s*([A-Z][A-Z ]*?)(?:\s+([0-9]+))?\s*:\s*(.*)")
-_ORDER = re.compile(r"(?:[0-9]+|\{[0-9]*(?:,[0-9]+)*\})(?:,(?:[0-9]+|\{[0-9]*(?:,[0-9]+)*\}))*")
+_FIELD = re.compile(r"([A-Z]+(?: [A-Z]+)*)(?: ([0-9]{1,9}))?")
+_TIER = r"(?:[0-9]{1,9}|\{[0-9]{0,9}(?:,[0-9]{1,9})*\})"
+_ORDER = re.compile(rf"{_TIER}(?:,{_TIER})*")
 
 
 def load_preflib(path: str | PathLike[str]) -> Choices:
@@ -52,10 +53,11 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
     for number, text in lines:
         if not text.startswith("#"):
             continue
-        match = _FIELD.fullmatch(text)
-        field, of, value = match.groups() if match else ("", None, "")
+        head, _, value = text[1:].partition(":")
+        match = _FIELD.fullmatch(" ".join(head.split())) if len(head) < 200 else None
+        field, of = match.groups() if match else ("", None)
         if field == "NUMBER ALTERNATIVES":
-            count = _count(f"{file}:{number}: NUMBER ALTERNATIVES", value)
+            count = _count(f"{file}:{number}: NUMBER ALTERNATIVES", value.strip())
         elif field == "ALTERNATIVE NAME" and of is not None:
             if int(of) in told:
                 raise ValueError(f"{file}:{number}: ALTERNATIVE NAME: wanted each once, got {of} twice")
@@ -76,7 +78,7 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
     names: dict[int, str] = {}
     for number, text in lines[1 : count + 1]:
         of, comma, name = text.partition(",")
-        if not comma or not of.strip().isascii() or not of.strip().isdecimal() or int(of) != len(names) + 1:
+        if not comma or of.strip() != str(len(names) + 1):
             raise ValueError(f"{file}:{number}: alternative: wanted {len(names) + 1},NAME, got {shown(text)}")
         names[int(of)] = name.strip().strip('"') or f"alternative {of}"
     if len(names) < count or len(lines) < count + 2:
@@ -97,7 +99,7 @@ def _once(file: str, names: dict[int, str]) -> dict[int, str]:
 
 
 def _count(where: str, text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= MOST:
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 2 <= int(text) <= MOST:
         raise ValueError(f"{where}: wanted a whole number, 2 to {MOST}, got {shown(text)}")
     return int(text)
 
@@ -111,8 +113,8 @@ def _answered(
         if not mark or not count.isascii() or not count.isdecimal() or (order and not _ORDER.fullmatch(order)):
             wanted = f"COUNT{colon} and numbers apart by commas, ties in braces"
             raise ValueError(f"{where}: order: wanted {wanted}, got {shown(text)}")
-        if int(count) < 1:
-            raise ValueError(f"{where}: count: wanted 1 or more, got {count}")
+        if len(count) > 18 or not 1 <= int(count) <= 1e9:
+            raise ValueError(f"{where}: count: wanted 1 to 1000000000, got {shown(count)}")
         groups = re.findall(r"\{([^}]*)\}|([0-9]+)", order)
         tiers = [[int(of) for of in (tie or alone).split(",") if of] for tie, alone in groups]
         tiers = [tier for tier in tiers if tier]

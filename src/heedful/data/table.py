@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from collections import Counter
 from decimal import Decimal
 from os import PathLike
@@ -10,6 +11,15 @@ from typing import Any
 
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
 from heedful.data.lines import read_lines
+
+_OTHERS = (
+    (b"PK\x03\x04", "a spreadsheet or a zip"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+"""What spreadsheets write that is no CSV, by how it begins."""
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
@@ -35,6 +45,9 @@ def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
             raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
     if start.startswith(b"PAR1"):
         return _parquet(path)
+    other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
+    if other is not None:
+        raise ValueError(f"{path.name}: text: wanted CSV in UTF-8, got {other}: save it as CSV UTF-8")
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if first == b"[":
         raise ValueError(f"{path.name}: text: wanted CSV, Parquet or one JSON object a line, got a JSON array")
@@ -110,16 +123,18 @@ def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
     """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
     lines = [line for _, line in numbered_lines(path)]
     records: list[tuple[int, list[str]]] = []
-    end = 0
+    said = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    end = 0 if said is None else 1
     try:
-        # The delimiter is the one that makes most of the header.
+        # The delimiter is the one that makes most of the header, unless the first line says which, as Excel has it.
         first = {mark: next(filter(None, csv.reader(lines, delimiter=mark)), []) for mark in ",;\t"}
-        reader = csv.reader(lines, delimiter=max(first, key=lambda mark: len(first[mark])), strict=True)
+        delimiter = max(first, key=lambda mark: len(first[mark])) if said is None else said[1]
+        reader = csv.reader(lines[end:], delimiter=delimiter, strict=True)
         for record in reader:
             cells = [cell.strip() for cell in record]
             if cells not in ([], [""]):
                 records.append((end + 1, cells))
-            end = reader.line_num
+            end = reader.line_num + (said is not None)
     except csv.Error as error:
         raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
     if not records:

@@ -48,7 +48,7 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
     all."""
     choices = found.choices
     of_all = wins(choices)
-    people = _sides(choices) + _random(found) + _against_themselves(choices, person)
+    people = sides(choices) + _random(found) + _against_themselves(choices, person)
     if person is not None:
         people = [each for each in people if not each.people or choices.people[person] in each.people]
     out = [*_unasked(choices, of_all), *_parted(choices, of_all), *_alike(choices, X), *people]
@@ -129,7 +129,7 @@ def _round(choices: Choices, of_all: Array) -> list[Remark]:
 # ---------------------------------------------------------------------------- people
 
 
-def _sides(choices: Choices) -> list[Remark]:
+def sides(choices: Choices) -> list[Remark]:
     """Who presses the same side more often than chance would, of plain choices whose sides are known."""
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)

@@ -31,6 +31,8 @@ WAIT = 0.2
 """Seconds that a look at the database waits for another process: anybody may cause one."""
 FRESH = 1.0
 """Seconds that what the database said of a link holds."""
+STALE = 30.0
+"""Seconds that it holds while the database cannot be read, since somebody is writing."""
 KNOWN = 1000
 """Links that are remembered."""
 PEOPLE = 1000
@@ -141,7 +143,12 @@ class Links:
         digest, now = _digest(token), self._clock()
         seen = self._seen.get(digest)
         if seen is None or not 0 <= now - seen[1] < FRESH:
-            found = self._links(LINKS.c.digest == digest, WAIT)
+            try:
+                found = self._links(LINKS.c.digest == digest, WAIT)
+            except TimeoutError:
+                if seen is None or not 0 <= now - seen[1] < STALE:
+                    raise
+                return seen[0] if seen[0].good(self._now()) else None  # somebody is writing: what is known holds
             self._seen.pop(digest, None)
             if not found:
                 return None
@@ -149,6 +156,16 @@ class Links:
                 self._seen.clear()
             self._seen[digest] = seen = found[0], now
         return seen[0] if seen[0].good(self._now()) else None
+
+    def remembered(self, token: str) -> Link | None:
+        """As `at`, where the database need not be asked; None otherwise, and where it may not be used."""
+        seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
+        fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
+        return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
+
+    def ended(self, token: str) -> bool:
+        """Whether the token is of a link that was good once."""
+        return bool(_TOKEN.fullmatch(token) and self._links(LINKS.c.digest == _digest(token), WAIT))
 
     def _links(self, here: Any, wait: float | None) -> list[Link]:
         if not self._database.there():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from heedful.data.orders import Answered, Choices, gathered
@@ -48,9 +48,10 @@ def said(loop: Loop) -> Iterator[Said]:
         yield Said(event.time, person, segment_of(person), shown, answer)
 
 
-def choices_of(loop: Loop) -> Choices:
-    """The same as choices, of all items on offer."""
-    return gathered((_answered(each) for each in said(loop)), loop.items)
+def choices_of(loop: Loop, people: Collection[str] | None = None) -> Choices:
+    """The same as choices, of all items on offer; of these people alone."""
+    told = (each for each in said(loop) if people is None or each.person in people)
+    return gathered((_answered(each) for each in told), loop.items)
 
 
 def _answered(each: Said) -> Answered:

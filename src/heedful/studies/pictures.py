@@ -10,6 +10,8 @@ MOST = 10 * 2**20
 """Bytes of a picture."""
 PIXELS = 50_000_000
 """Of a picture, at most: a browser unpacks all of them."""
+DRAWN = 50_000
+"""Elements of an SVG that a browser draws, at most."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 KINDS = "PNG, JPEG, GIF, WebP or SVG"
 
@@ -125,18 +127,42 @@ def _webp(content: bytes) -> tuple[int, int]:
 
 
 def _svg(content: bytes) -> None:
-    """SVG is text that a browser draws: well-formed, and without entities, of which ten lines can make gigabytes."""
+    """SVG is text that a browser draws: well-formed, without entities, of which ten lines can make gigabytes, and
+    without parts that are used so often, by parts that are used so often, that nobody can draw it."""
     names: list[str] = []
-    parser = expat.ParserCreate()
+    within: list[str] = []  # the ids of what is open, "" where one has none
+    holds: dict[str, int] = {"": 0}  # id -> elements in it
+    uses: dict[str, list[str]] = {"": []}  # id -> what is used in it; "" is all
 
     def entity(*_: object) -> None:
         raise ValueError("wanted an SVG without entities of its own, got one with some")
 
+    def start(name: str, attributes: dict[str, str]) -> None:
+        names.append(name) if not names else None
+        within.append(attributes.get("id", ""))
+        used = attributes.get("href", attributes.get("xlink:href", "")).removeprefix("#")
+        for each in {"", *within}:
+            holds[each] = holds.get(each, 0) + 1
+            if used and name.rpartition(":")[2] == "use":
+                uses.setdefault(each, []).append(used)
+
+    def drawn(id: str, above: tuple[str, ...] = ()) -> int:
+        if id in above or len(above) > 50:
+            raise ValueError("wanted an SVG whose parts do not use themselves, got one that does")
+        if id not in known:
+            known[id] = min(holds.get(id, 0) + sum(drawn(each, (*above, id)) for each in uses.get(id, ())), 2 * DRAWN)
+        return known[id]
+
+    known: dict[str, int] = {}
+    parser = expat.ParserCreate()
     parser.EntityDeclHandler = entity
-    parser.StartElementHandler = lambda name, _: names.append(name) if not names else None
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: within.pop()
     try:
         parser.Parse(content, True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError) as error:  # LookupError: of an encoding that nobody knows
         raise ValueError(f"wanted a whole SVG, got one that is none: {error}") from None
     if names[0].rpartition(":")[2] != "svg":
         raise ValueError(f"wanted an SVG, got a document of {names[0][:40]!r}")
+    if drawn("") > DRAWN:
+        raise ValueError(f"wanted an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from heedful.data.files import MISSING, shown
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
-from heedful.data.table import read_table
+from heedful.data.table import placed_rows
 from heedful.features import Encoding, unseen
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
@@ -20,6 +24,10 @@ Kind = Literal["rows", "pictures", "texts"]
 TEXTS = (".txt", ".md", ".text", ".html", ".htm")
 LONGEST = 20_000
 """Characters of a text."""
+_NAMED = re.compile("id|identifier|key|name|item|sku|title|label", re.IGNORECASE)
+"""What a column that names things is called."""
+THINGS = 10_000
+"""That are compared, at most."""
 FILES = 100_000
 """Files of a folder that are looked at."""
 NUMBER = 16
@@ -46,7 +54,7 @@ class Material(NamedTuple):
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read what `source` holds: a folder with pictures in it, else one of texts; PrefLib, whose alternatives are the
-    items; or a table, `read_table`, of which the column `identifier` names the items.
+    items; or a table, `placed_rows`, of which the column `identifier` names the items.
 
     A file of a folder that is no whole picture, or no text, is left out by name. FileNotFoundError where there is
     nothing; ValueError, naming what is wrong, also where fewer than two things are left to compare.
@@ -63,15 +71,25 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
         rows = [{"name": name} for name in load_preflib(source).items]
         found = Material("rows", rows, unseen(rows, identifier="name"), {}, ())
     else:
-        found = _table(read_table(source), identifier)
+        found = _table(placed_rows(source), identifier)
     if len(found.rows) < 2:
         told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
+        told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
         raise ValueError(f"{source.name}: wanted two things or more to compare, got {len(found.rows)}{told}")
+    if len(found.rows) > THINGS:
+        raise ValueError(f"{source.name}: wanted at most {THINGS:,} things to compare, got {len(found.rows):,}")
     return found
 
 
-def _table(rows: list[dict[str, Any]], identifier: str | None) -> Material:
-    """Rows by the column that names them; by their numbers where none does."""
+def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None) -> Material:
+    """Rows by the column that names them; by their numbers where none does. ValueError, as NAME:LINE, where a column
+    is called as one that names things, and does not do it in every row."""
+    rows = [row for _, row in placed]
+    if identifier is None:
+        called = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
+        faults = [_unnamed(placed, column) for column in called]
+        if faults and all(faults):
+            raise ValueError(f"{faults[0]}; --identifier picks another column")
     try:
         return Material("rows", rows, unseen(rows, identifier=identifier), {}, ())
     except ValueError:
@@ -81,15 +99,28 @@ def _table(rows: list[dict[str, Any]], identifier: str | None) -> Material:
     return Material("rows", rows, unseen(rows, identifier="row"), {}, ())
 
 
+def _unnamed(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
+    """The first row that a column does not name; "" where there is none."""
+    seen = dict[str, str]()
+    for where, row in placed:
+        name = str(row.get(column) if row.get(column) is not None else "").strip()
+        if not name:
+            return f"{where}: {column}: wanted a name, got nothing"
+        if name in seen:
+            return f"{where}: {column}: wanted another name in every row, got {shown(name)}, as in {seen[name]}"
+        seen[name] = where
+    return ""
+
+
 # ---------------------------------------------------------------------------- folders
 
 
 def _folder(source: Path) -> Material:
-    paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and path.is_file())
+    paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
         raise ValueError(f"{source.name}: wanted at most {FILES:,} files, got {len(paths):,}")
-    pictures = any(path.suffix.lower() in PICTURES for path in paths)
-    return _pictures(paths) if pictures else _texts(paths)
+    pictures, texts = (sum(path.suffix.lower() in kind for path in paths) for kind in (PICTURES, TEXTS))
+    return _pictures(paths) if pictures >= texts > 0 or (pictures and not texts) else _texts(paths)
 
 
 def _pictures(paths: Sequence[Path]) -> Material:
@@ -99,9 +130,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
         try:
             if path.suffix.lower() not in PICTURES:
                 raise ValueError(f"wanted {KINDS}, got another kind of file")
-            if (size := path.stat().st_size) > MOST:
-                raise ValueError(f"wanted at most {MOST // 2**20} MiB, got {size / 2**20:.1f}")
-            content = path.read_bytes()
+            content = _read(path, MOST, f"at most {MOST // 2**20} MiB")
             picture_type(content)
         except (ValueError, OSError) as error:
             left_out.append(LeftOut(path.name, _why(error)))
@@ -119,9 +148,8 @@ def _texts(paths: Sequence[Path]) -> Material:
         try:
             if path.suffix.lower() not in TEXTS:
                 raise ValueError(f"wanted a text ({', '.join(TEXTS)}), got another kind of file")
-            if path.stat().st_size > 4 * LONGEST:
-                raise ValueError(f"wanted at most {LONGEST:,} characters, got more")
-            text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").strip()
+            content = _read(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
+            text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
             if not text or len(text) > LONGEST or "\0" in text:
                 raise ValueError(f"wanted 1 to {LONGEST:,} characters of text, got {len(text):,}")
         except UnicodeDecodeError:
@@ -132,6 +160,21 @@ def _texts(paths: Sequence[Path]) -> Material:
             continue
         rows.append({"name": names[path], "text": text})
     return Material("texts", rows, _named(rows), {}, tuple(left_out))
+
+
+def _read(path: Path, most: int, told: str) -> bytes:
+    """What is in a file of the folder. ValueError where it is a link to elsewhere, no plain file, or holds more than
+    `most` bytes: what is in the folder may be from somebody else, and others are shown it."""
+    inside = path.parent.resolve()
+    if path.is_symlink() and inside not in path.resolve().parents:
+        raise ValueError("wanted a file of this folder, got a link to elsewhere")
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("wanted a plain file, got another kind")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"wanted {told}, got more")
+    return content
 
 
 def _named(rows: Sequence[dict[str, Any]]) -> Encoding:
@@ -146,6 +189,8 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     for path in paths:
         told = path.stem if times[path.stem] == 1 else path.name
         told = "".join(mark if mark.isprintable() else "?" for mark in told)[:190].strip() or "?"
+        # A table of answers would not give a name like NA back.
+        told = path.name if told.lower() in MISSING else told
         name, i = told, 1
         while name in taken:
             i += 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
-import shutil
+import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -56,25 +57,32 @@ def found(path: Path, material: Material, study: Study, goal: Literal["best", "r
             raise ValueError(f"show: wanted one of {', '.join(sorted(known))}, got {describe(column)}")
     # No question is left to chance: there is nothing here that learning is compared with.
     settings = Settings(choices=goal, control=0.0, seed=secrets.randbits(62))
-    loop = Loop.create(path, encoding=material.encoding, items=material.rows, settings=settings)
-    try:
-        _keep_pictures(path, material)
-        _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
-    except BaseException:
-        loop.close()
-        shutil.rmtree(path, ignore_errors=True)
-        raise
-    return loop
+    if path.exists() or path.is_symlink():
+        raise FileExistsError(errno.EEXIST, "there is something of that name", str(path))
+    # Made beside, and moved there when it is whole: half a study is none, whatever happens meanwhile.
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as folder:
+        part = Path(folder) / "study"
+        with Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings):
+            _keep_pictures(part, material)
+            _write(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
+        part.rename(path)
+    return Loop.open(path)
 
 
-def added(loop: Loop, material: Material) -> int:
-    """Put what is new in the material into a study; how many things that were. ValueError where it is of another
-    kind."""
+def changed(path: Path, study: Study) -> None:
+    """Write what people see of a study anew: its answers stay, so only what none of them depends on may be another."""
+    _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
+
+
+def added(loop: Loop, material: Material) -> tuple[int, list[str]]:
+    """Put what is new in the material into a study: (how many things that were, what is no longer in the material, and
+    still asked about). ValueError where it is of another kind."""
     kind = study_of(loop.path).kind
     if material.kind != kind:
         raise ValueError(f"SOURCE: wanted {kind}, as the study began with, got {material.kind}")
     _keep_pictures(loop.path, material)
-    return loop.put_items(material.rows)
+    named = {loop.founding.encoding.name_of(row) for row in material.rows}
+    return loop.put_items(material.rows), [name for name in loop.items if name not in named]
 
 
 def study_of(path: Path) -> Study:

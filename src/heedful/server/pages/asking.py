@@ -137,15 +137,28 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     choice = form.get("choice", "")
     if choice not in CHOICES:
         raise ValueError(f"choice: wanted {', '.join(CHOICES)}, got {describe(choice)}")
+    place = await desk.read(partial(place_of, desk.loop, who))
+    if number > place.number:
+        raise Problem("rejected", "this question was not asked yet: load the page anew")
     event = event_id(who, number, attempt)
-    there = await desk.read(partial(desk.ledger.log.find, "feedback", event))
-    if there is not None:
-        kept = msgspec.json.decode(there.payload).get("text")
-        return "duplicate" if kept == choice else "other"
+    before = await desk.read(partial(_said, desk, event, choice))
+    if before or (number, attempt) != (place.number, place.attempt):
+        return before or "other"  # a question has one answer: whoever says more than that meant an older page
     given = await desk.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
     if given.status == "rejected":
-        raise Problem("rejected", f"this answer could not be taken: {given.reason}")
+        before = await desk.read(partial(_said, desk, event, choice))  # another window was sooner
+        if not before:
+            raise Problem("rejected", f"this answer could not be taken: {given.reason}")
+        return before
     return str(given.status)
+
+
+def _said(desk: Desk, event: str, choice: str) -> str:
+    """Whether an answer of that id is there: "duplicate" where it says the same, "other" where it does not; or ""."""
+    there = desk.ledger.log.find("feedback", event)
+    if there is None:
+        return ""
+    return "duplicate" if msgspec.json.decode(there.payload).get("text") == choice else "other"
 
 
 async def take_back(desk: Desk, who: str, event: str) -> bool:

@@ -6,7 +6,8 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -24,10 +25,12 @@ from heedful.server.pages.standing import people_by_segment, summary
 from heedful.server.pages.taking import founded
 from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.problems import Problem
-from heedful.studies.answers import choices_of, said
+from heedful.studies.answers import OWN, Said, choices_of, said
 from heedful.studies.study import study_of
 
 T = TypeVar("T")
+NOT_OWN = "-you"
+"""What asks for all but who sits here: no segment is called so."""
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
 """How long a link may last."""
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
@@ -109,11 +112,9 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
     assert visit.desk is not None
     _wanted(visit)
     desk, loop = visit.desk, visit.loop
-    segments = await desk.read(partial(people_by_segment, loop))
+    segments = await _segments(visit)
     segment = visit.query.get("segment", "")
-    if segment and segment not in segments:
-        raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
-    told, fresh = await summary(desk, segments[segment] if segment else None)
+    told, fresh = await summary(desk, _people(segments, segment))
     study = await desk.read(partial(study_of, loop.path))
     when = await desk.read(partial(founded, desk))
     links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
@@ -124,6 +125,21 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
         people=PEOPLE,
     )  # fmt: skip
+
+
+async def _segments(visit: Visit) -> dict[str, list[str]]:
+    """Who answered, by segment; and all but who sits here, where they are not alone."""
+    assert visit.desk is not None
+    found = await visit.desk.read(partial(people_by_segment, visit.loop))
+    others = [name for segment, people in found.items() if segment != OWN for name in people]
+    return {NOT_OWN: others, **found} if OWN in found and others else found
+
+
+def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
+    """The people of a segment; None, which is all, of "". Problem where there is no such segment."""
+    if segment and segment not in segments:
+        raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
+    return segments[segment] if segment else None
 
 
 def _row(link: Link) -> Row:
@@ -147,20 +163,25 @@ async def export(visit: Visit) -> Response:
     form = visit.request.path_params["form"]
     if form not in TYPES:
         raise Problem("not-found", f"answers are written as {', '.join(TYPES)}")
-    content = await visit.desk.read(partial(written, visit.loop, visit.name, form))
-    name = f"{visit.name}-answers.{form}"
+    segment = visit.query.get("segment", "")
+    people = _people(await _segments(visit), segment)
+    content = await visit.desk.read(partial(written, visit.loop, visit.name, form, people))
+    of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
+    name = f"{visit.name}-answers{of}.{form}"
     headers: Mapping[str, str] = {**SAFE, "content-disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type=TYPES[form])
 
 
-def written(loop: Loop, name: str, form: str) -> bytes:
-    """The answers of a study as a file of that form. ValueError where there is none, or a name does not fit it."""
+def written(loop: Loop, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
+    """The answers of a study, or of these people in it, as a file of that form. ValueError where there is none, or a
+    name does not fit it."""
+    of = None if people is None else set(people)
     if form == "json":
         study = study_of(loop.path)
-        answers = [each._asdict() for each in said(loop)]
+        answers = [_dated(each) for each in said(loop) if of is None or each.person in of]
         told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.choices, "items": loop.items}
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
-    choices = choices_of(loop)
+    choices = choices_of(loop, of)
     if not choices.given:
         raise ValueError("answers: wanted at least one, got none yet")
     with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
@@ -168,8 +189,13 @@ def written(loop: Loop, name: str, form: str) -> bytes:
         if form == "csv":
             write_choices(path, choices)
         else:
-            write_preflib(path, choices, title=study_of(loop.path).ask)
+            write_preflib(path, choices, title=" ".join(study_of(loop.path).ask.split()))
         return path.read_bytes()
+
+
+def _dated(each: Said) -> dict[str, Any]:
+    when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
+    return each._asdict() | {"time": when}
 
 
 async def _thread(visit: Visit, work: Callable[[], T]) -> T:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from shlex import quote
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
+from heedful.preferences.remarks import sides
 from heedful.server.desk import Desk
 from heedful.server.pages.asking import Thing, things
 from heedful.server.pages.telling import count, listed
-from heedful.studies.answers import segment_of
+from heedful.studies.answers import choices_of, segment_of
 from heedful.studies.study import study_of
 
 MOST = 200
@@ -63,6 +65,8 @@ class Summary(NamedTuple):
     rows: tuple[Row, ...]
     more: int
     """places that are not shown"""
+    minds: tuple[str, ...]
+    """what is strange about how somebody answered, in sentences"""
 
 
 class _Kept(NamedTuple):
@@ -114,6 +118,7 @@ def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
 
 def people_by_segment(loop: Loop) -> dict[str, list[str]]:
     """Whoever answered anything, by segment."""
+    loop.ledger.look()  # somebody else may have written
     found: dict[str, list[str]] = {}
     for name in loop.ledger.reading(None)[0].people.copy():
         found.setdefault(segment_of(name), []).append(name)
@@ -148,7 +153,7 @@ def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
     ])  # fmt: skip
     return Summary(
         told.answers, told.people, told.goal, told.stop, _verdict(told), "" if told.stop else told.left.told,
-        tuple(_level(told.ranking)), rows, len(told.ranking) - len(ranking),
+        tuple(_level(told.ranking)), rows, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
     )  # fmt: skip
 
 
@@ -171,6 +176,15 @@ def _level(ranking: Sequence[Any], most: int = 3) -> list[str]:
     several = [run for run in [*runs, run] if len(run) > 1]
     told = [f"{listed(run)} cannot be told apart." for run in several[:most]]
     return [*told, f"So it is in {count(len(several) - most, 'more place')}."] if len(several) > most else told
+
+
+def _minds(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
+    name = quote(loop.path.name.removesuffix(".heedful"))
+    for each in sides(choices_of(loop, None if people is None else set(people))):
+        out = (
+            f" heedful forget {name} {quote(each.people[0])} takes their answers out." if len(each.people) == 1 else ""
+        )
+        yield each.told + out
 
 
 def percent(chance: float) -> str:

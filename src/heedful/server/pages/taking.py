@@ -36,10 +36,14 @@ NOBODY = "guest"
 """The segment of a link without one."""
 FORM = 2**12
 """Bytes of a form, at most."""
+OVER = "This link has ended. What was answered by it is kept: thank you."
 ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
 FULL = "This link was made for {} people, and so many have begun: ask whoever sent it for another."
-LINK_RATE, PERSON_RATE = (200.0, 1000.0), (20.0, 100.0)
-"""Requests a second that come by one link, and from one participant; and how many may come at once."""
+PERSON_RATE, LINK_RATE, BEGIN_RATE, UNDO_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (1.0, 20.0)
+"""A second, and at once: requests of one participant; by one link, of whoever is none yet; who begin there; and who
+take something back there, which is dearer the longer ago it was said."""
+SINCE = 400
+"""Events that may have come to the log after what is taken back."""
 ANSWERS, TAKEN_BACK = 1000, 100
 """Answers that somebody may give, or as many as they are asked for; and how often they may take one back."""
 _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
@@ -54,17 +58,13 @@ class Taking(NamedTuple):
     desk: Desk
     study: Study
     token: str
+    who: str | None
+    """their name in the log; None where they have not agreed yet"""
 
     @property
     def base(self) -> str:
         """Where this study is, for them."""
         return f"/s/{self.token}"
-
-    @property
-    def who(self) -> str | None:
-        """Their name in the log; None where they have not agreed yet."""
-        person = self.link.person(self.request.cookies.get(COOKIE, ""))
-        return None if person is None else f"{self.link.segment or NOBODY}/{person}"
 
 
 Work = Callable[[Taking], Awaitable[Response]]
@@ -73,8 +73,10 @@ Work = Callable[[Taking], Awaitable[Response]]
 class Rates(NamedTuple):
     """How much comes by each link, and from each participant."""
 
-    links: Buckets
     people: Buckets
+    links: Buckets
+    begin: Buckets
+    undo: Buckets
 
 
 def routes(service: Service) -> list[Route]:
@@ -86,7 +88,7 @@ def routes(service: Service) -> list[Route]:
         ("POST", "/undo", undone),
         ("GET", "/pictures/{number}", pictured),
     )
-    rates = Rates(Buckets(*LINK_RATE), Buckets(*PERSON_RATE))
+    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, UNDO_RATE)])
     return [
         Route(f"/s/{{token}}{path}", _endpoint(service, rates, path, work), methods=[how]) for how, path, work in made
     ]
@@ -98,21 +100,27 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
         try:
             session.same_origin(request)
             token = request.path_params["token"]
-            link = await _thread(service, partial(service.links.at, token))
+            link = service.links.remembered(token) or await _thread(service, partial(service.links.at, token))
             if link is None:
-                raise Problem("not-found", ENDED)
+                ended = await _thread(service, partial(service.links.ended, token))
+                raise Problem("not-found", OVER if ended else ENDED)
             tenant = link.tenant
-            rates.links.take(link.handle, began)
+            who = _who(request, link)
+            if who is None:  # so many of these do not keep out who is in
+                rates.links.take(link.handle, began)
+                if path == "/agree":
+                    rates.begin.take(link.handle, began)
+            else:
+                rates.people.take(who, began)
+                if path == "/undo":
+                    rates.undo.take(link.handle, began)
             try:
                 desk = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with desk:
                 study = await desk.read(partial(_study, desk, link))
-                taking = Taking(service, request, link, desk, study, token)
-                if (who := taking.who) is not None:
-                    rates.people.take(who, began)
-                response = await work(taking)
+                response = await work(Taking(service, request, link, desk, study, token, who))
         except Exception as error:
             response = _problem(request, as_problem(error))
         label = f"{request.method} /s/{{token}}{path}"
@@ -120,6 +128,11 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
         return response
 
     return endpoint
+
+
+def _who(request: Request, link: Link) -> str | None:
+    person = link.person(request.cookies.get(COOKIE, ""))
+    return None if person is None else f"{link.segment or NOBODY}/{person}"
 
 
 def _study(desk: Desk, link: Link) -> Study:
@@ -151,7 +164,7 @@ async def ask(taking: Taking) -> Response:
     if who is None and taking.link.begun >= taking.link.most:
         raise Problem("rejected", FULL.format(taking.link.most))
     if who is None:
-        return page("consent.html", study=taking.study, base=taking.base, link=taking.link)
+        return page("consent.html", study=taking.study, base=taking.base, of=_questions(taking))
     return await _asked(taking, who, "taking.html", more="more" in taking.request.query_params)
 
 
@@ -174,10 +187,6 @@ async def answered(taking: Taking) -> Response:
     """One answer; then the next question."""
     form = await form_of(taking.request, taking.service, FORM)
     who = _wanted(taking)
-    number = form.get("number", "")
-    place = await taking.desk.read(partial(asking.place_of, taking.desk.loop, who))
-    if number.isdecimal() and int(number) > place.number:
-        raise Problem("rejected", "this question was not asked yet: load the page anew")
     status = await asking.answer(taking.desk, who, form)
     taking.service.meters.events[taking.link.tenant, taking.link.loop, "feedback", status] += 1
     return await _then(taking, who, form, told="That question was answered before." if status == "other" else "")
@@ -190,6 +199,8 @@ async def undone(taking: Taking) -> Response:
     attempt = _EVENT.match(form.get("event", "")[:50])
     if attempt is not None and int(attempt[1]) >= TAKEN_BACK - 1:
         raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
+    if await taking.desk.read(partial(_since, taking.desk, form.get("event", ""))) > SINCE:
+        raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
     gone = await asking.take_back(taking.desk, who, form.get("event", ""))
     return await _then(taking, who, form, told="Taken back." if gone else "")
 
@@ -198,6 +209,12 @@ async def pictured(taking: Taking) -> Response:
     """A picture of this study."""
     _wanted(taking)
     return await picture(taking.desk, taking.request.path_params["number"])
+
+
+def _since(desk: Desk, id: str) -> int:
+    """How many events came to the log after an answer."""
+    event = desk.ledger.log.find("feedback", id) if id else None
+    return 0 if event is None else desk.ledger.log.last()[0] - event.seq
 
 
 def _wanted(taking: Taking) -> str:
@@ -213,10 +230,14 @@ async def _then(taking: Taking, who: str, form: Mapping[str, str], told: str) ->
     return await _asked(taking, who, "ask_parts.html", more, told)
 
 
+def _questions(taking: Taking) -> int:
+    return min(taking.study.questions, comb(len(taking.desk.ledger.shelf.current), 2))
+
+
 async def _asked(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
     desk, study = taking.desk, taking.study
     place = await desk.read(partial(asking.place_of, desk.loop, who))
-    of = min(study.questions, comb(len(desk.ledger.shelf.current), 2))
+    of = _questions(taking)
     known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
     known |= {"owner": False, "person": "", "on": place.number < ANSWERS}
     if place.number >= (max(of, ANSWERS) if more else of):
