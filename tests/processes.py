@@ -49,7 +49,7 @@ class Process:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
-    def wait(self, seconds: float = 30.0) -> Process:
+    def wait(self, seconds: float = 60.0) -> Process:
         """Until it answers."""
         end = time.monotonic() + seconds
         while True:
@@ -65,9 +65,9 @@ class Process:
         """At once, with all that belongs to it (one that was told to end may be faster)."""
         with suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
-        assert self.child.wait(10) in (-signal.SIGKILL, -signal.SIGTERM), self.told.read_text()
+        assert self.child.wait(30) in (-signal.SIGKILL, -signal.SIGTERM), self.told.read_text()
 
-    def end(self, seconds: float = 30.0) -> float:
+    def end(self, seconds: float = 60.0) -> float:
         """In order; after how many seconds it was gone."""
         start = time.monotonic()
         self.child.send_signal(signal.SIGTERM)
@@ -93,7 +93,7 @@ class Process:
         if self.child.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.child.pid, signal.SIGKILL)
-            self.child.wait(10)
+            self.child.wait(30)
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def here(folder: Path, options: Options | None = None) -> Iterator[tuple[App, ht
                 assert not thread.is_alive()
 
 
-def until(found: Callable[[], Any], seconds: float = 10.0) -> Any:
+def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
     """What `found` finds, as soon as it does."""
     end = time.monotonic() + seconds
     while not (result := found()):

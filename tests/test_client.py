@@ -157,7 +157,7 @@ def test_what_the_request_is_to_blame_for_raises(
     connect: Connected, server: Faulty, response: Response, error: type[Exception]
 ) -> None:
     server.otherwise = faulty.with_(response)
-    cars = connect(server.url, patience=0.2).loop("cars")
+    cars = connect(server.url, patience=20.0).loop("cars")
     for call in (lambda: cars.decide(NAMES), lambda: cars.feedback("d1", clicks=[]), cars.items):
         with pytest.raises(error) as caught:
             call()
@@ -276,7 +276,7 @@ def test_decide_gives_the_callers_order_in_time(
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
         d = cars.decide(NAMES, prior=[1.0, 3.0, 2.0], show=2, id="d1")
-    assert time.monotonic() - started < 0.25
+    assert time.monotonic() - started < 1.0  # whoever waits for the server waits for longer
     assert d.fallback
     assert (d.shown, d.arm, d.version, d.seq, d.probability) == (("b", "c"), "fallback", None, None, None)
     assert d.id.startswith("d1-fallback-")
@@ -505,7 +505,7 @@ def test_a_dead_server_is_not_waited_for_again_and_again(
             assert "no answer within" in cars.decide(NAMES).reason
         started = time.monotonic()
         reasons = {cars.decide(NAMES).reason for _ in range(50)}
-    assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < 1.5  # 2.5 s, if each waited
     assert reasons == {"the server did not answer lately"}
     assert len(server.seen) == 3
     assert len(caplog.records) == 4  # not one for each

@@ -203,11 +203,11 @@ def test_telling_again_after_an_item_changed(connect: Connected, server: Faulty,
     assert "'i1' is not on offer" in refused.reason
 
 
-@pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late(0.4), faulty.deaf])
+@pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late(1.5), faulty.deaf])
 def test_feedback_counts_once_whatever_becomes_of_its_answer(
     connect: Connected, server: Faulty, folder: Path, fault: Any
 ) -> None:
-    cars = connect(server.url, timeout=0.1, patience=0.6).loop("cars")
+    cars = connect(server.url, timeout=0.5, patience=3.0).loop("cars")
     d = cars.decide(NAMES, id="d1")
     server.faults += [fault]
     answer = cars.feedback(d, better=["i5"])

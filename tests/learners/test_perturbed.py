@@ -143,9 +143,9 @@ def test_against_biased_clicks() -> None:
     user = PositionBiased(2.0, clicks_only=True)
     for seed in range(3):
         world, _ = synthetic_queries(2000, 10, 5, noise=0.5, user=user, seed=seed, k=5)
-        ours.append(trace(PerturbedPerceptron(5, Ranking(5)), world, 6000, seed)[-1000:].mean())
+        ours.append(trace(PerturbedPerceptron(5, Ranking(5)), world, 6000, seed, interpreted=True)[-1000:].mean())
         face = world._replace(user=user._replace(clicks_only=False))
-        theirs.append(trace(PreferencePerceptron(5, Ranking(5)), face, 6000, seed)[-1000:].mean())
+        theirs.append(trace(PreferencePerceptron(5, Ranking(5)), face, 6000, seed, interpreted=True)[-1000:].mean())
     assert np.mean(ours) < np.mean(theirs)
 
 
