@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import describe, is_number, wanted_count, wanted_positive
-from heedful.kernel import Ints, kernel, primitive
+from heedful.kernel import Ints, primitive
 from heedful.learners.pairwise_logistic import adagrad_step
 from heedful.spaces import wanted_ranking
 
@@ -93,13 +93,9 @@ class FairPairs(NamedTuple):
         if self.swap > 0.0 and depth > 1:
             start = 1 if rng.random() < 0.5 else 0
             pairs = (depth - start) // 2
-        swapped = np.zeros(pairs, np.bool_)
+        swapped = rng.random(pairs) < self.swap
         if start >= 0:
-            for p in range(pairs):
-                if rng.random() < self.swap:
-                    i = start + 2 * p
-                    shown[i], shown[i + 1] = shown[i + 1], shown[i]
-                    swapped[p] = True
+            swap_pairs(shown, start, swapped)
             probability = chance(swapped, start, depth, self.swap)
         return Perturbed(shown, start, swapped, probability)
 
@@ -168,11 +164,24 @@ class FairPairs(NamedTuple):
     def order(self, y: Perturbed) -> Ints:
         """The learner's own order (m,) of a proposal: its swaps taken back."""
         order = y.shown.copy()
-        for p, swapped in enumerate(y.swapped.tolist()):
-            if swapped:
-                i = y.start + 2 * p
-                order[i], order[i + 1] = y.shown[i + 1], y.shown[i]
+        swap_pairs(order, y.start, y.swapped)
         return order
+
+
+def _swap_pairs_loop(order: Ints, start: int, swapped: Bools) -> None:
+    for p in range(swapped.size):
+        if swapped[p]:
+            i = start + 2 * p
+            order[i], order[i + 1] = order[i + 1], order[i]
+
+
+@primitive(_swap_pairs_loop)
+def swap_pairs(order: Ints, start: int, swapped: Bools) -> None:
+    """Let the neighbours at start + 2p and start + 2p + 1 change places wherever swapped_p."""
+    for p, other in enumerate(swapped.tolist()):
+        if other:
+            i = start + 2 * p
+            order[i], order[i + 1] = order[i + 1], order[i]
 
 
 def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
@@ -202,12 +211,7 @@ def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: fl
     return np.array(better, np.int64), np.array(worse, np.int64), np.array(weights, np.float64)
 
 
-@kernel
-def chance(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    """The probability of showing what these swaps among the first `depth` make of an order.
-
-    Pairs from the other start cannot make it, unless nothing was swapped: then both starts show the order itself.
-    """
+def _chance_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
     this, other, any_swapped = 0.5, 0.5, False
     for p in range(swapped.size):
         this *= swap if swapped[p] else 1.0 - swap
@@ -215,6 +219,23 @@ def chance(swapped: Bools, start: int, depth: int, swap: float) -> float:
     for _ in range((depth - (1 - start)) // 2):
         other *= 1.0 - swap
     return this if any_swapped else this + other
+
+
+@primitive(_chance_loop)
+def chance(swapped: Bools, start: int, depth: int, swap: float) -> float:
+    """The probability of showing what these swaps among the first `depth` make of an order.
+
+    Pairs from the other start cannot make it, unless nothing was swapped: then both starts show the order itself.
+    """
+    these, this = swapped.tolist(), 0.5
+    for each in these:
+        this *= swap if each else 1.0 - swap
+    if True in these:
+        return this
+    other = 0.5
+    for _ in range((depth - (1 - start)) // 2):
+        other *= 1.0 - swap
+    return this + other
 
 
 def _between(value: Any, least: float, most: float) -> bool:

@@ -47,6 +47,8 @@ class Deciding:
         self.settings = ledger.settings
         choosing = ledger.choices is not None
         self._slating = Pairing(ledger) if choosing else None if ledger.ratings is None else Slating(ledger)
+        self._chances = [getattr(ledger.learner, name, None) for name in ("depth", "chance", "order")]
+        """what the learner says of its draws, where it does"""
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -154,15 +156,14 @@ class Deciding:
         own: Person | None,
     ) -> float | None:
         """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
-        control, learner = self.settings.control, self.ledger.learner
+        control, [depth, chance_of, undrawn] = self.settings.control, self._chances
         if not isinstance(y, tuple):
             chance = float(np.array_equal(shown, y[: shown.size]))
-        elif shown is not order and hasattr(learner, "depth") and shown.size >= learner.depth(y[0].size):
+        elif shown is not order and depth is not None and shown.size >= depth(y[0].size):
             chance = y.probability  # type: ignore[attr-defined]  # of all that was drawn: the proposal knows it
-        elif hasattr(learner, "chance"):
-            undrawn = getattr(learner, "order", None)
+        elif chance_of is not None:
             learned = model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
-            chance = float(learner.chance(learned, shown))
+            chance = float(chance_of(learned, shown))
         else:
             return None
         return control * float(shown is order or shown.tolist() == order.tolist()) + (1.0 - control) * chance
@@ -266,9 +267,10 @@ def keyed(seed: int, id: str) -> np.random.Generator:
         _generators.own = made
         return made
     # As good as a new one, in a tenth of the time.
-    generator.bit_generator.state = _FRESH | {"state": {"counter": np.zeros(4, np.uint64), "key": key}}
+    generator.bit_generator.state = {"state": {"counter": _ZEROS, "key": key}, **_FRESH}
     return generator  # type: ignore[no-any-return]
 
 
 _generators = threading.local()
-_FRESH = {"bit_generator": "Philox", "buffer": np.zeros(4, np.uint64), "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+_ZEROS = np.zeros(4, np.uint64)
+_FRESH = {"bit_generator": "Philox", "buffer": _ZEROS, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -47,7 +48,8 @@ class Request(NamedTuple):
     def arrays(self) -> bytes | None:
         """What the log keeps of the numbers."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
-        return came + self.around.astype("<f4", copy=False).tobytes() or None
+        around = self.around.astype("<f4", copy=False).tobytes() if self.around.size else b""
+        return came + around or None
 
     def only(self, kept: list[int]) -> Request:
         """The request as if it had had these candidates alone; for the log, so without `x`."""
@@ -161,7 +163,8 @@ class Requests:
         else:
             with np.errstate(over="ignore"):
                 X = np.asarray(features, np.float32)
-        if not np.isfinite(X).all():
+        # Where the sum of the squares is finite they all are, and that takes half the time.
+        if not (X.flags.c_contiguous and math.isfinite(X.reshape(-1).dot(X.reshape(-1)))) and not np.isfinite(X).all():
             raise ValueError(f"{wanted}, got one that is not")
         return X
 
@@ -183,7 +186,7 @@ class Requests:
         if context is not None and not isinstance(context, Mapping):
             raise ValueError(f"context: wanted an object, got {describe(context)}")
         if self.founding.context is None:
-            return np.zeros(0, np.float32)
+            return _NO_CONTEXT
         try:
             return encode_row(self.founding.context, context or {}, self.unknown)
         except ValueError as error:
@@ -435,6 +438,9 @@ def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decisi
     for name, j in zip(names, chosen):
         if j not in decision.shown:
             raise LookupError(f"{form}: {describe(name)} was not shown")
+
+
+_NO_CONTEXT = np.zeros(0, np.float32)
 
 
 @lru_cache(maxsize=64)

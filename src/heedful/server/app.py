@@ -23,7 +23,7 @@ class App:
         self.service = service
         self.sharing: int | None = None
         """a port for participants: whoever comes there gets what a link opens, and nothing else"""
-        self._fast = Fast(service)
+        self.fast = Fast(service)
         self._api: ASGI = build(service)
         self._pages: ASGI = mount(service)
 
@@ -35,7 +35,7 @@ class App:
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in SCOPES:
-                await self._fast(scope, receive, send, parts[3], parts[4])
+                await self.fast(scope, receive, send, parts[3], parts[4])
                 return
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)

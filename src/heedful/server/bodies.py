@@ -85,7 +85,7 @@ def form(headers: Headers) -> bytes:
     raise Problem("unsupported", told, field="Content-Type")
 
 
-def decode(body: bytes, kind: bytes) -> Any:
+def decode(body: bytes | memoryview, kind: bytes) -> Any:
     """The value that a body is. Problem where it is none."""
     if kind == FLOAT32:
         raise Problem(
@@ -120,7 +120,7 @@ def listed(given: Any, most: int, name: str = "body") -> list[Any]:
     return given
 
 
-def matrix(body: bytes, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Rows of little-endian float32 numbers, m x columns."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: wanted rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
@@ -183,7 +183,36 @@ async def answer(send: Send, value: Any, kind: bytes = JSON, status: int = 200) 
 async def answer_problem(send: Send, problem: Problem, head: bool = False) -> None:
     """Send what is wrong."""
     body = problem.body
-    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
-    headers += [(b"cache-control", b"no-store"), (b"content-length", b"%d" % len(body)), (b"content-type", PROBLEM)]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.start", "status": problem.status, "headers": _problem_headers(problem, body)})
     await send({"type": "http.response.body", "body": b"" if head else body})
+
+
+def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]:
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()]
+    return [
+        *headers,
+        (b"cache-control", b"no-store"),
+        (b"content-length", b"%d" % len(body)),
+        (b"content-type", PROBLEM),
+    ]
+
+
+# ---------------------------------------------------------------------------- out, without ASGI
+
+
+def answered(value: Any, kind: bytes = JSON) -> tuple[bytes, bytes]:
+    """A value as an answer: its headers as they are sent, its body."""
+    body = encode(value, kind)
+    return _HEADS[kind] % len(body), body
+
+
+def problem_answered(problem: Problem) -> tuple[bytes, bytes]:
+    """What is wrong, the same way."""
+    body = problem.body
+    return b"".join([b"%s: %s\r\n" % each for each in _problem_headers(problem, body)]), body
+
+
+_HEADS = {
+    kind: b"content-type: " + kind + b"\r\ncache-control: no-store\r\ncontent-length: %d\r\n"
+    for kind in (JSON, MSGPACK)
+}

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from heedful.loop import Loop
 from heedful.loop.answering import Unknown
@@ -39,6 +39,19 @@ LARGE = 2000
 """From how many candidates or events on a request is worked on in a thread."""
 
 
+class Waiting(Protocol):
+    """Who is told what became of some events: a future, or who answers at once. What these raise is lost."""
+
+    def done(self) -> bool:
+        """Whether nobody wants to be told any more."""
+
+    def set_result(self, answers: Sequence[Answer], /) -> None:
+        """What became of each."""
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """None of them was written."""
+
+
 class Desk:
     """One open loop, for the thread of one event loop."""
 
@@ -58,7 +71,7 @@ class Desk:
         """set, and made anew, after every group"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
-        self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
+        self._waiting: list[tuple[list[Draft], Waiting]] = []
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
@@ -87,37 +100,45 @@ class Desk:
 
     async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
         """As `Loop.decide`; what is `large` is worked on in a thread."""
-        among = given.get("candidates")
-        size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
-        if large or self._slow or size > LARGE:
-            return await self.run(partial(self.loop.decide, **given))
-        deciding = self.loop.deciding
-        while True:
-            try:
-                asked = deciding.asked(**given)
-            except LookupError:  # another process may have put it there
-                return await self.run(partial(self.loop.decide, **given))
-            if not isinstance(asked, Asked):
-                return asked
-            draft = deciding.proposed(asked)
-            del asked  # its arrays are the next one's while they are still in the processor's cache
+        while (draft := None if large else self.decision_of(given)) is not None:
+            if not isinstance(draft, Draft):
+                return draft
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
-                return deciding.decided(draft, answer)
+                return self.loop.deciding.decided(draft, answer)
+        return await self.run(partial(self.loop.decide, **given))
+
+    def decision_of(self, given: dict[str, Any]) -> Draft | Decision | None:
+        """The event of a decision, to be handed in; or the decision that was made under its id before. None where it
+        takes long, or another process may have put there what it names: `decide` sees to that."""
+        among = given.get("candidates")
+        size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
+        if self._slow or size > LARGE:
+            return None
+        try:
+            asked = self.loop.deciding.asked(**given)
+        except LookupError:
+            return None
+        # The request goes with this call: its arrays are the next one's while they are in the processor's cache.
+        return self.loop.deciding.proposed(asked) if isinstance(asked, Asked) else asked
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """As `Loop.feedback`."""
-        if large:
-            return await self.run(partial(self.loop.feedback, event))
-        form = event.copy()
-        decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
-        draft = self.loop.answering.drafted(decision, id, at, form)
-        if isinstance(draft, Unknown):  # another process may have made it
+        draft = None if large else self.feedback_of(event)
+        if draft is None:
             return await self.run(partial(self.loop.feedback, event))
         if isinstance(draft, Answer):
             return draft
         [answer] = await self.submit([draft])
         return answer
+
+    def feedback_of(self, event: dict[str, Any]) -> Draft | Answer | None:
+        """The event of feedback, to be handed in; or the answer that rejects it. None where another process may have
+        made the decision: `feedback` sees to that."""
+        form = event.copy()
+        decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
+        draft = self.loop.answering.drafted(decision, id, at, form)
+        return None if isinstance(draft, Unknown) else draft
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """As `Loop.feedback_many`."""
@@ -147,11 +168,15 @@ class Desk:
     async def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
         """What became of each, once it is on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
-        self._waiting.append((drafts, answers))
+        self.hand_in(drafts, answers)
+        return await answers
+
+    def hand_in(self, drafts: list[Draft], waiting: Waiting) -> None:
+        """The same for who does not wait: `waiting` is told what became of each."""
+        self._waiting.append((drafts, waiting))
         if not self._scheduled and not self._in_thread:
             self._scheduled = True
             self._aio.call_soon(self._flush)  # after all that has come by now
-        return await answers
 
     def _flush(self) -> None:
         """Commit what is waiting, unless more has come since it was last looked at: then that goes along."""

@@ -1,18 +1,26 @@
-"""The two routes that are asked most: decide, and take feedback. Straight from the socket to the desk."""
+"""The two routes that are asked most: decide, and take feedback. Straight from the socket to the desk.
+
+`Fast` as an application answers any such request. Of one whose head was read before (`Head`) it can also begin the
+answer at once (`Fast.begin`), without a task and without another turn of the event loop: `heedful.server.lane`.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from heedful.doors import describe
-from heedful.loop.wire import Answer
+from heedful.loop.ledger import AGAIN, Draft
+from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import Desk
+from heedful.server.gate import Caller
 from heedful.server.problems import Problem
 from heedful.server.schema import DECIDE
 from heedful.server.service import Service, as_problem
@@ -24,11 +32,33 @@ DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
 
 
+class Head(NamedTuple):
+    """What the head of a request says that may come again with other bodies."""
+
+    loop: str
+    what: str
+    kind: bytes
+    """media type of the body"""
+    length: int
+    """bytes of the body"""
+    form: bytes
+    """media type of the answer"""
+    parameters: dict[str, Any]
+    authorization: bytes | None
+    host: bytes | None
+    origin: bytes | None
+
+
+Told = Callable[[int, bytes, bytes], None]
+"""What is called with an answer: its status, its headers as they are sent, its body."""
+
+
 class Fast:
     """POST /v1/loops/{loop}/decisions and /v1/loops/{loop}/feedback."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._tasks = set[asyncio.Task[None]]()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send, name: str, what: str) -> None:
         """One request, from its headers to its answer."""
@@ -44,12 +74,8 @@ class Fast:
             with desk:
                 kind = bodies.form(headers)
                 body = await bodies.read(headers, receive, service.limits)
-                value: Any
-                if what == DECISIONS:
-                    value = await self._decide(desk, kind, body, headers, scope["query_string"])
-                    service.meters.events[tenant, name, "decision", value["arm"]] += 1
-                else:
-                    value = await self._feedback(desk, kind, body, headers, caller, name)
+                given, key = self._read(desk, what, kind, body, scope["query_string"]), bodies.key(headers)
+                value = await self._value(desk, caller, name, what, given, key, len(body), kind)
             await bodies.answer(send, value, bodies.answer_form(headers))
             status = 200
         except Exception as error:
@@ -58,41 +84,204 @@ class Fast:
             await bodies.answer_problem(send, problem)
         service.meters.request(tenant, what, status, time.perf_counter() - began)
 
-    async def _decide(self, desk: Desk, kind: bytes, body: bytes, headers: Headers, query: bytes) -> dict[str, Any]:
-        if kind == FLOAT32:
+    async def _value(
+        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, size: int, kind: bytes
+    ) -> Any:
+        """What is answered to what was read."""
+        large = kind != FLOAT32 and size > LARGE
+        if what == DECISIONS:
+            decision = await desk.decide(bodies.with_key(given, key), large)
+            return self.decided(caller, name, decision)
+        if type(given) is list:
+            return await self._many(desk, caller, name, given, key, large)
+        answer = await desk.feedback(bodies.with_key(given, key), large)
+        return self.taken(caller, name, answer)
+
+    def _read(self, desk: Desk, what: str, kind: bytes, body: bytes | memoryview, query: bytes | dict[str, Any]) -> Any:
+        """What a body says, checked as far as its form goes; `query` may have been read before."""
+        if what == DECISIONS and kind == FLOAT32:
             size = desk.loop.founding.encoding.size if desk.loop.choices is None else 0
             if not size:
                 kind_of = "ratings" if desk.loop.choices is None else "choices"
                 raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")
-            given = from_numbers(body, query, size)
-        else:
-            given = bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
-        large = kind != FLOAT32 and len(body) > LARGE
-        decision = await desk.decide(bodies.with_key(given, bodies.key(headers)), large)
-        return decision.plain()
-
-    async def _feedback(
-        self, desk: Desk, kind: bytes, body: bytes, headers: Headers, caller: Any, name: str
-    ) -> dict[str, Any] | list[dict[str, Any]]:
-        given, key = bodies.decode(body, kind), bodies.key(headers)
-        count, tenant = self._service.meters.events, caller.tenant
+            return from_numbers(body, parameters(query) if isinstance(query, bytes) else query, size)
+        if what == DECISIONS:
+            return bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
+        given = bodies.decode(body, kind)
         if type(given) is list:
-            bodies.listed(given, self._service.limits.batch)
-            self._service.gate.spend(caller, len(given))
-            if key is not None:
-                given = [
-                    each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
-                    for i, each in enumerate(given)
-                ]
-            answers = await desk.feedback_many(given, len(body) > LARGE)
-            for answer in answers:
-                count[tenant, name, "feedback", outcome(answer)] += 1
-            return [answer._asdict() for answer in answers]
+            return bodies.listed(given, self._service.limits.batch)
         if type(given) is not dict:
             raise ValueError(f"body: wanted an event, or a list of them, got {describe(given)}")
-        answer = await desk.feedback(bodies.with_key(given, key), len(body) > LARGE)
-        count[tenant, name, "feedback", outcome(answer)] += 1
+        return given
+
+    async def _many(
+        self, desk: Desk, caller: Caller, name: str, given: list[Any], key: str | None, large: bool
+    ) -> list[dict[str, Any]]:
+        self._service.gate.spend(caller, len(given))
+        if key is not None:
+            given = [
+                each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
+                for i, each in enumerate(given)
+            ]
+        answers = await desk.feedback_many(given, large)
+        for answer in answers:
+            self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
+        return [answer._asdict() for answer in answers]
+
+    def decided(self, caller: Caller, name: str, decision: Decision) -> dict[str, Any]:
+        """A decision as it is told; it is counted."""
+        self._service.meters.events[caller.tenant, name, "decision", decision.arm] += 1
+        return decision.plain()
+
+    def taken(self, caller: Caller, name: str, answer: Answer) -> dict[str, Any]:
+        """What became of feedback, as it is told; it is counted. Problem "rejected" where it was."""
+        self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
         return accepted(answer)
+
+    # ------------------------------------------------------------------------ heads that come again
+
+    def head(self, path: bytes, query: bytes, headers: Headers) -> Head | None:
+        """What the head of a POST says. None where it is not for `begin`: of another route, without a length, with a
+        key of its own, with something that is refused."""
+        parts = path.split(b"/")
+        if len(parts) != 5 or parts[:3] != [b"", b"v1", b"loops"] or parts[4].decode() not in SCOPES:
+            return None
+        length = headers.get(b"content-length", b"")
+        if not length.isdigit() or len(length) > 9 or int(length) > self._service.limits.body:
+            return None
+        if not headers.keys().isdisjoint(_UNUSUAL) or b"%" in path:
+            return None
+        try:
+            kind, given = bodies.form(headers), parameters(query)
+        except (Problem, ValueError):
+            return None
+        if given.keys() & {"context", "id"} or (kind != FLOAT32 and int(length) > LARGE):
+            return None
+        asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+        name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
+        return Head(name, what, kind, int(length), form, given, *asking)
+
+    def admit(self, head: Head) -> Caller:
+        """Who is asking. Problem where they may not."""
+        return self._service.gate.admit(head.authorization, head.host, head.origin, SCOPES[head.what])
+
+    def begin(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> bool:
+        """Begin with a request whose caller was admitted: `told` is called with its answer, perhaps before this
+        returns. False, and nothing is done, where it takes longer: then `later` answers it."""
+        desk = self._service.loops.at(caller.tenant, head.loop)
+        if desk is None:
+            return False
+        try:
+            given = self._read(desk, head.what, head.kind, body, head.parameters)
+            return UnderWay(self, desk, head, caller, told, began).begin(given)
+        except Exception as error:
+            self.tell(head, caller, as_problem(error), told, began)
+            return True
+
+    def later(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> None:
+        """Answer such a request as the application does, in a task."""
+        self.start(self._later(head, caller, body, told, began))
+
+    async def _later(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> None:
+        value: Any
+        try:
+            loops = self._service.loops
+            desk = loops.at(caller.tenant, head.loop) or await loops.open(caller.tenant, head.loop)
+            with desk:
+                given = self._read(desk, head.what, head.kind, body, head.parameters)
+                value = await self._value(desk, caller, head.loop, head.what, given, None, len(body), head.kind)
+        except Exception as error:
+            value = as_problem(error)
+        self.tell(head, caller, value, told, began)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a task to its end."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def tell(self, head: Head, caller: Caller, value: Any, told: Told, began: float) -> None:
+        """Give an answer, a value or the Problem that there is, and count it."""
+        status = 200
+        if isinstance(value, Problem):
+            status = value.status
+            told(status, *bodies.problem_answered(value))
+        else:
+            told(status, *bodies.answered(value, head.form))
+        self._service.meters.request(caller.tenant, head.what, status, time.perf_counter() - began)
+
+
+class UnderWay:
+    """A request that was begun; the desk tells it what became of its event, as it would tell a future."""
+
+    __slots__ = ("_began", "_caller", "_desk", "_draft", "_fast", "_given", "_head", "_told")
+
+    def __init__(self, fast: Fast, desk: Desk, head: Head, caller: Caller, told: Told, began: float) -> None:
+        self._fast, self._desk, self._head, self._caller = fast, desk, head, caller
+        self._told, self._began = told, began
+        self._given: Any = None
+        self._draft: Draft | None = None
+
+    def begin(self, given: Any) -> bool:
+        """Hand its event in; False where this is not to be done at once. Errors are those of the door."""
+        if type(given) is list:
+            return False
+        deciding = self._head.what == DECISIONS
+        made = self._desk.decision_of(given) if deciding else self._desk.feedback_of(given)
+        if made is None:
+            return False
+        if isinstance(made, Draft):
+            self._draft, self._given = made, given
+            self._desk.__enter__()
+            self._desk.hand_in([made], self)
+        else:
+            self._finish(self._value(made))
+        return True
+
+    def done(self) -> bool:
+        """Never: whoever went away is not told, but it is counted."""
+        return False
+
+    def set_result(self, answers: Sequence[Answer]) -> None:
+        """What became of its event."""
+        [answer] = answers
+        if answer.reason == AGAIN:
+            self._fast.start(self._once_more())
+            return
+        try:
+            draft = self._draft
+            decides = draft is not None and draft.event.kind == "decision"
+            value = self._value(self._desk.loop.deciding.decided(draft, answer) if decides else answer)  # type: ignore[arg-type]
+        except Exception as error:
+            self.set_exception(error)
+        else:
+            self._desk.__exit__()
+            self._finish(value)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Its event was not written, or there is nothing to tell of it."""
+        self._desk.__exit__()
+        self._finish(as_problem(error if isinstance(error, Exception) else InterruptedError()))
+
+    async def _once_more(self) -> None:
+        try:
+            value = self._value(await self._desk.decide(self._given))
+        except Exception as error:
+            self.set_exception(error)
+        else:
+            self._desk.__exit__()
+            self._finish(value)
+
+    def _value(self, made: Decision | Answer) -> Any:
+        counted = self._fast.decided if isinstance(made, Decision) else self._fast.taken
+        return counted(self._caller, self._head.loop, made)  # type: ignore[arg-type]
+
+    def _finish(self, value: Any) -> None:
+        self._fast.tell(self._head, self._caller, value, self._told, self._began)
+
+
+_UNUSUAL = {b"idempotency-key", b"transfer-encoding", b"expect", b"upgrade", b"connection", b"content-encoding"}
+"""Headers of requests that do not come twice, or that take more than to read their body"""
 
 
 def outcome(answer: Answer) -> str:
@@ -107,13 +296,19 @@ def accepted(answer: Answer) -> dict[str, Any]:
     return answer._asdict()
 
 
-def from_numbers(body: bytes, query: bytes, columns: int) -> dict[str, Any]:
-    """A request whose candidates are raw numbers, and whose other fields are the query."""
+def parameters(query: bytes) -> dict[str, Any]:
+    """The fields of a request that are its query. ValueError, by name, where they are none."""
     given: dict[str, Any] = {}
     for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name in given:
             raise ValueError(f"{name}: wanted it once, got it twice")
         given[name] = _parameter(name, text)
+    return given
+
+
+def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
+    """A request whose candidates are raw numbers, and whose other fields are `parameters`."""
+    given = parameters.copy()
     scored = given.pop("prior", False)
     rows = bodies.matrix(body, columns + scored)
     given["candidates"] = rows[:, :columns] if scored else rows

@@ -1,0 +1,237 @@
+"""A connection as uvicorn serves it, with an end to patience."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from heedful.server.bodies import PROBLEM
+from heedful.server.problems import Problem
+
+MOST_HEADERS = 65_536
+"""Bytes of a request before its body."""
+AHEAD = 32
+"""Requests that one connection may send before the first is answered."""
+FRAMES = 8
+"""How many bytes may come for each of a body: small chunks have large frames."""
+
+
+class Joined:
+    """A transport of one answer that sends its head together with what follows: one system call, not two."""
+
+    __slots__ = ("_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = b""  # what is written first; None once that was sent
+
+    def write(self, data: bytes) -> None:
+        """As a transport's."""
+        if self._head is None:
+            self._transport.write(data)
+        elif self._head:
+            self._transport.write(self._head + data)
+            self._head = None
+        else:
+            self._head = data
+
+    def close(self) -> None:
+        """As a transport's."""
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """As a transport's."""
+        return self._transport.is_closing()
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, with an end to patience: a request that does not arrive in time, and headers without end."""
+
+    began: float | None = None
+    """when the request began that is not all there yet"""
+    _before_body = _headers_so_far = _so_far = 0
+    _ignored = False  # the parser is at a request that is parsed again, or that was refused
+    under_way = False
+    """whether a request is answered beside it (`heedful.server.lane`): arriving, or being worked on"""
+    ending = False
+    """whether the connection ends with that answer"""
+    _idle: float | None = None  # since when, after such an answer
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection: its first request is waited for from now."""
+        super().connection_made(transport)
+        self.began = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """More of a request."""
+        if self.transport.is_closing():
+            return
+        self._idle = None
+        if self.began is None:
+            self.began = self.loop.time()
+        self._so_far += len(data)
+        if self._before_body >= 0:
+            self._before_body += len(data)
+        if self._before_body > MOST_HEADERS + len(data) or self._headers_so_far > MOST_HEADERS:
+            self._too_large("headers", MOST_HEADERS)
+        elif self._so_far > MOST_HEADERS + FRAMES * self._most():
+            self._too_large("body", self._most())
+        else:
+            self._unset_keepalive_if_required()
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offered:
+            self._decline(data[offered.args[0] :])
+        except httptools.HttpParserError:
+            if not self.transport.is_closing():
+                self.send_400_response("")
+
+    def _decline(self, rest: bytes) -> None:
+        """Ignore the offer of another protocol (RFC 9110, 7.8), which Java's client makes with its first request: the
+        parser skips the body then, so the request is parsed again without it."""
+        method = self.parser.get_method()
+        if self._ignored is False or method == b"CONNECT":
+            self.send_400_response("")
+            return
+        self._ignored = False
+        kept = [(n, v) for n, v in self.headers if n not in (b"upgrade", b"http2-settings", b"connection")]
+        head = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
+        head += [name + b": " + value for name, value in kept]
+        self.parser = httptools.HttpRequestParser(self)
+        self._feed(b"\r\n".join([*head, b"", b""]) + rest)
+
+    def _too_large(self, field: str, most: int) -> None:
+        self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
+
+    def _most(self) -> int:
+        service = getattr(self.config.app, "service", None)
+        return service.limits.body if service is not None else 2**23
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer after the body."""
+        self._headers_so_far += len(name) + len(value) + 4
+        if self._headers_so_far <= MOST_HEADERS:
+            super().on_header(name, value)
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._headers_so_far = 0
+        if self.began is None:
+            self.began = self.loop.time()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """What comes now is the body."""
+        self._before_body = -1
+        if self.parser.should_upgrade():
+            self._ignored = True
+        elif self._headers_so_far > MOST_HEADERS:
+            self._ignored = True
+            self._too_large("headers", MOST_HEADERS)
+        elif len(self.pipeline) >= AHEAD:
+            self._ignored = True
+            self.transport.abort()  # who sends that much ahead does not wait for answers
+        else:
+            super().on_headers_complete()
+            if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
+                self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body: nearly always all of it, and then it is not copied."""
+        if self._ignored or self.cycle.response_complete:
+            return
+        cycle: Any = self.cycle
+        if not cycle.body:
+            cycle.body = body
+        else:  # in place from here on: there may be thousands of small parts
+            if isinstance(cycle.body, bytes):
+                cycle.body = bytearray(cycle.body)
+            cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        if self._ignored:
+            return
+        self._before_body, self._so_far, self.began = 0, 0, None
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is told so."""
+        self.refuse(Problem("malformed", "request: wanted HTTP/1.1, got something else", field="request"))
+
+    def too_slow(self, seconds: float) -> None:
+        """The request has not arrived in time."""
+        if self._before_body == 0:  # not a byte of one has come
+            self.transport.close()
+            return
+        field = "headers" if self._before_body > 0 else "body"
+        self.refuse(Problem("too-slow", f"{field}: wanted all of the request within {seconds:g} s", field=field))
+
+    def refuse(self, problem: Problem) -> None:
+        """Say what is wrong, and hang up."""
+        if self.transport.is_closing():
+            return
+        if self._before_body < 0 and self.cycle is not None and self.cycle.response_complete:
+            self.transport.close()  # it was answered before all of it had come; nobody waits for another answer
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self.cycle.response_started:
+                self.transport.abort()
+                return
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        status = f"HTTP/1.1 {problem.status} {problem.title}\r\n"
+        headers = (
+            f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(problem.body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(status.encode() + headers.encode() + problem.body)
+        self.transport.close()
+
+    # ------------------------------------------------------------------------ beside it
+
+    @property
+    def between(self) -> bool:
+        """Whether all requests so far were answered, and not a byte of another has come."""
+        cycle = self.cycle
+        idle = self.began is None and not self.under_way and (cycle is None or cycle.response_complete)
+        return idle and not self.flow.write_paused and not self.transport.is_closing()
+
+    def begins(self, arriving: bool = False) -> None:
+        """A request is answered beside it from now on; while it is `arriving`, it has to in time."""
+        self._unset_keepalive_if_required()
+        self.under_way, self._idle = True, None
+        if arriving:
+            self.began, self._before_body = self.loop.time(), -1
+            self.cycle = None  # type: ignore[assignment]  # the last one's answer is not that of this one
+        else:
+            self.began, self._before_body = None, 0
+
+    def answered(self) -> None:
+        """It was answered."""
+        self.server_state.total_requests += 1
+        self.under_way, self._idle = False, self.loop.time()
+
+    def hang_up_idle(self) -> None:
+        """Close the connection where nothing has come for long since such an answer: a look now and then costs less
+        than an alarm each."""
+        if self._idle is not None and self.loop.time() - self._idle > self.timeout_keep_alive:
+            self.transport.close()
+
+    def shutdown(self) -> None:
+        """The server ends: so does the connection, after the answer that is under way."""
+        if self.under_way:
+            self.ending = True
+        else:
+            super().shutdown()

@@ -1,0 +1,489 @@
+"""Requests whose head came before on their connection: answered at once, and as all others are."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers, request, until
+
+from heedful import Loop
+from heedful.loop.log import Log
+from heedful.loop.wire import Decision
+from heedful.server import running
+from heedful.server.app import create_app
+from heedful.server.bodies import Limits
+from heedful.server.desk import Desk
+from heedful.server.fast import Fast
+from heedful.server.keys import Keys
+from heedful.server.lane import LONGEST, MOST, Lane, Lanes
+from heedful.server.running import served
+from heedful.server.service import Options
+from loops import bits, bits_from_scratch, small_loop
+
+SECONDS = 0.8
+CARS = "/v1/loops/cars"
+DECIDE = f"{CARS}/decisions"
+FEEDBACK = f"{CARS}/feedback"
+ROWS = np.random.default_rng(3).integers(-2, 3, (30, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    small_loop(tmp_path / "cars.heedful", control=0.0, keep_unshown=False).close()
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Iterator[str]:
+    with served(folder, Options(limits=Limits(seconds=SECONDS))) as found:
+        yield found
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was begun on a lane, as it comes."""
+    found: list[str] = []
+    was = Fast.begin
+
+    def noted(self: Fast, head: Any, *rest: Any) -> bool:
+        found.append(head.what)
+        return was(self, head, *rest)
+
+    monkeypatch.setattr(Fast, "begin", noted)
+    return found
+
+
+def asked(wire: Wire, content: bytes) -> Said:
+    """The answer to one request."""
+    assert wire.send(content)
+    return wire.must()
+
+
+def warm(wire: Wire, content: bytes) -> None:
+    """Let the head of a request be known."""
+    for _ in range(2):
+        asked(wire, content)
+
+
+def same(one: Said, other: Said) -> None:
+    """The same answer, but for what is its own: where it stands in the log, when it came."""
+
+    def rest(answer: Said) -> Any:
+        value = answer.value
+        if answer.headers["content-type"] == MSGPACK:
+            value = msgspec.msgpack.decode(value)
+        if isinstance(value, dict):
+            value = value | value.get("answer", {})
+            value = {name: each for name, each in value.items() if name not in ("id", "event", "seq", "answer")}
+        kept = {name: each for name, each in answer.headers.items() if name not in ("date", "content-length")}
+        return answer.status, kept, value
+
+    assert rest(one) == rest(other)
+    assert "date" in one.headers
+
+
+NUMBERS = (f"Content-Type: {FLOAT32}",)
+BODIES: list[tuple[str, bytes, tuple[str, ...]]] = [
+    (DECIDE, b'{"candidates":["i1","i2","i3"],"show":2,"person":"anna"}', ()),
+    (DECIDE, b'{"candidates":[{"f0":1,"f1":0,"f2":2,"f3":0},{"f0":2,"f1":0,"f2":0,"f3":1}]}', ()),
+    (
+        DECIDE,
+        msgspec.msgpack.encode({"candidates": ["i4", "i5"]}),
+        ("Content-Type: application/msgpack", "Accept: application/msgpack"),
+    ),
+    (f"{DECIDE}?show=5", raw_numbers(ROWS), NUMBERS),
+    (f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (100, 1))), NUMBERS),
+    (DECIDE, b"{}", ()),
+    # what is refused
+    (DECIDE, b'{"candidates":["nobody"]}', ()),
+    (DECIDE, b'{"candidates":', ()),
+    (DECIDE, b'{"colour":1}', ()),
+    (DECIDE, b"[]", ()),
+    (DECIDE, raw_numbers(ROWS[:, :3]) + b"\0", NUMBERS),
+    (DECIDE, raw_numbers([[0.0, 1.0, np.nan, 0.0]]), NUMBERS),
+    (DECIDE, raw_numbers([[3e38, -3e38, 3e38, 0.0]] * 2), NUMBERS),
+    (FEEDBACK, b'{"decision":"nobody","clicks":[]}', ()),
+    (FEEDBACK, b'{"decision":"D","clicks":["nobody"]}', ()),
+    (FEEDBACK, b'{"decision":"D","id":"E","better":"i2"}', ()),
+    (FEEDBACK, b'{"decision":"D","id":"E","better":"i1"}', ()),
+    (FEEDBACK, b'{"decision":"D"}', ()),
+    (FEEDBACK, b'[{"decision":"D","id":"E","better":"i1"},{}]', ()),
+    (FEEDBACK, b"7", ()),
+    (FEEDBACK, raw_numbers(ROWS), NUMBERS),
+    ("/v1/loops/nobody/decisions", b"{}", ()),
+]
+
+
+@pytest.mark.parametrize(("target", "body", "lines"), BODIES, ids=lambda given: str(given)[:60])
+def test_the_same_is_said(url: str, begun: list[str], target: str, body: bytes, lines: tuple[str, ...]) -> None:
+    """On a lane as on connections that are new."""
+    with closing(Caller(url)) as caller:
+        assert caller.post(DECIDE, {"id": "D", "candidates": ["i1", "i2", "i3"]}).status == 200
+        assert caller.post(FEEDBACK, {"decision": "D", "id": "E", "better": "i1"}).status == 200
+    content = request("POST", target, body, *lines)
+    before = []
+    for _ in range(3):
+        with Wire(url) as wire:
+            before.append(asked(wire, content))
+    assert not begun
+    with Wire(url) as wire:
+        answers = [asked(wire, content) for _ in range(4)]
+    assert len(begun) == 3  # all but the first
+    for answer in answers:
+        same(before[-1], answer)
+
+
+def test_the_log_and_the_model_are_the_same(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Decisions and feedback on one connection, on a lane, and each on its own."""
+
+    def rounds(url: str, alone: bool) -> list[Any]:
+        wire, told = Wire(url), []
+
+        def ask(path: str, body: dict[str, Any]) -> Any:
+            nonlocal wire
+            if alone:
+                wire.close()
+                wire = Wire(url)
+            answer = asked(wire, request("POST", path, json.dumps(body).encode()))
+            assert answer.status == 200
+            told.append(answer.value)
+            return answer.value
+
+        for n in range(30):
+            names = [f"i{(n + j) % 12}" for j in range(6)]
+            d = ask(DECIDE, {"id": f"d{n:02}", "candidates": names, "show": 4, "person": f"p{n % 3}"})
+            ask(FEEDBACK, {"decision": d["id"], "id": f"f{n:02}", "clicks": d["shown"][1:3]})
+        wire.close()
+        return told
+
+    other = tmp_path_factory.mktemp("other")
+    small_loop(other / "cars.heedful", control=0.0, keep_unshown=False).close()
+    found = []
+    for home, alone in ((folder, False), (other, True)):
+        with served(home) as url:
+            told = rounds(url, alone)
+        with Loop.open(home / "cars.heedful") as loop:
+            log = [event._replace(time=0) for event in loop.ledger.log.events()][1:]
+            assert bits(loop) == bits_from_scratch(loop)
+            found.append((told, log, bits(loop)))
+    assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------------------- how it comes
+
+
+@pytest.mark.parametrize("cut", [1, 14, 40, -1, -5, -400, -9_000])
+def test_in_pieces(url: str, begun: list[str], cut: int) -> None:
+    content = request("POST", f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (40, 1))), *NUMBERS)
+    with Wire(url) as wire:
+        warm(wire, content)
+        whole = asked(wire, content)
+        for _ in range(3):
+            wire.send(content[:cut])
+            time.sleep(0.03)
+            same(whole, asked(wire, content[cut:]))
+            same(whole, asked(wire, content))
+    assert len(begun) >= 2 + 3  # cut in the head it goes the other way
+
+
+def test_several_at_once(url: str, begun: list[str]) -> None:
+    """In order, and none is lost: those that come together, and those that come while one is worked on."""
+    names = [json.dumps({"id": f"a{n:02}", "candidates": ["i1", "i2"]}).encode() for n in range(40)]
+    contents = [request("POST", DECIDE, name) for name in names]
+    with Wire(url) as wire:
+        warm(wire, contents[0])
+        wire.send(b"".join(contents[:5]))
+        assert [wire.must().value["id"] for _ in range(5)] == [f"a{n:02}" for n in range(5)]
+        for content in contents[5:20]:
+            wire.send(content)
+        got = [wire.must().value["id"] for _ in range(15)]
+        assert got == [f"a{n:02}" for n in range(5, 20)]
+        already = len(begun)
+        assert asked(wire, contents[20]).value["id"] == "a20"
+        assert len(begun) == already + 1  # it is on the lane again
+        other = request("GET", CARS, b"")
+        wire.send(contents[21] + other + contents[22])
+        assert [wire.must().value.get("id") for _ in range(3)] == ["a21", None, "a22"]
+
+
+def test_what_comes_while_one_is_worked_on(url: str, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that is under way is not disturbed by the next ones, however much they are."""
+    contents = [request("POST", DECIDE, b'{"id":"b%02d","candidates":["i1","i2"]}' % n) for n in range(30)]
+    with Wire(url) as wire:
+        warm(wire, contents[0])
+        go, was = threading.Event(), Fast.later
+
+        def begin(self: Fast, *_: Any) -> bool:
+            return False
+
+        def later(self: Fast, *given: Any) -> None:
+            async def wait() -> None:
+                while not go.is_set():
+                    await asyncio.sleep(0.01)
+                was(self, *given)
+
+            self.start(wait())
+
+        monkeypatch.setattr(Fast, "begin", begin)
+        monkeypatch.setattr(Fast, "later", later)
+        for content in contents[1:]:
+            wire.send(content)
+            time.sleep(0.002)
+        go.set()
+        assert [wire.must().value["id"] for _ in contents[1:]] == [f"b{n:02}" for n in range(1, 30)]
+
+
+def test_a_body_that_looks_like_a_request_is_none(url: str, begun: list[str]) -> None:
+    """Not even where it begins with what was read: its request says how long it is."""
+    content = request("POST", DECIDE, b'{"id":"inside","candidates":["i1","i2"]}')
+    with Wire(url) as wire, closing(Caller(url)) as caller:
+        warm(wire, request("POST", DECIDE, b'{"id":"beside","candidates":["i1","i2"]}'))
+        assert len(begun) == 1
+        before = caller.get(CARS).value["events"]
+        for head in (request("POST", f"{CARS}/activate", content), request("POST", DECIDE, content)):
+            head = head[: -len(content)]
+            for cut in (0, 1):
+                wire.send(head[: len(head) - cut])
+                time.sleep(0.05)
+                is_problem(asked(wire, head[len(head) - cut :] + content), "malformed", "body")
+        wire.send(request("POST", DECIDE, content, "X: y")[: -len(content)])
+        time.sleep(0.05)
+        is_problem(asked(wire, content), "malformed", "body")
+        wire.send(f"GET {CARS} HTTP/1.1\r\nX-Before: ".encode())  # nor is what follows a half of a head
+        time.sleep(0.05)
+        assert asked(wire, content).value["events"] == before
+        assert asked(wire, content).value["id"] == "inside"
+
+
+def test_one_that_is_slow_is_answered_first(url: str, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    content = request("POST", DECIDE, b'{"id":"second","candidates":["i1","i2"]}')
+    go, was = threading.Event(), Desk.decide
+    with Wire(url) as wire:
+        warm(wire, content)
+
+        async def decide(self: Desk, *given: Any) -> Decision:
+            while not go.is_set():
+                await asyncio.sleep(0.01)
+            return await was(self, *given)
+
+        monkeypatch.setattr(Desk, "decide", decide)
+        wire.send(request("POST", DECIDE, b'{"candidates":["i1","i2"]}', "Idempotency-Key: first"))
+        time.sleep(0.1)
+        wire.send(content)
+        time.sleep(0.1)
+        go.set()
+        assert [wire.must().value["id"] for _ in range(2)] == ["first", "second"]
+        assert len(begun) == 1
+        assert asked(wire, content).value["id"] == "second"
+        assert len(begun) == 2
+
+
+def test_many_heads_on_one_connection(url: str, begun: list[str]) -> None:
+    """Only so many are remembered, and none that is long."""
+    with Wire(url) as wire:
+        for n in range(2 * MOST + 5):
+            for _ in range(2):
+                assert asked(wire, request("POST", DECIDE, b"{}", f"X-N: {n}")).status == 200
+        assert len(begun) == 2 * MOST + 5
+        begun.clear()
+        for _ in range(4):
+            assert asked(wire, request("POST", DECIDE, b"{}", f"X-N: {'n' * LONGEST}")).status == 200
+        assert not begun
+
+
+STRANGE = [
+    "Idempotency-Key: k",
+    "Transfer-Encoding: chunked",
+    "Connection: keep-alive",
+    "Content-Encoding: identity",
+    "Expect: 100-continue",
+    "Content-Type: text/plain",
+    "X-Two: 1\r\nX-Two: 2",
+]
+
+
+@pytest.mark.parametrize("line", STRANGE)
+def test_unusual_heads_go_the_other_way(url: str, begun: list[str], line: str) -> None:
+    body = b"2\r\n{}\r\n0\r\n\r\n" if "chunked" in line else b"{}"
+    with Wire(url) as wire:
+        for _ in range(4):
+            assert asked(wire, request("POST", DECIDE, body, line)).status == (415 if "text/plain" in line else 200)
+    assert not begun
+
+
+@pytest.mark.parametrize("other", ["GET", "POST"])
+def test_other_routes_go_the_other_way(url: str, begun: list[str], other: str) -> None:
+    with Wire(url) as wire:
+        for _ in range(3):
+            asked(wire, request(other, f"{CARS}/activate", b"{}"))
+    assert not begun
+
+
+# ---------------------------------------------------------------------------- who may
+
+
+def test_a_key_that_is_revoked(folder: Path, begun: list[str]) -> None:
+    keys = Keys(folder)
+    made, key = keys.create("shop")
+    with served(folder) as url, Wire(url) as wire:
+        content = request("POST", DECIDE, b"{}", f"Authorization: Bearer {key}")
+        warm(wire, content)
+        assert asked(wire, content).status == 200
+        assert len(begun) == 2
+        keys.revoke(made.prefix)
+        until(lambda: asked(wire, content).status == 401)
+        assert is_problem(asked(wire, content), "no-key")
+    keys.close()
+
+
+def test_a_rate_counts_each_once(folder: Path, begun: list[str]) -> None:
+    keys = Keys(folder)
+    _, key = keys.create("shop", rate=0.01)
+    keys.close()
+    with served(folder) as url, Wire(url) as wire:
+        content = request("POST", DECIDE, b"{}", f"Authorization: Bearer {key}")
+        got = [asked(wire, content) for _ in range(12)]
+        assert [answer.status for answer in got] == [200] * 10 + [429] * 2
+        assert got[-1].headers["retry-after"] == "100"
+    assert len(begun) == 9
+
+
+def test_participants_have_no_lane(folder: Path) -> None:
+    """Whoever comes by the port that is shared gets what a link opens, and nothing else."""
+    app = create_app(folder)
+    app.sharing = 4711
+    for port, there in ((4711, False), (4712, True)):
+        lane = Lane(Lanes(app), Connection(port))  # type: ignore[arg-type]
+        lane.connection_made(None)
+        assert (lane.fast is not None) == there
+    app.service.keys.close()
+
+
+class Connection:
+    """uvicorn's side of a connection, as far as it is asked where it came in."""
+
+    def __init__(self, port: int) -> None:
+        self.server = ("127.0.0.1", port)
+
+    def connection_made(self, transport: Any) -> None:
+        """Nothing."""
+
+
+# ---------------------------------------------------------------------------- time, other processes, the end
+
+
+@pytest.mark.parametrize("cut", [-1, -4000])
+def test_a_body_that_does_not_come(url: str, begun: list[str], cut: int) -> None:
+    content = request("POST", f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (40, 1))), *NUMBERS)
+    with Wire(url) as wire:
+        warm(wire, content)
+        assert len(begun) == 1
+        wire.send(content[:cut])
+        is_problem(wire.must(), "too-slow", "body")
+        assert wire.closed()
+    assert len(begun) == 1
+
+
+def test_who_goes_away_is_not_waited_for(url: str, begun: list[str]) -> None:
+    content = request("POST", DECIDE, b'{"candidates":["i1","i2"]}')
+    with closing(Caller(url)) as caller:
+        before = caller.get(CARS).value["events"].get("decision", 0)
+        for part in (None, -3):
+            with Wire(url) as wire:
+                warm(wire, content)
+                wire.send(content[:part])
+        until(lambda: caller.get(CARS).value["events"]["decision"] >= before + 4)
+        assert caller.post(DECIDE, {"candidates": ["i1", "i2"]}).status == 200
+
+
+def test_another_process_changes_the_model_meanwhile(folder: Path, begun: list[str]) -> None:
+    """Decided anew, by the model that has it."""
+    with served(folder) as url, Wire(url) as wire, Loop.open(folder / "cars.heedful") as other:
+        content = request("POST", f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (20, 1))), *NUMBERS)
+        warm(wire, content)
+        for n in range(5):
+            made = other.decide([f"i{n}", "i8", "i9"])
+            answer = other.feedback({"decision": made.id, "better": made.shown[-1]})
+            assert asked(wire, content).value["version"] == answer.version
+            named = request("POST", DECIDE, b'{"candidates":["i1","i2","i3"]}')
+            assert asked(wire, named).value["version"] == answer.version
+    assert len(begun) > 5
+
+
+def test_feedback_on_what_another_process_decided(folder: Path, begun: list[str]) -> None:
+    with served(folder) as url, Wire(url) as wire, Loop.open(folder / "cars.heedful") as other:
+        for n in range(4):
+            made = other.decide(["i7", "i8", "i9"], id=f"d{n}")
+            body = json.dumps({"decision": made.id, "id": f"f{n}", "better": "i9"}).encode()
+            assert asked(wire, request("POST", FEEDBACK, body)).value["status"] == "applied"
+    assert len(begun) == 3
+
+
+def test_what_cannot_be_written_is_told(
+    url: str, folder: Path, begun: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = request("POST", DECIDE, b'{"candidates":["i1","i2"]}')
+    with Wire(url) as wire:
+        warm(wire, content)
+
+        def full(*_: Any) -> None:
+            raise OSError(errno.ENOSPC, "no room")
+
+        monkeypatch.setattr(Log, "append", full)
+        is_problem(asked(wire, content), "unavailable")
+        monkeypatch.undo()
+        assert asked(wire, content).status == 200
+
+
+def test_the_end_waits_for_the_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is under way when the server ends is answered, and that the connection ends is said."""
+    content = request("POST", DECIDE, b'{"candidates":["i1","i2"]}')
+    under_way, go = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool, served(folder) as url:
+        wire = Wire(url)
+        warm(wire, content)
+        idle = Wire(url)
+        warm(idle, content)
+
+        def later(self: Fast, *given: Any) -> None:
+            async def wait() -> None:
+                under_way.set()
+                while not go.is_set():
+                    await asyncio.sleep(0.01)
+                was(self, *given)
+
+            self.start(wait())
+
+        was = Fast.later
+        monkeypatch.setattr(Fast, "begin", lambda *_: False)
+        monkeypatch.setattr(Fast, "later", later)
+        wire.send(content)
+        under_way.wait(10)
+        closed = pool.submit(idle.closed)
+        threading.Timer(0.5, go.set).start()
+    answer = wire.must()
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+    assert wire.closed()
+    assert closed.result()
+
+
+def test_idle_connections_end(folder: Path, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "KEEP_ALIVE", 1)
+    with served(folder, Options(limits=Limits(seconds=SECONDS))) as url, Wire(url) as wire:
+        for _ in range(8):  # not while something comes
+            assert asked(wire, request("POST", DECIDE, b"{}")).status == 200
+            time.sleep(0.2)
+        assert len(begun) == 7
+        assert wire.closed()
