@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,3 +146,46 @@ def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, line: str, told:
     assert got.code == 2
     assert told in " ".join(got.err.split())
     assert not list(tmp_path.glob("*.heedful"))
+
+
+def test_an_impatient_hand_ends_it_in_order(tmp_path: Path) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    with comparing(path) as (told, child):
+        assert httpx.get(told["page"]).status_code == 200
+        for _ in range(3):
+            child.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        assert child.wait(30) == 0
+        assert child.stderr is not None
+        assert "Traceback" not in child.stderr.read()
+
+
+def test_told_again_later_it_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    """Something takes long, as a ranking of thousands does: it is not waited for by whoever insists."""
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    slow = (
+        "import sys, time; from heedful.loop import Loop; from heedful.cli import main as main\n"
+        "Loop.standing = lambda *_, **__: time.sleep(60)\n"
+        "main()"
+    )
+    port = free_port()
+    command = [sys.executable, "-c", slow, "compare", str(path), "--port", str(port), "--no-browser", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(headers={"origin": url}, follow_redirects=True) as client:
+            client.get(f"{url}/loops/words/compare")
+            said = {"number": "0", "attempt": "0", "choice": "first"}
+            assert client.post(f"{url}/loops/words/compare/answer", data=said).status_code == 200
+            client.get(f"{url}/loops/words/results", timeout=30)
+        child.send_signal(signal.SIGINT)
+        time.sleep(2.5)
+        assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) == 128 + signal.SIGINT
+        assert child.stderr is not None
+        told = child.stderr.read()
+    assert "ending; Ctrl-C ends it at once" in told
+    assert "ended at once; what was acknowledged is kept" in told
+    assert len(answers(path)) == 1

@@ -286,3 +286,11 @@ def test_a_document_of_a_study_that_is_damaged_is_refused(tmp_path: Path, answer
     with pytest.raises(ValueError) as error:
         open_choices(path)
     assert told in str(error.value)
+
+
+def test_rows_that_place_nothing_over_anything_are_told(tmp_path: Path) -> None:
+    path = told(tmp_path, "person,rank 1,rank 2\nann,tea,milk\nbo,tea,\ncy,,\n")
+    opened = load_choices(path)
+    assert opened.choices.answers == 1
+    assert opened.told == "columns rank 1, rank 2, person; 2 of 3 rows place nothing over anything"
+    assert "rows" not in load_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).told

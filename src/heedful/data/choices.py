@@ -154,7 +154,10 @@ def load_choices(
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
-    return Opened(gathered(answered), f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else ""))
+    told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
+    if "order" in at and len(answered) < len(rows):
+        told += f"; {len(rows) - len(answered):,} of {len(rows):,} rows place nothing over anything"
+    return Opened(gathered(answered), told)
 
 
 # ---------------------------------------------------------------------------- rows
