@@ -104,10 +104,11 @@ def main() -> None:
     answers = 10 if options.quick else options.answers
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=["--no-sandbox", "--disable-gpu"])
-        rows = [measured(browser, items, answers) for items in ITEMS]
+        rows = []
+        for items in ITEMS:
+            rows.append(measured(browser, items, answers))
+            print(rows[-1], flush=True)
         browser.close()
-    for row in rows:
-        print(row)
     if not options.quick:
         record("compare", {"answers": answers, "next question": rows})
 

@@ -376,4 +376,5 @@ def main() -> None:
         record("questions", figures)
 
 
-main()
+if __name__ == "__main__":
+    main()

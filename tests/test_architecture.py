@@ -285,6 +285,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.request",
         "heedful.loop.slating",
         "heedful.loop.wire",
+        "heedful.preferences",
     ),
     "heedful.loop.standing": (
         "heedful.kernel",
@@ -532,11 +533,19 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop",
         "heedful.exchange.rehearsal",
     ),
-    "heedful.studies": ("heedful.data", "heedful.doors", "heedful.features", "heedful.loop", "heedful.studies"),
+    "heedful.studies": (
+        "heedful.data",
+        "heedful.doors",
+        "heedful.features",
+        "heedful.loop",
+        "heedful.preferences.remarks",
+        "heedful.studies",
+    ),
     "heedful.server.problems": (),
     "heedful.server.database": (),
     "heedful.server.keys": ("heedful.doors", "heedful.loop.wire", "heedful.server.database"),
     "heedful.server.gate": (
+        "heedful.server.bucket",
         "heedful.doors",
         "heedful.server.database",
         "heedful.server.keys",

@@ -13,11 +13,16 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
+from heedful.checks import same
 from heedful.data.lines import Line
 from heedful.exchange import export_lines, import_lines, rehearse
+from heedful.fold import copied
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.standing import Standings
 from heedful.loop.wire import plain
+from heedful.preferences.posterior import Posterior
+from heedful.preferences.standing import standing
+from heedful.preferences.stopping import stopping
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 BOTH = ["preference-gp", "hierarchical-gp"]
@@ -130,6 +135,49 @@ def test_somebody_of_whom_nothing_is_known(folder: Path) -> None:
             first = next(each for each in new.ranking if each.item == "i3")
             last = next(each for each in new.ranking if each.item == "i7")
             assert (first.utility > last.utility + 0.5) == (spec == "hierarchical-gp")
+
+
+@pytest.mark.parametrize("spec", BOTH)
+def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> None:
+    """Of one person of the posterior and their answers; of several of the mean of their utilities. The favourite's
+    figure is the one in its row."""
+    with choice_loop(folder / "l", spec, control=0.0) as loop:
+        taught(loop, 40)
+        loop.withdraw("i7")
+        model = loop.ledger.model
+        assert isinstance(model, ChoiceModel)
+        users = np.array([loop.ledger.published.people[f"p{i}"].state.user for i in range(3)])
+        state = model.ready(loop.ledger.published.shared)
+        for person, whose in ("p1", users[1:2]), (None, users):
+            posterior, seen = model.learner.stands(state, whose)
+            part, told = Posterior(posterior.mean[:7], posterior.cov[:7, :7]), loop.standing(person)
+            if seen is not None and (seen.rows.pairs == 7).any():
+                seen = None
+            found = standing(part, seen)
+            assert [row.item for row in told.ranking] == [f"i{i}" for i in found.order]
+            assert [row.utility for row in told.ranking] == found.mean[found.order].tolist()
+            assert [row.best for row in told.ranking] == found.best[found.order].tolist()
+            assert [[name[1:] for name in run] for run in told.alike] == [
+                [str(i) for i in found.order[a : b + 1]] for a, b in found.alike
+            ]
+            assert told.sure == max(row.best for row in told.ranking)
+            assert told.favourite == max(told.ranking, key=lambda row: row.best).item
+            assert told.stop == (told.left.about == 0) == (told.sure >= 0.9 and stopping(part, seen=seen).stop)
+        alone = loop.standing("p1")
+        assert alone.sure != loop.standing().sure
+
+
+@pytest.mark.parametrize("spec", BOTH)
+def test_what_readers_have_stays_as_it_was(folder: Path, spec: str) -> None:
+    """Also of the arrays that the next state shares with it."""
+    with choice_loop(folder / "l", spec, control=0.0) as loop:
+        taught(loop, 10)
+        for t in range(30):
+            published = loop.ledger.published.shared
+            before = copied(published)
+            loop.feedback(loop.decide(person="p0", id=f"more{t}").id, choice="first")
+            assert same(published, before)
+            assert not same(loop.ledger.published.shared, before)
 
 
 def test_nobody_in_particular_is_one_person(folder: Path) -> None:

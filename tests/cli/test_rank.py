@@ -151,7 +151,7 @@ def test_what_is_printed_for_many_people() -> None:
     row = next(line for line in lines if " assam " in line)
     assert re.search(r"^ +1 +assam +\d+ % +\d+ % +1-\d +.*─●─", row)
     assert sum("●" in line for line in lines) == 8
-    assert any(line.startswith("Neighbours that cannot be told apart (less than 90%): ") for line in lines)
+    assert any(line.startswith("Neighbours of which no two can be told apart (less than 90%): ") for line in lines)
     assert any(
         re.match(r"Not sure enough yet \(0.9\): assam is the best .*\. Ask somebody new first: ", line)
         for line in lines
@@ -192,6 +192,17 @@ def test_sure_enough_is_said(tmp_path: Path) -> None:
     assert re.search(r"Sure enough \(0.9\): a is the best with probability (0.99|1.00)\. Nothing more needs", out)
 
 
+def test_what_does_not_print_is_not_sent_to_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("winner,loser\n\x1b[31mtea,mi\x07lk\n", encoding="utf-8")
+    got = heedful(f"rank {path}")
+    assert got.code == 0
+    assert "?[31mtea" in got.out
+    assert "mi?lk" in got.out
+    assert "\x1b[31m" not in got.out + got.err
+    assert "\x07" not in got.out + got.err
+
+
 def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text('winner,loser\n[bold]a[/],"b\nc"\n"$x^{",[bold]a[/]\n')
@@ -224,7 +235,7 @@ def test_a_plot(tmp_path: Path, suffix: str) -> None:
         ("--answer first=best", "words: wanted one of first, second, equal, unsure as a meaning, got 'best'"),
         ("--person eve", "--person: wanted one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
         ("--person ada --pool", "--person: wanted people who are told apart, got 'ada'"),
-        ("--without eve", "person: wanted one of"),
+        ("--without eve", "--without: wanted one of"),
         ("--identifier name", "--identifier: wanted --items, whose column it is, got none"),
     ],
 )

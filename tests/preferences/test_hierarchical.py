@@ -11,7 +11,7 @@ import pytest
 from heedful.preferences import hierarchical as module
 from heedful.preferences.answers import Answers, answers, together
 from heedful.preferences.ep import infer, infer_many
-from heedful.preferences.hierarchical import Population, fit, learned, with_items
+from heedful.preferences.hierarchical import Population, carried_over, fit, learned, with_items
 from heedful.preferences.kernels import kernel_for
 from naive_preferences import hierarchical
 
@@ -186,6 +186,22 @@ def test_new_items_are_as_the_kernel_has_them() -> None:
     alone = with_items(population, np.eye(2), np.zeros((2, 1)), np.eye(1))
     np.testing.assert_allclose(alone.mean, [3.0, -1.0, 0.0])
     np.testing.assert_allclose(alone.cov[2], [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_those_that_nobody_met_are_like_new_ones(features: bool) -> None:
+    """In their places among the others, as `with_items` puts them behind."""
+    K = kernel(9) if features else 2.0 * np.eye(9)
+    rng = np.random.default_rng(3)
+    met, rest = np.array([1, 4, 5, 8]), np.array([0, 2, 3, 6, 7])
+    A = rng.normal(size=(4, 4))
+    some = Population(rng.normal(size=4), K[np.ix_(met, met)] + 0.3 * (A @ A.T))
+    got = carried_over(some, K, met)
+    wanted = with_items(some, K[np.ix_(met, met)], K[np.ix_(met, rest)], K[np.ix_(rest, rest)])
+    order = np.concatenate([met, rest])
+    np.testing.assert_allclose(got.mean[order], wanted.mean, atol=1e-9)
+    np.testing.assert_allclose(got.cov[np.ix_(order, order)], wanted.cov, atol=1e-9)
+    np.testing.assert_array_equal(got.cov, got.cov.T)
 
 
 def test_steps_do_not_end_on_a_plateau() -> None:

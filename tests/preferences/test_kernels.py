@@ -67,3 +67,15 @@ def test_bad_lengthscales_are_refused_by_name(given: dict[str, Any]) -> None:
         kernel_for(X, **given)
     with pytest.raises(ValueError, match="amplitude: wanted"):
         kernel_for(X, amplitude=-1.0)
+
+
+def test_the_half_that_is_worked_out_is_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of rows, bit for bit; also of items that were looked at before, and of none."""
+    for n in (1, 2, 9, 40):
+        Z = np.random.default_rng(n).normal(size=(n, 3))
+        for block in (1, 50, 1 << 14):
+            monkeypatch.setattr("heedful.preferences.kernels._BLOCK", block)
+            of = kernel_for(Z)
+            np.testing.assert_array_equal(of.over(Z), of.between(Z, Z))
+            assert of.over(Z[:0]).shape == (0, 0)
+            assert n < 3 or of.lengthscale[0] == pytest.approx(np.median(pdist(Z / Z.std(axis=0))))

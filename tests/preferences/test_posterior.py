@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from heedful.preferences.posterior import Posterior
+from heedful.preferences.posterior import Posterior, product
 
 
 def some(n: int = 5) -> Posterior:
@@ -54,3 +54,29 @@ def test_items_that_are_the_same_share() -> None:
     np.testing.assert_allclose(sure.best(), 0.25)
     assert (sure.beats(0, 1), sure.better(0, 1)) == (0.5, 0.5)
     np.testing.assert_allclose(Posterior(np.zeros(3), np.ones((3, 3))).sd(), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [0, 3, 6])
+def test_draws_of_items_that_hang_together_and_of_others(rank: int) -> None:
+    """Six items with a covariance of any rank, two of them the same; the others each for itself, one known for sure."""
+    rng = np.random.default_rng(rank)
+    cov, some_of = np.diag([2.0, 0.0, 1.0, 0.5, 3.0, 1.0, 0.2, 1.0, 1.0]), np.array([8, 2, 5, 0, 6, 3])
+    A = rng.normal(size=(6, rank))
+    A[4] = A[3]
+    cov[np.ix_(some_of, some_of)] = A @ A.T
+    posterior = Posterior(np.arange(9.0), cov)
+    f = posterior.draws(200_000, 3)
+    np.testing.assert_allclose(f.mean(axis=0), posterior.mean, atol=0.03)
+    np.testing.assert_allclose(np.cov(f.T), cov, atol=0.08)
+    np.testing.assert_allclose(f[:, 6] - 6.0, f[:, 0], atol=1e-6)
+    assert (f[:, 1] == 1.0).all()
+    np.testing.assert_array_equal(f, posterior.draws(200_000, 3))
+
+
+@pytest.mark.parametrize("small", [1, 50, 700, 1 << 18])
+def test_a_product_in_parts(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
+    monkeypatch.setattr("heedful.preferences.posterior._SMALL", small)
+    rng = np.random.default_rng(0)
+    for h, q, n in ((1, 1, 1), (3, 5, 40), (7, 2, 13), (4, 3, 0), (2, 0, 5)):
+        a, b = rng.normal(size=(h, q)), rng.normal(size=(n + 1, q))[1:]
+        np.testing.assert_allclose(product(a, b), a @ b.T, atol=1e-12)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.preferences.posterior import Posterior
+from heedful.preferences import questions
+from heedful.preferences.posterior import Narrowed, Posterior
 from heedful.preferences.questions import after, bald, batch, eubo, mes, next_question
 
 # ---------------------------------------------------------------------------- references
@@ -215,6 +216,51 @@ def test_flat_and_singular_posteriors_get_a_question() -> None:
         assert math.isfinite(got.score)
     assert next_question(twice, "bald")[:2] == (0, 2)
     assert next_question(twice, "eubo")[:2] == (0, 2)
+
+
+@pytest.mark.parametrize("rule", ["bald", "mes", "eubo"])
+def test_bounds_leave_out_no_pair_that_is_the_first_of_the_best(rule: str) -> None:
+    """Items of which nothing is known tie exactly; some are known, and some pairs were asked. Blocks of two rows."""
+    rng = np.random.default_rng(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "_BLOCK", 60)
+        for t in range(60):
+            n, known = 30, int(rng.integers(0, 9))
+            A = rng.integers(-1, 2, (known, 3)) * rng.choice([0.3, 1.0, 3.0])
+            cov = np.eye(n)
+            cov[n - known :, n - known :] = A @ A.T if t % 2 else A @ A.T + 0.1 * np.eye(known)
+            mean = np.concatenate([np.zeros(n - known), rng.integers(-2, 3, known) * 0.5])
+            shuffled = rng.permutation(n)
+            posterior = Posterior(mean[shuffled], cov[np.ix_(shuffled, shuffled)])
+            pairs = list(combinations(range(n), 2))
+            gone = [pairs[k] for k in rng.choice(len(pairs), int(rng.integers(0, 400)), replace=False)]
+            left = [pair for pair in pairs if pair not in set(gone)]
+            a, b = np.array(left).T
+            each = questions.worth(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
+            got = next_question(posterior, rule, skip=gone)
+            assert (got.first, got.second) == left[int(each.argmax())]
+
+
+@pytest.mark.parametrize("rule", ["bald", "mes", "eubo"])
+def test_what_answers_have_narrowed_is_asked_about_like_the_whole(rule: str) -> None:
+    """Covariances made a part at a time, of some items of a prior over more."""
+    rng = np.random.default_rng(1)
+    prior = some(70, 5).cov
+    some_of = np.sort(rng.choice(70, 40, replace=False)), np.concatenate([[0], np.arange(5, 60)])
+    for items in (np.arange(70), np.arange(4, 60), *some_of):
+        met = np.sort(rng.choice(70, 6, replace=False))
+        across = prior[np.ix_(items, met)]
+        W = np.linalg.inv(prior[np.ix_(met, met)] + np.eye(6))
+        part = Narrowed(rng.standard_normal(items.size), prior, items, across @ W, across)
+        cov = prior[np.ix_(items, items)] - across @ W @ across.T
+        np.testing.assert_allclose(part.whole().cov, cov, atol=1e-12)
+        np.testing.assert_allclose(part.var, cov.diagonal(), atol=1e-12)
+        np.testing.assert_allclose(part.row(3), cov[3], atol=1e-12)
+        np.testing.assert_allclose(part.block(2, 5), cov[2:5, 3:], atol=1e-12)
+        whole, skip = Posterior(part.mean, cov), [(0, 1), (2, 5)]
+        assert next_question(part, rule, skip=skip)[:2] == next_question(whole, rule, skip=skip)[:2]
+        pool = [(3, 1), (7, 20), (9, 8)]
+        assert next_question(part, rule, pairs=pool)[:2] == next_question(whole, rule, pairs=pool)[:2]
 
 
 # ---------------------------------------------------------------------------- several at once

@@ -9,7 +9,17 @@ import pytest
 
 from heedful.preferences.answers import best_of, ranked, together
 from heedful.preferences.ep import infer
-from heedful.preferences.said import believed, comparisons, nothing_said, rows_about, ties, with_answer, without
+from heedful.preferences.said import (
+    believed,
+    believed_together,
+    comparisons,
+    narrowed,
+    nothing_said,
+    rows_about,
+    ties,
+    with_answer,
+    without,
+)
 
 SHOWN = np.array([4, 7, 2, 9])
 
@@ -84,3 +94,30 @@ def test_what_is_believed_is_inference() -> None:
     part = believed(K, mean, said, 1, np.array([0, 9]))
     np.testing.assert_allclose(part.cov, got.posterior.cov[np.ix_([0, 9], [0, 9])], atol=1e-10)
     assert ranked([4, 7, 2]).pairs.tolist() == comparisons(SHOWN[:3], np.array([0, 1, 2])).tolist()
+
+
+@pytest.mark.parametrize("items", [np.arange(10), np.array([0, 2, 4, 9])])
+def test_without_a_matrix_for_each_it_is_the_same(items: Any) -> None:
+    """What is narrowed, and the mean of some people's utilities, against each person's posterior."""
+    rng = np.random.default_rng(1)
+    B = rng.normal(size=(10, 10))
+    K, mean = B @ B.T / 10, 0.3 * rng.normal(size=10)
+    said = filled()
+    said.tau[: said.n], said.nu[: said.n] = rng.uniform(0.1, 2.0, said.n), rng.normal(size=said.n)
+    each = [believed(K, mean, said, user, items) for user in (0, 2, 5)]  # 5 said nothing
+    for user, whole in zip((0, 2, 5), each):
+        part = narrowed(K, mean, said, user, items)
+        np.testing.assert_allclose(part.mean, whole.mean, atol=1e-12)
+        np.testing.assert_allclose(part.whole().cov, whole.cov, atol=1e-12)
+    got = believed_together(K, mean, said, np.array([0, 2, 5]), items)
+    np.testing.assert_allclose(got.mean, np.mean([one.mean for one in each], axis=0), atol=1e-12)
+    np.testing.assert_allclose(got.cov, np.sum([one.cov for one in each], axis=0) / 9, atol=1e-12)
+
+
+def test_a_copy_of_ones_own() -> None:
+    said = filled()
+    own = said.own()
+    own.tau[:3] = 7.0
+    assert own.n == said.n
+    assert (said.tau == 0.0).all()
+    assert not any(np.shares_memory(a, b) for a, b in zip(said[:-1], own[:-1]))

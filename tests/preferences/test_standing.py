@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -77,18 +78,43 @@ def test_items_that_are_the_same_share_and_nothing_is_wrong() -> None:
     assert got.best.sum() == pytest.approx(1.0)
 
 
+def test_items_that_tie_stand_by_their_numbers() -> None:
+    known = standing(Posterior(np.repeat([0.0, 1.0], 40), np.zeros((80, 80))))
+    wanted = np.concatenate([np.arange(41, 81), np.arange(1, 41)])
+    np.testing.assert_array_equal(known.places, np.column_stack([wanted, wanted]))
+
+
 @pytest.mark.parametrize(
-    ("better", "runs"),
+    ("mean", "runs"),
     [
-        ([0.95, 0.9], []),
-        ([0.6, 0.95, 0.7, 0.89], [(0, 1), (2, 4)]),
-        ([0.5, 0.5], [(0, 2)]),
-        ([0.99, 0.5], [(1, 2)]),
-        ([], []),
+        ([9.0, 6.0, 3.0, 0.0], []),
+        ([3.0, 2.0, 1.0, 0.0], [(0, 1), (1, 2), (2, 3)]),  # neighbours, and nobody else
+        ([0.1, 0.0, 9.0, 3.0], [(2, 3)]),  # by their places, not by their numbers
+        ([1.0, 0.9, 0.8, -0.45, -0.9], [(0, 2), (2, 3), (3, 4)]),
+        ([0.0, 0.0], [(0, 1)]),
+        ([0.0], []),
     ],
 )
-def test_runs_of_neighbours_that_cannot_be_told_apart(better: list[float], runs: list[tuple[int, int]]) -> None:
-    assert alike(np.array(better), 0.9) == runs
+def test_runs_of_which_no_two_can_be_told_apart(mean: list[float], runs: list[tuple[int, int]]) -> None:
+    """With independent utilities of variance 1/2, better with .9 is 1.2816 apart."""
+    posterior = Posterior(np.array(mean), 0.5 * np.eye(len(mean)))
+    assert alike(posterior, posterior.ranking(), 0.9) == tuple(runs)
+
+
+def test_runs_are_all_pairs_that_cannot_be_told_apart_and_none_is_within_another() -> None:
+    """Correlated utilities, against a walk over all runs of places."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(9, 9))
+        posterior = Posterior(3.0 * rng.normal(size=9), A @ A.T / 3.0)
+        got, order = standing(posterior, at=0.8), posterior.ranking().tolist()
+        level = [
+            (a, b)
+            for a, b in combinations(range(9), 2)
+            if all(float(posterior.better(order[i], order[j])) < 0.8 for i, j in combinations(range(a, b + 1), 2))
+        ]
+        inner = {(a, b) for a, b in level for c, d in level if c <= a and b <= d and (a, b) != (c, d)}
+        assert list(got.alike) == [run for run in level if run not in inner]
 
 
 @pytest.mark.parametrize("goal", ["best", "ranking"])

@@ -66,9 +66,9 @@ def rank(
     person tells people apart: then what they are like is learned, the ranking is that of their average, and --person
     ranks for one, who may have answered little. A column times says how often.
 
-    Utilities are in units of the noise of one choice; bars hold 90 %. Told are neighbours that cannot be told apart,
-    whether it is sure enough to stop asking, about how many questions are left, the next question, and what is strange
-    in the answers.
+    Utilities are in units of the noise of one choice; bars hold 90 %. Told are groups of which no two can be told
+    apart, whether it is sure enough to stop asking, about how many questions are left, the next question, and what is
+    strange in the answers.
 
     Exit codes: 0 ranked; 1 a package is missing, or a file cannot be written; 2 bad input.
     """
@@ -124,6 +124,9 @@ def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: 
     if without:
         if choices.people == ("",):
             raise ValueError(f"--without: wanted a file that names people, got none of {without[0]!r}")
+        unknown = next((name for name in without if name not in choices.people), None)
+        if unknown is not None:
+            raise ValueError(f"--without: wanted one of {orders.listed(choices.people)}, got {unknown!r}")
         choices = orders.without(choices, without)
     if pool:
         choices = orders.pooled(choices)
@@ -171,7 +174,7 @@ def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, g
     else:
         posterior, seen, new = whole.posterior, None, whole.new()
         told = verdict(posterior, goal, at=sure, ask=False)._replace(next=verdict(new, goal, at=sure, ask=False).next)
-    places = standing(posterior, seen)
+    places = standing(posterior, seen, at=sure)
     for_new = None if new is None else standing(new).best
     said = remarks(whole, X, None if person is None else choices.people.index(person))
     return Found(file, read, whole, person, places, told, for_new, said, sure)

@@ -52,16 +52,14 @@ class Found(NamedTuple):
         return f"what {_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
 
     def alike(self) -> list[list[str]]:
-        """Neighbours that cannot be told apart, the best first."""
-        from heedful.preferences.standing import alike
-
+        """Groups of which no two can be told apart, the best first."""
         order = self.standing.order.tolist()
-        return [[self.names[i] for i in order[a : b + 1]] for a, b in alike(self.standing.better, self.sure)]
+        return [[self.names[i] for i in order[a : b + 1]] for a, b in self.standing.alike]
 
 
 def _line(name: str, most: int = 40) -> str:
-    """A name in one line."""
-    line = " ".join(name.split())
+    """A name in one line; what does not print as question marks: a terminal may take it for an order."""
+    line = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
@@ -216,7 +214,7 @@ def _apart(found: Found) -> list[str]:
         few = names if len(names) <= 6 else [*names[:3], f"{len(names) - 4} more", names[-1]]
         told.append(", ".join(few[:-1]) + f" and {few[-1]}")
     more = f"; and {len(runs) - 8} more such groups" if len(runs) > 8 else ""
-    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+    return [f"Neighbours of which no two can be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
 
 
 def _verdict(found: Found) -> list[str]:
@@ -262,10 +260,8 @@ def _how(found: Found) -> list[str]:
 
 
 def draw(path: Path, found: Found, top: int) -> None:
-    """Utilities with 90 %, the best on top; a line at the right joins neighbours that cannot be told apart."""
+    """Utilities with 90 %, the best on top; a line at the right joins those of which no two can be told apart."""
     from matplotlib.figure import Figure
-
-    from heedful.preferences.standing import alike
 
     standing = found.standing
     shown = standing.order.tolist()[:top]
@@ -276,9 +272,9 @@ def draw(path: Path, found: Found, top: int) -> None:
     axes.errorbar(mean, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
     edge = max(m + e for m, e in zip(mean, error))
     reach = edge - min(m - e for m, e in zip(mean, error))
-    for a, b in alike(standing.better, found.sure):
+    for k, (a, b) in enumerate(standing.alike):
         if a < n:
-            at = edge + 0.04 * max(reach, 1e-9)
+            at = edge + (0.04 + 0.02 * (k % 3)) * max(reach, 1e-9)  # groups that overlap stand side by side
             axes.plot([at, at], [a - 0.25, min(b, n - 1) + 0.25], color="0.45", linewidth=2.2, solid_capstyle="butt")
     axes.set_yticks(range(n), [_math(_line(found.names[i])) for i in shown], fontsize=8)
     for i, y in zip(shown, range(n)):
@@ -293,7 +289,7 @@ def draw(path: Path, found: Found, top: int) -> None:
     axes.annotate("P(best)", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
     axes.set_ylim(n - 0.5, -0.7 - 0.4)
     told = "utility, in units of the noise of one choice; bars hold 90 %"
-    told += "\ngrey: neighbours that cannot be told apart" if found.alike() else ""
+    told += "\ngrey: no two of these can be told apart" if found.alike() else ""
     axes.set_xlabel(told, fontsize=8)
     axes.set_title(_math(f"{Path(found.file).name}: {found.what}"), fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=8)

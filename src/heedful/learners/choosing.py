@@ -10,20 +10,34 @@ import numpy.typing as npt
 from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many
+from heedful.preferences.evidence import AMPLITUDE
 from heedful.preferences.kernels import kernel_for
 from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, improved
 from heedful.preferences.posterior import Posterior
-from heedful.preferences.questions import RULES
-from heedful.preferences.said import Said, believed, comparisons, nothing_said, ties, with_answer
+from heedful.preferences.questions import RULES, next_question
+from heedful.preferences.said import (
+    Said,
+    believed,
+    believed_together,
+    comparisons,
+    narrowed,
+    nothing_said,
+    ties,
+    with_answer,
+)
 from heedful.preferences.sets import next_set, worth_of_sets
 from heedful.preferences.stopping import Seen
 from heedful.preferences.trust import Trust, trust
+from heedful.preferences.unfixed import of_one, of_several
 from heedful.spaces_pairs import MOST_ITEMS, Pool, order_of, wanted_choice
 
 Array = npt.NDArray[np.float64]
 
 SETTLED = 1e-6
 """Sites that move less than this, as a share, have settled."""
+
+MANY = 50
+"""People of whom what the fold believes is believed: what is not known besides hardly matters."""
 
 ROUNDS = 2
 """How often a person's sites, and how they answer, are put right in turn."""
@@ -44,6 +58,11 @@ class PreferenceGPState(NamedTuple):
     def grows(self) -> bool:
         """Its arrays become longer as items arrive."""
         return True
+
+    def own(self) -> PreferenceGPState:
+        """A copy for `update`, which puts other matrices in the place of mean, cov and X and writes to none of them:
+        these are shared."""
+        return self._replace(said=self.said.own())
 
 
 def begun(learner: Any) -> PreferenceGPState:
@@ -150,10 +169,34 @@ def known(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
 def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, size: int, rng: Any, skip: Any) -> Ints:
     """The row (size,) of all pairs, or sets, of `items` that the rule gives most, of those not in `skip`."""
     offered = np.unique(items)
-    part = believed(state.cov, state.mean, state.said, user, offered)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
-    return offered[next_set(part, learner.rule, size, skip=rows, rng=rng)]
+    if size == 2:
+        part = narrowed(state.cov, state.mean, state.said, user, offered)
+        return offered[list(next_question(part, learner.rule, skip=rows, rng=rng)[:2])]
+    whole = believed(state.cov, state.mean, state.said, user, offered)
+    return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
+
+
+def stands(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> tuple[Posterior, Seen | None]:
+    """What is believed of the mean of these people's utilities, and of one from which answers, with nothing taken for
+    known that only the same answers say; `pooled`: what others said tells of them. Of more than MANY people, as the
+    fold has it."""
+    said = state.said
+    known = np.unique(said.user[: said.n])
+    if not pooled:
+        known = known[np.isin(known, users)]
+    if known.size > MANY and users.size > 1:
+        return believed_together(state.cov, state.mean, said, users, np.arange(state.mean.size)), None
+    at = np.flatnonzero(np.isin(said.user[: said.n], known))
+    every = np.union1d(known, users)
+    rows = said.rows(at)._replace(user=np.searchsorted(every, said.user[at]))
+    noise = np.array([supposed(learner, said, user) for user in every.tolist()])
+    around = AMPLITUDE / float(learner.amplitude)
+    if every.size == 1:
+        return of_one(prior_covariance(learner, state.X), rows, noise[0, 0], noise[0, 1], around)
+    whose = np.searchsorted(every, users)
+    return of_several(state.cov, every.size, rows, whose, noise[:, 0], noise[:, 1], around, pooled=pooled)
 
 
 def seen(learner: Any, state: PreferenceGPState, user: int) -> Seen:

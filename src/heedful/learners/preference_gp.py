@@ -21,6 +21,7 @@ from heedful.learners.choosing import (
     question,
     refreshed,
     seen,
+    stands,
     supposed,
     told,
     trust_in,
@@ -89,6 +90,12 @@ class PreferenceGP(NamedTuple):
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
         """What is believed of a person's utilities of these items, distinct, or of all."""
         return known(state, user, items)
+
+    def stands(self, state: PreferenceGPState, users: Ints) -> tuple[Posterior, Seen | None]:
+        """What is believed of the mean of the utilities of these people (u,), of all items, and of one person from
+        which answers, where neither the spread of utilities nor what people are like is taken for known: to say how
+        sure it is."""
+        return stands(self, state, users, pooled=False)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""
@@ -198,6 +205,12 @@ class HierarchicalGP(NamedTuple):
         """What is believed of a person's utilities of these items, distinct, or of all; of somebody new, what people
         are like."""
         return known(state, user, items)
+
+    def stands(self, state: PreferenceGPState, users: Ints) -> tuple[Posterior, Seen | None]:
+        """What is believed of the mean of the utilities of these people (u,), of all items, and of one person from
+        which answers, where neither the spread of utilities nor what people are like is taken for known: to say how
+        sure it is."""
+        return stands(self, state, users, pooled=True)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""

@@ -86,7 +86,7 @@ class ChoiceModel:
             return shared.learned
         kept, state = self._ready
         if kept is not shared:
-            state = self._joined(shared._replace(learned=copied(shared.learned)))
+            state = self._joined(shared._replace(learned=_own(shared.learned)))
             self._ready = shared, state
         return state
 
@@ -212,7 +212,8 @@ class ChoiceModel:
     def _own(self) -> ChoiceState:
         """The state, in arrays that nobody reads."""
         if self._lent:
-            self.shared, self._lent = copied(self.shared), False
+            learned, rest = self.shared.learned, self.shared._replace(learned=())
+            self.shared, self._lent = copied(rest)._replace(learned=_own(learned)), False
         return self.shared
 
     def described(self, y: Any) -> dict[str, Any]:
@@ -224,6 +225,11 @@ class ChoiceModel:
         other = ChoiceModel(self.learner, self.shared.things.shape[1])
         other.shared, other.people = copied(self.shared), dict(self.people)
         return other
+
+
+def _own(learned: Any) -> Any:
+    """What was learned, for `update`; a state that has `own` says itself which arrays it never writes to."""
+    return learned.own() if hasattr(learned, "own") else copied(learned)
 
 
 # ---------------------------------------------------------------------------- answers

@@ -19,8 +19,9 @@ from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
 from heedful.preferences.futures import questions_left
 from heedful.preferences.posterior import Posterior
+from heedful.preferences.standing import Standing as Found
 from heedful.preferences.standing import standing
-from heedful.preferences.stopping import stopping
+from heedful.preferences.stopping import Stop, stopping
 
 Array = npt.NDArray[np.float64]
 
@@ -73,10 +74,12 @@ class Standings(NamedTuple):
     sure: float
     """of best: P(the likeliest best item is the best); of ranking: the share of pairs expected to be in order"""
     favourite: str
-    """the likeliest best item; of ranking the first"""
+    """the likeliest best item, the one whose `best` is highest, however little that is; of ranking the first"""
     left: Left
     ranking: tuple[Standing, ...]
     """best first"""
+    alike: tuple[tuple[str, ...], ...]
+    """groups of neighbours in the ranking of which no two can be told apart, best first; an item may be in several"""
 
 
 def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None = None) -> Standings:
@@ -93,17 +96,28 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
-    posterior, seen = _of_all(model, state, whose, numbers), None
-    if len(whose) == 1:
-        posterior, seen = model.believed(state.shared, whose[0], numbers), model.seen(state.shared, whose[0], numbers)
-    verdict = stopping(posterior, goal, seen=seen, at=SURE)
-    left = questions_left(posterior, goal, seen=seen, at=SURE)
-    users = [one.state.user for one in whose]
+    posterior, seen = _believed(model, state, whose, numbers)
+    found = standing(posterior, seen, at=SURE)
+    verdict = _verdict(posterior, goal, seen, found)
+    left = questions_left(posterior, goal, seen=seen, at=SURE, stop=verdict)
+    users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
         names[verdict.item], Left(left.about, left.low, left.high, left.most, str(left)),
-        _ranked(posterior, seen, names, _asked(model, state, users, numbers)),
+        _ranked(found, names, _asked(model, state, users, numbers)),
+        tuple([tuple([names[i] for i in first[a : b + 1]]) for a, b in found.alike]),
     )  # fmt: skip
+
+
+def _verdict(posterior: Posterior, goal: str, seen: Any, found: Found) -> Stop:
+    """Whether to stop. What is told of the favourite is what stands in its row; where that is sure, it has to be so in
+    other draws, too."""
+    if goal == "ranking":
+        return stopping(posterior, goal, at=SURE)
+    item = int(found.best.argmax())
+    sure = min(float(found.best[item]), 1.0)
+    stop = sure >= SURE and stopping(posterior, goal, seen=seen, at=SURE).stop
+    return Stop(stop, sure, item, 0.0)
 
 
 def _people(state: Published, person: str | None, own: Person | None) -> list[Person]:
@@ -113,16 +127,27 @@ def _people(state: Published, person: str | None, own: Person | None) -> list[Pe
     return list(state.people.copy().values())
 
 
-def _of_all(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> Posterior:
-    """What is believed of the mean of these people's utilities; of none of them, what somebody new is like."""
+def _believed(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> tuple[Posterior, Any]:
+    """What is believed of the mean of these people's utilities, and of one person from which answers; of none of them,
+    what somebody new is like. With nothing taken for known that only their answers say, where the learner can."""
     if not people:
-        return model.believed(state.shared, None, numbers)
+        return model.believed(state.shared, None, numbers), None
+    if hasattr(model.learner, "stands"):
+        users: Ints = np.array([one.state.user for one in people], np.int64)
+        posterior, seen = model.learner.stands(model.ready(state.shared), users)
+        if numbers.size == posterior.mean.size:
+            return posterior, seen
+        known = seen is not None and np.isin(seen.rows.pairs, numbers).all()
+        seen = seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs))) if known else None
+        return Posterior(posterior.mean[numbers], posterior.cov[np.ix_(numbers, numbers)]), seen
+    if len(people) == 1:
+        return model.believed(state.shared, people[0], numbers), model.seen(state.shared, people[0], numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
     for one in people:
         believed = model.believed(state.shared, one, numbers)
         mean += believed.mean
         cov += believed.cov
-    return Posterior(mean / len(people), cov / len(people) ** 2)
+    return Posterior(mean / len(people), cov / len(people) ** 2), None
 
 
 def _asked(model: ChoiceModel, state: Published, users: list[int], numbers: Ints) -> Ints:
@@ -132,9 +157,8 @@ def _asked(model: ChoiceModel, state: Published, users: list[int], numbers: Ints
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
 
 
-def _ranked(posterior: Posterior, seen: Any, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """The ranking of items by what is believed of them; names and how often each was asked about, (m,) each."""
-    found = standing(posterior, seen)
+def _ranked(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
+    """The ranking; names and how often each was asked about, (m,) each."""
     level = [*(found.better < SURE).tolist(), False]
     return tuple([
         Standing(

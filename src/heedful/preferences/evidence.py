@@ -87,6 +87,24 @@ def choose(X: Array, users: int, rows: Answers, width: float, lapse: float, star
     return best
 
 
+def likeliest_spread(cov: Array, users: int, rows: Answers, width: float, lapse: float, around: float = 1.0) -> float:
+    """By which factor utilities lie further apart than N(m, cov (n x n)) has it, by the evidence of the answers of
+    `users` people, .1 to 10: the likeliest, with a log-normal prior `around` a median. Of one person m is 0."""
+    from scipy.optimize import minimize_scalar
+
+    if not rows.size:
+        return around
+    rows, users = some_of(rows, users)
+    met, at = np.unique(rows.pairs, return_inverse=True)
+    worth = _Worth(rows._replace(pairs=at.reshape(-1, 2)), users, width if rows.equal.any() else 0.0, lapse)
+    among = cov[np.ix_(met, met)]
+    got = minimize_scalar(
+        lambda log: 0.5 * float((log - np.log(around)) / APART) ** 2 - worth(np.exp(2.0 * log) * among),
+        bounds=np.log([0.1, 10.0]), method="bounded", options={"xatol": 0.03},
+    )  # fmt: skip
+    return float(np.exp(got.x))
+
+
 class _Worth:
     """The log evidence of some answers by what utilities are like before, from where it last ended."""
 

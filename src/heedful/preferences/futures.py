@@ -11,7 +11,7 @@ from heedful.doors import describe, wanted_count
 from heedful.kernel import Ints
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import RULES, moved, worth
-from heedful.preferences.stopping import GOALS, Seen, contenders, in_order, part, stopping, wanted_goal, weights
+from heedful.preferences.stopping import GOALS, Seen, Stop, contenders, in_order, part, stopping, wanted_goal, weights
 
 Array = npt.NDArray[np.float64]
 
@@ -65,6 +65,7 @@ def questions_left(
     most: int = 100,
     futures: int = 32,
     seed: int = 0,
+    stop: Stop | None = None,
 ) -> Left:
     """About how many questions are left until `stopping` says so, asked by `rule` (that of the goal, if not named).
 
@@ -72,7 +73,8 @@ def questions_left(
     the Gaussian as `after` does, until it is sure or `most` were asked. Approximate: P(best) in a future is from DRAWS
     draws, is looked at less often the longer it takes, and knows the answers in `seen` only where they are plain
     choices and about items that play; of more than PLAYED items, those likeliest to be best play (for "ranking":
-    PLAYED of the ranking, evenly spread, and the count grows in proportion). ValueError, naming what is wrong.
+    PLAYED of the ranking, evenly spread, and the count grows in proportion). `stop`: what `stopping` says of all this,
+    where that is known. ValueError, naming what is wrong.
     """
     rule = rule or GOALS.get(goal, "")
     wanted_goal(posterior, goal, at)
@@ -80,7 +82,8 @@ def questions_left(
         raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
     for name, count, least in (("most", most, 1), ("futures", futures, 1), ("seed", seed, 0)):
         wanted_count(name, count, least=least)
-    if stopping(posterior, goal, seen=seen, at=at, seed=seed).stop:
+    stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
+    if stop.stop:
         return Left(0, 0, 0, most)
     items, times = _playing(posterior, goal, seed)
     if items.size < 2:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.kernel import Ints
 from heedful.preferences.answers import Answers
 from heedful.preferences.ep import Many, infer_many
 from heedful.preferences.noise import Noise, NoisePrior, at_random, beginning, improved
@@ -90,10 +91,7 @@ def fit(
     part = rows._replace(pairs=np.searchsorted(met, rows.pairs))
     among = np.ix_(met, met)
     got = _fitted(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
-    rest = np.setdiff1d(np.arange(n), met)
-    order = np.argsort(np.concatenate([met, rest]), kind="stable")
-    whole = with_items(got.population, K[among], K[np.ix_(met, rest)], K[np.ix_(rest, rest)])
-    population = Population(whole.mean[order], whole.cov[np.ix_(order, order)])
+    population = carried_over(got.population, K, met)
     people = infer_apart(
         population.cov, population.mean, users, rows, people_of(rows, users), got.people.sites,
         width=got.noise.width, lapse=got.noise.lapse, tolerance=1e-6,
@@ -135,7 +133,7 @@ def _fitted(
     infer = _inference(rows, users, n)
     told = rows.rows if isinstance(rows, Design) else rows
     trace, moved = [], np.inf
-    ahead, last = 1.0, np.zeros(n + n * n)
+    ahead, last, length = 1.0, np.zeros(n + n * n), 0.0
     for _ in range(learning.steps):
         # A sweep is enough on the way: sites are kept, and the next step moves the prior anyhow
         people = infer(cov, mean, sites, noise, 0.0, SWEEPS)
@@ -151,7 +149,8 @@ def _fitted(
             break
         # Steps of EM are short and keep their direction, so they are lengthened while they do
         along = np.concatenate([new_mean - mean, (new_cov - cov).ravel()])
-        ahead = min(GROW * ahead, FAR) if along @ last > 0.5 * np.linalg.norm(along) * np.linalg.norm(last) else 1.0
+        before, length = length, float(np.linalg.norm(along))
+        ahead = min(GROW * ahead, FAR) if along @ last > 0.5 * length * before else 1.0
         last = along
         mean = mean + ahead * (new_mean - mean)
         cov = _further(cov, new_cov, ahead)
@@ -168,7 +167,7 @@ def _inference(rows: Answers | Design, users: int, n: int) -> Callable[..., Any]
     if (
         isinstance(rows, Answers)
         and parts
-        and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.25 * users * n**3
+        and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.6 * users * n**3
     ):
 
         def apart(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Apart:
@@ -212,15 +211,37 @@ def learned(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> 
 
 
 def _learned_apart(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """The same, of sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)', e = the new m - m."""
+    """The same, of sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)', e = the new m - m; with p = S sum a_u
+    the sum of what stands beside S A S is - p e' - e p' + U e e', and kappa0 m m' with the new m."""
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pulled(people)
     pull = S @ a
     new = (U * m + pull) / max(U + kappa0, 1.0)
-    e = new - m
-    spread = U * S + S @ A @ S - np.outer(pull, e) - np.outer(e, pull) + U * np.outer(e, e)
-    cov = (nu0 * K + spread + kappa0 * np.outer(new, new)) / (U + nu0)
-    return new, 0.5 * (cov + cov.T)
+    beside = np.column_stack([pull, new - m, new])
+    of_these = np.array([[0.0, -1.0, 0.0], [-1.0, U, 0.0], [0.0, 0.0, kappa0]])
+    cov = S @ A @ S
+    cov += beside @ of_these @ beside.T
+    cov += U * S
+    cov += nu0 * K
+    cov += cov.T.copy()
+    cov *= 0.5 / (U + nu0)
+    return new, cov
+
+
+def carried_over(population: Population, K: Array, met: Ints) -> Population:
+    """The population over all items (n), from that over some of them, `met` (q,): the others given those are as K
+    (n x n) has them."""
+    among = np.ix_(met, met)
+    if K[met].astype(bool).sum() == met.size:  # each item for itself
+        mean, cov = np.zeros(len(K)), K.copy()
+    else:
+        B = _solved(K[among], K[met]).T  # K_all,met K_met^-1
+        mean = B @ population.mean
+        cov = B @ (population.cov - K[among]) @ B.T
+        cov += K
+        cov = np.multiply(np.add(cov, cov.T), 0.5)
+    mean[met], cov[among] = population.mean, population.cov
+    return Population(mean, cov)
 
 
 def with_items(population: Population, K: Array, across: Array, own: Array) -> Population:

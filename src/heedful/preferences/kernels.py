@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,12 @@ class Kernel(NamedTuple):
         """Covariances (n x n) of items with features X (n x d)."""
         if X.shape[1] == 0:
             return self.amplitude**2 * np.eye(len(X))
-        return self.between(X, X)
+        out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
+        for lo in range(0, len(X), rows):  # the half on the right of the diagonal; the other is the same
+            hi = lo + rows
+            out[lo:hi, lo:] = self.between(X[lo:hi], X[lo:])
+            out[hi:, lo:hi] = out[lo:hi, hi:].T
+        return out
 
 
 def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
@@ -65,7 +71,7 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
     if isinstance(lengthscale, str):
         if lengthscale != "median":
             raise ValueError(f"lengthscale: wanted 'median' or numbers, got {lengthscale!r}")
-        return Kernel(scale, np.full(d, median_distance(X / scale)), float(amplitude))
+        return Kernel(scale, np.full(d, _median(X / scale) if d else 1.0), float(amplitude))
     if is_number(lengthscale, int, float):
         wanted_positive("lengthscale", lengthscale)
         return Kernel(scale, np.full(d, float(lengthscale)), float(amplitude))
@@ -73,6 +79,20 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
     if each.shape != (d,) or not (each > 0.0).all() or np.isnan(each).any():
         raise ValueError(f"lengthscale: wanted {d} numbers above 0, one for each feature, got {describe(lengthscale)}")
     return Kernel(scale, each, float(amplitude))
+
+
+def _median(Z: Array) -> float:
+    """`median_distance`, remembered of a few: what is learned anew is of the same items."""
+    key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
+    if (found := _medians.get(key)) is None:
+        if len(_medians) >= _FEW:
+            _medians.clear()
+        found = _medians[key] = median_distance(Z)
+    return found
+
+
+_FEW = 64
+_medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:

@@ -5,9 +5,9 @@ mes     how uncertain the answer is, in bits; takes a coin for a question worth 
 eubo    the expected utility of the better of the two; for finding a favourite.
 random  any pair.
 
-All n (n - 1) / 2 pairs are scored, exactly, a block that fits the cache at a time: no pair is left out, nothing is
-sampled. Of equal scores the first pair wins, in the order (0, 1), (0, 2), ...: whoever shows a pair decides which item
-stands left.
+Of all n (n - 1) / 2 pairs the best is found, exactly, a block that fits the cache at a time: nothing is sampled, and
+not scored are those alone of which a bound says that they are worth less. Of equal scores the first pair wins, in the
+order (0, 1), (0, 2), ...: whoever shows a pair decides which item stands left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from heedful.doors import describe, numbers, wanted_count
 from heedful.kernel import Ints
-from heedful.preferences.posterior import Posterior
+from heedful.preferences.posterior import Narrowed, Posterior
 
 Array = npt.NDArray[np.float64]
 
@@ -30,6 +30,7 @@ C = math.sqrt(math.pi * math.log(2.0) / 2.0)
 """[H12] section 4.1: h[Phi(f)], in bits, is close to exp(-f^2 / (2 C^2))."""
 
 _BLOCK = 1 << 15  # pairs scored at a time: some arrays of this size stay in the cache
+_SLACK = 1e-9  # of bounds, for rounding
 
 
 class Asked(NamedTuple):
@@ -96,7 +97,7 @@ def worth(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.Array
 
 
 def next_question(
-    posterior: Posterior,
+    posterior: Posterior | Narrowed,
     rule: str = "bald",
     *,
     pairs: npt.ArrayLike | None = None,
@@ -114,35 +115,79 @@ def next_question(
     left_out = _pairs("skip", skip, n)
     left_out = np.unique(np.sort(left_out, axis=1), axis=0)
     if pairs is not None:
+        posterior = posterior.whole() if isinstance(posterior, Narrowed) else posterior
         return _of_pool(posterior, rule, _pairs("pairs", pairs, n), left_out, rng)
     if n * (n - 1) // 2 == len(left_out):
         raise ValueError(f"skip: wanted a pair left to ask, got all {len(left_out)}")
     if rng is not None and rule == "random":
-        return Asked(*_random(n, left_out, rng), 0.0)
+        return Asked(*random_pair(n, left_out, rng), 0.0)
     return _of_all(posterior, rule, left_out)
 
 
-def _of_all(posterior: Posterior, rule: str, skip: Ints) -> Asked:
-    mean, cov = posterior.mean, posterior.cov
-    n, var = mean.size, posterior.cov.diagonal()
+def _of_all(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> Asked:
+    mean, var = posterior.mean, posterior.var
+    n = mean.size
     rows = min(n - 1, max(1, _BLOCK // n))
     below = np.tril_indices(rows, -1)
-    best = Asked(-1, -1, -np.inf)
+    best, least, known = Asked(-1, -1, -np.inf), _known(posterior, rule, skip), (-1.0, -2.0)
     for lo in range(0, n - 1, rows):
         hi = min(lo + rows, n - 1)
-        block = cov[lo:hi, lo + 1 :]  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
-        v = (var[lo:hi, None] - block) + (var[lo + 1 :] - block)
-        got = worth(rule, mean[lo:hi, None], mean[lo + 1 :], np.maximum(v, 0.0, out=v))
+        v = posterior.block(lo, hi)  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
+        other = var[lo + 1 :] - v
+        v = np.maximum(np.add(np.subtract(var[lo:hi, None], v, out=v), other, out=v), 0.0, out=v)
         if hi - lo < rows:
             below = np.tril_indices(hi - lo, -1)
-        got[below] = -np.inf
+        v[below] = -1.0
         here = skip[(skip[:, 0] >= lo) & (skip[:, 0] < hi)]
-        got[here[:, 0] - lo, here[:, 1] - lo - 1] = -np.inf
+        v[here[:, 0] - lo, here[:, 1] - lo - 1] = -1.0
+        at = _worth_a_look(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, known)
+        if not at.size:
+            continue
+        r, c = np.divmod(at, n - 1 - lo)
+        spread = v.ravel()[at]
+        got = worth(rule, mean[lo + r], mean[lo + 1 + c], spread)
         k = int(got.argmax())
-        r, c = divmod(k, n - 1 - lo)
-        if got[r, c] > best.score:
-            best = Asked(lo + r, lo + 1 + c, float(got[r, c]))
+        if got[k] > best.score:
+            best = Asked(lo + int(r[k]), lo + 1 + int(c[k]), float(got[k]))
+            known = float(abs(mean[best.first] - mean[best.second])), float(spread[k])
+            least = max(least, best.score)
     return best
+
+
+def _known(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> float:
+    """What the rule gives the best of some pairs, which all others have to reach: those of the item with the highest
+    mean, or, where it is about what is uncertain, of the one with the highest variance."""
+    mean, var = posterior.mean, posterior.var
+    i = int(mean.argmax() if rule == "eubo" else var.argmax())
+    v = np.maximum(var[i] + var - 2.0 * posterior.row(i), 0.0)
+    got = worth(rule, mean[i], mean, v)
+    got[i] = -np.inf
+    got[skip[skip[:, 0] == i, 1]] = got[skip[skip[:, 1] == i, 0]] = -np.inf
+    return float(got.max())
+
+
+def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]) -> Ints:
+    """Flat places in v (r x c), the variances of f_a - f_b (below 0: no pair), of pairs that may be worth at least
+    `least`: all but those of which it is sure that they are not. first (r x 1), second (c,): their means. Of pairs with
+    the gap and the variance of one that was looked at before (`known`), none: they are worth the same, and come later.
+
+    eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: what a pair is worth, less a, times
+    the same less b, is at most v / (2 pi). bald rises with the variance, and is largest of equal means, where it is
+    1 - C / sqrt(v + C^2).
+    """
+    if rule == "eubo" and np.isfinite(least):
+        far = np.maximum(least - first, 0.0) * ((2.0 * math.pi - _SLACK) * np.maximum(least - second, 0.0))
+        there = v >= far - _SLACK
+    elif rule == "bald":
+        there = v >= C * C * (1.0 / np.square(1.0 - max(least - _SLACK, 0.0)) - 1.0) - _SLACK
+    else:
+        there = v >= 0.0
+    if rule != "mes":
+        there &= v >= 0.0
+    same = v == known[1]
+    if same.any():
+        there &= ~same | (np.abs(first - second) != known[0])
+    return np.flatnonzero(there)
 
 
 def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Asked:
@@ -161,8 +206,9 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
     return Asked(int(a[k]), int(b[k]), float(got[k]))
 
 
-def _random(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """A pair that is not among those to skip, each as likely as another: its number among those left, then the pair."""
+def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
+    """A pair of n items that is not in skip (q x 2, the lower first, each once), any as likely as any other: its number
+    among those left is drawn, in the order (0, 1), (0, 2), ..."""
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))
     for taken in np.sort(before[skip[:, 0]] + skip[:, 1] - skip[:, 0] - 1).tolist():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.kernel import Ints
 from heedful.preferences.answers import Answers
 from heedful.preferences.ep import carried
-from heedful.preferences.posterior import Posterior
+from heedful.preferences.posterior import Narrowed, Posterior, product
 from heedful.preferences.sites import Sites, ready
 
 Array = npt.NDArray[np.float64]
@@ -38,6 +38,11 @@ class Said(NamedTuple):
     def grows(self) -> bool:
         """Its arrays become longer as answers arrive."""
         return True
+
+    def own(self) -> Said:
+        """A copy that shares no array with this one."""
+        columns: Any = (part.copy() for part in self[:-1])
+        return self._replace(**dict(zip(self._fields, columns)))
 
     def of(self, user: int) -> Ints:
         """The rows of a person."""
@@ -112,12 +117,45 @@ def ties(shown: Ints) -> Ints:
 def believed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Posterior:
     """What is believed of a person's utilities of these items (i,), distinct, with the prior N(mean (n,), cov (n x n)):
     from the sites as they are."""
-    at = said.of(user)
-    met, inverse = np.unique(said.pairs[at], return_inverse=True)
-    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
-    [T], [h] = ready(rows, 1, met.size).natural(said.tau[at], said.nu[at])
-    r = h - T @ mean[met]
+    met, T, r = natural(mean, said, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
     return carried(
         cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
     )
+
+
+def narrowed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Narrowed:
+    """The same of items that rise, with no matrix of i x i."""
+    met, T, r = natural(mean, said, user)
+    across = cov[np.ix_(items, met)]
+    hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
+    pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
+    left = np.ascontiguousarray(product(pull, across).T)
+    return Narrowed(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
+
+
+def natural(mean: Array, said: Said, user: int) -> tuple[Ints, Array, Array]:
+    """What a person's answers say: the items they met (q,), rising, T (q x q) and r (q,) as in `ep.Many`, of those."""
+    at = said.of(user)
+    met, inverse = np.unique(said.pairs[at], return_inverse=True)
+    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+    [T], [h] = ready(rows, 1, met.size).natural(said.tau[at], said.nu[at])
+    return met, T, h - T @ mean[met]
+
+
+def believed_together(cov: Array, mean: Array, said: Said, users: Ints, items: Ints) -> Posterior:
+    """What is believed of the mean of some people's utilities (u of them) of these items (i,), distinct: people are
+    independent given the prior."""
+    n = mean.size
+    pull, narrow, seen = np.zeros(n), np.zeros((n, n)), np.zeros(n, bool)
+    for user in users.tolist():
+        met, T, r = natural(mean, said, user)
+        among = np.ix_(met, met)
+        hold = np.linalg.solve(np.eye(met.size) + T @ cov[among], np.column_stack([T, r]))
+        narrow[among] += hold[:, :-1]
+        pull[met] += hold[:, -1]
+        seen[met] = True
+    [met] = seen.nonzero()
+    across, count = cov[np.ix_(items, met)], max(users.size, 1)
+    spread = cov[np.ix_(items, items)] - across @ (narrow[np.ix_(met, met)] / count) @ across.T
+    return Posterior(mean[items] + across @ (pull[met] / count), (0.5 / count) * (spread + spread.T))

@@ -482,6 +482,10 @@ class Standings(msgspec.Struct):
     favourite: str
     left: Left
     ranking: Annotated[list[Standing], Meta(description="best first")]
+    alike: Annotated[
+        list[list[str]],
+        Meta(description="groups of neighbours of which no two can be told apart, best first; they may overlap"),
+    ]
 
 
 class Report(msgspec.Struct):

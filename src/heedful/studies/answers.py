@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from heedful.data.orders import Answered, Choices, gathered
 from heedful.loop import Loop
+from heedful.preferences.remarks import sides
 
 OWN = "you"
 """Who answers on the study's own page, unless another name is said."""
@@ -52,6 +53,11 @@ def choices_of(loop: Loop, people: Collection[str] | None = None) -> Choices:
     """The same as choices, of all items on offer; of these people alone."""
     told = (each for each in said(loop) if people is None or each.person in people)
     return gathered((_answered(each) for each in told), loop.items)
+
+
+def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    """Who took the same side so often that it is no taste: (in words, whose answers these are)."""
+    return [(each.told, each.people) for each in sides(choices_of(loop, people))]
 
 
 def _answered(each: Said) -> Answered:

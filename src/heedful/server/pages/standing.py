@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
-from heedful.preferences.remarks import sides
 from heedful.server.desk import Desk
 from heedful.server.pages.asking import Thing, things
 from heedful.server.pages.telling import count, listed
-from heedful.studies.answers import choices_of, segment_of
+from heedful.studies.answers import habits, segment_of
 from heedful.studies.study import study_of
 
 MOST = 200
@@ -153,7 +152,7 @@ def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
     ])  # fmt: skip
     return Summary(
         told.answers, told.people, told.goal, told.stop, _verdict(told), "" if told.stop else told.left.told,
-        tuple(_level(told.ranking)), rows, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
+        tuple(_level(told.alike)), rows, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
     )  # fmt: skip
 
 
@@ -166,25 +165,17 @@ def _verdict(told: Any) -> str:
     return f"Enough: {what}." if told.stop else f"{what[0].upper()}{what[1:]} so far."
 
 
-def _level(ranking: Sequence[Any], most: int = 3) -> list[str]:
-    """Runs of neighbours of which nobody can yet say which is better."""
-    runs, run = list[list[str]](), list[str]()
-    for each in ranking:
-        run.append(each.item)
-        if not each.level:
-            runs, run = [*runs, run], []
-    several = [run for run in [*runs, run] if len(run) > 1]
-    told = [f"{listed(run)} cannot be told apart." for run in several[:most]]
-    return [*told, f"So it is in {count(len(several) - most, 'more place')}."] if len(several) > most else told
+def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
+    """Groups of neighbours of which nobody can yet say, of any two, which is better."""
+    told = [f"{listed(group)} cannot be told apart." for group in groups[:most]]
+    return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 
 
 def _minds(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
     name = quote(loop.path.name.removesuffix(".heedful"))
-    for each in sides(choices_of(loop, None if people is None else set(people))):
-        out = (
-            f" heedful forget {name} {quote(each.people[0])} takes their answers out." if len(each.people) == 1 else ""
-        )
-        yield each.told + out
+    for told, whose in habits(loop, None if people is None else set(people)):
+        out = f" heedful forget {name} {quote(whose[0])} takes their answers out." if len(whose) == 1 else ""
+        yield told + out
 
 
 def percent(chance: float) -> str:
