@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from compared import study_of_rows
 from heedful import Loop
 from heedful.loop.deciding import Asked
 from heedful.loop.ledger import AGAIN, Published
@@ -545,3 +549,23 @@ def test_users_keep_it_open(tmp_path: Path) -> None:
             await task
 
         at_desk(loop, work)
+
+
+def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
+    """In a process of its own: the tests have one thread as it is."""
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    code = (
+        "import asyncio; from concurrent.futures import ThreadPoolExecutor; from threadpoolctl import threadpool_info\n"
+        "from heedful import Loop; from heedful.server.desk import Desk\n"
+        "async def opened():\n"
+        "    Desk(loop, ThreadPoolExecutor(1))\n"
+        f"with Loop.open({str(path)!r}) as loop:\n"
+        "    asyncio.run(opened())\n"
+        "threads = [each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas']\n"
+        "assert set(threads) == {1}, threads"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=environment | {"OMP_NUM_THREADS": "2"}, capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
