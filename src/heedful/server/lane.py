@@ -42,6 +42,14 @@ class Lanes:
         self.buffer = bytearray(BUFFER)
         """what one connection reads into at a time: all of them belong to one event loop"""
         self.view = memoryview(self.buffer)
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._date = b""
+
+    def date(self, headers: list[tuple[bytes, bytes]]) -> bytes:
+        """The headers that every answer has, as they are sent: new ones every second."""
+        if headers is not self._headers:
+            self._headers, self._date = headers, b"".join([b"%s: %s\r\n" % each for each in headers])
+        return self._date
 
     def __call__(self, *given: Any, **named: Any) -> Lane:
         return Lane(self, Protocol(*given, **named))
@@ -193,7 +201,7 @@ class Lane(asyncio.BufferedProtocol):
             self._own = None
         if transport.is_closing():
             return
-        date = b"".join([b"%s: %s\r\n" % each for each in slow.server_state.default_headers])
+        date = self._lanes.date(slow.server_state.default_headers)
         last = b"connection: close\r\n\r\n" if slow.ending else b"\r\n"
         transport.write(b"".join([STATUS_LINE[status], date, headers, last, body]))
         if slow.ending:
