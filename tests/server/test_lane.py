@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,14 @@ from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers
 from heedful import Loop
 from heedful.loop.log import Log
 from heedful.loop.wire import Decision
-from heedful.server import running
-from heedful.server.app import create_app
+from heedful.server import protocol, running
+from heedful.server.app import App
 from heedful.server.bodies import Limits
 from heedful.server.desk import Desk
 from heedful.server.fast import Fast
 from heedful.server.keys import Keys
-from heedful.server.lane import LONGEST, MOST, Lane, Lanes
-from heedful.server.running import served
+from heedful.server.lane import LONGEST, MOST
+from heedful.server.running import Server, config, everywhere, listening, served
 from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
 
@@ -360,25 +360,42 @@ def test_a_rate_counts_each_once(folder: Path, begun: list[str]) -> None:
     assert len(begun) == 9
 
 
-def test_participants_have_no_lane(folder: Path) -> None:
+@contextmanager
+def shared(folder: Path) -> Iterator[tuple[App, str, str]]:
+    """A server with a port for participants: (it, where its owner comes, where they come)."""
+    with listening(folder, "127.0.0.1", 0, Options()) as (app, listener), everywhere(0) as sharing:
+        app.sharing = sharing.getsockname()[1]
+        server = Server(config(app), app)
+        thread = threading.Thread(target=server.run, args=([listener, sharing],), daemon=True)
+        thread.start()
+        until(lambda: server.started)
+        yield app, *[f"http://127.0.0.1:{each.getsockname()[1]}" for each in (listener, sharing)]
+        server.should_exit = True
+        thread.join()
+
+
+def test_participants_have_no_lane(folder: Path, begun: list[str]) -> None:
     """Whoever comes by the port that is shared gets what a link opens, and nothing else."""
-    app = create_app(folder)
-    app.sharing = 4711
-    for port, there in ((4711, False), (4712, True)):
-        lane = Lane(Lanes(app), Connection(port))  # type: ignore[arg-type]
-        lane.connection_made(None)
-        assert (lane.fast is not None) == there
-    app.service.keys.close()
+    content = request("POST", DECIDE, b"{}")
+    with shared(folder) as (_, own, theirs), Wire(own) as wire, Wire(theirs) as other:
+        for _ in range(4):
+            assert asked(wire, content).status == 200
+            assert asked(other, content).status == 404
+    assert len(begun) == 3  # those after the first, of its owner alone
 
 
-class Connection:
-    """uvicorn's side of a connection, as far as it is asked where it came in."""
-
-    def __init__(self, port: int) -> None:
-        self.server = ("127.0.0.1", port)
-
-    def connection_made(self, transport: Any) -> None:
-        """Nothing."""
+def test_participants_do_not_take_all_connections(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "SHARED_MOST", 3)
+    monkeypatch.setattr(protocol, "SHARED_KEEP_ALIVE", 0.5)
+    content = request("GET", "/s/x")
+    with shared(folder) as (_, own, theirs), ExitStack() as stack:
+        wires = [stack.enter_context(Wire(theirs)) for _ in range(3)]
+        assert [asked(wire, content).status for wire in wires] == [404] * 3
+        fourth = stack.enter_context(Wire(theirs))
+        assert fourth.closed()
+        assert asked(stack.enter_context(Wire(own)), request("GET", "/healthz")).status == 200
+        assert all(wire.closed() for wire in wires)  # nothing comes on them
+        assert asked(stack.enter_context(Wire(theirs)), content).status == 404
 
 
 # ---------------------------------------------------------------------------- time, other processes, the end

@@ -87,8 +87,7 @@ class Lane(asyncio.BufferedProtocol):
         """A connection."""
         self._transport = transport
         self._slow.connection_made(transport)
-        sharing = getattr(self._lanes.app, "sharing", None)
-        if sharing is not None and self._slow.server is not None and self._slow.server[1] == sharing:
+        if self._slow.shared:
             self.fast = None  # for participants: whatever they may ask is asked elsewhere
 
     def connection_lost(self, error: Exception | None) -> None:

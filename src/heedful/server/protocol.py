@@ -16,6 +16,9 @@ MOST_HEADERS = 65_536
 """Bytes of a request before its body."""
 AHEAD = 32
 """Requests that one connection may send before the first is answered."""
+SHARED_KEEP_ALIVE, SHARED_MOST = 10, 1000
+"""Of the port for participants: seconds after which a connection ends on which nothing comes, and how many there are at
+most: whoever has a link may not take all the files that the process may open."""
 FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 
@@ -57,6 +60,8 @@ class Protocol(HttpToolsProtocol):
     """when the request began that is not all there yet"""
     _before_body = _headers_so_far = _so_far = 0
     _ignored = False  # the parser is at a request that is parsed again, or that was refused
+    shared = False
+    """whether it came by the port for participants"""
     under_way = False
     """whether a request is answered beside it (`heedful.server.lane`): arriving, or being worked on"""
     ending = False
@@ -67,6 +72,12 @@ class Protocol(HttpToolsProtocol):
         """A connection: its first request is waited for from now."""
         super().connection_made(transport)
         self.began = self.loop.time()
+        sharing = getattr(self.config.app, "sharing", None)
+        self.shared = sharing is not None and self.server is not None and self.server[1] == sharing
+        if self.shared:
+            self.timeout_keep_alive = SHARED_KEEP_ALIVE
+            if sum(getattr(each, "shared", False) for each in self.connections) > SHARED_MOST:
+                transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """More of a request."""
