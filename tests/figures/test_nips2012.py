@@ -25,7 +25,7 @@ from heedful.figures.choice_claims import (
     throughout,
     wins,
 )
-from heedful.figures.choice_models import Problem, model
+from heedful.figures.choice_models import COUNTS, Problem, model
 from heedful.figures.choosing import ASKED, OTHERS, QUERIES, TRAINING, Split, choices, split, without_some
 from heedful.figures.figure import Line, Size
 from heedful.figures.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
@@ -196,21 +196,64 @@ def test_random_questions_are_those_of_the_seed(data: Paired) -> None:
     assert one[-1] < one[0]  # ten answers more
 
 
+@pytest.mark.parametrize("name", ["cp", "cpu", "su"])
+def test_what_rules_have_in_common_is_fitted_once(data: Paired, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """And changes nothing; nor does it that SU goes on from where it was, and CPU keeps what is known of people."""
+    names = [f"{name} by {rule}" for rule in ("bald", "mes", "random")]
+    monkeypatch.setattr(choosing, "QUERIES", 3)
+    apart = [choosing._asking(data, SUSHI, 12, 3, each, {}) for each in names]
+    fits, whole = [], choosing._fitted
+
+    def counted(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
+        fits.append(learned.shape[1])
+        return whole(fit, parts, learned, earlier)
+
+    def afresh(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
+        return whole(fit, parts._replace(problem=parts.problem._replace(kept={})), learned, None)
+
+    monkeypatch.setattr(choosing, "_fitted", counted)
+    together = choosing._asking_by_all(data, SUSHI, 12, 3, names)
+    assert sorted(fits) == sorted([5, *(3 * [6, 7, 8])])
+    for one, other in zip(apart, together):
+        np.testing.assert_array_equal(one.values, other.values)
+        assert other.seconds > 0.0
+    monkeypatch.setattr(choosing, "_fitted", afresh)
+    for one, each in zip(apart, names):
+        np.testing.assert_array_equal(one.values, choosing._asking(data, SUSHI, 12, 3, each, {}).values)
+
+
 def test_models_by_name(data: Paired) -> None:
     rest, others = without_some(data)
     rows = split(others, OTHERS, 0, 20)
     apart = {"tuned": choosing.tuned_apart("tuned", data.features, rows.problem.people, rows.rows(rows.learned), True)}
+    kept = choosing.tuned_apart("hierarchical-tuned", data.features, rows.problem.people, rows.rows(rows.learned), True)
+    apart["hierarchical-tuned"] = kept
+    assert kept in COUNTS
     apart["bo"] = choosing.tuned_apart("bo", data.features, rows.problem.people, rows.rows(rows.learned), True)
     parts = split(rest, 20, 0, 20, apart=apart)
     answers = parts.rows(parts.learned)
     naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
-    for name in ("cp", "cp:D=5", "cp:D=5,times=2", "cpu", "cp-fitc", "bi", "bo", "su", "hierarchical", "tuned"):
+    for name in (
+        "cp",
+        "cp:D=5",
+        "cp:D=5,times=2",
+        "cpu",
+        "cp-fitc",
+        "bi",
+        "bo",
+        "su",
+        "hierarchical",
+        "hierarchical-tuned",
+        "tuned",
+    ):
         fitted = model(name)(parts.problem, answers, None)
         assert parts.error(fitted) < naive + 0.1, name
         assert np.isfinite(fitted.log_evidence)
         mean, var = fitted.gap(np.array([3, 3]), np.array([1, 2]), np.array([2, 1]))
         np.testing.assert_allclose(mean, -mean[::-1], atol=1e-9)
         assert (var > 0.0).all()
+    one, other = (model(f"hierarchical{more}")(parts.problem, answers, None) for more in (f":nu0={kept}", "-tuned"))
+    np.testing.assert_array_equal(one.fitted.population.cov, other.fitted.population.cov)
     assert model("cp:D=5")(parts.problem, answers, None).mw.shape == (20, 5)
     with pytest.raises(ValueError, match=r"^model: wanted one of cpu, cp, .*, got 'gp'$"):
         model("gp")

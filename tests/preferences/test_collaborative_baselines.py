@@ -101,6 +101,40 @@ def test_one_process_is_the_textbook_over_all_pairs() -> None:
     assert got.moved <= 1e-12 < got.cycles
 
 
+def test_one_process_is_inference_over_people_times_items() -> None:
+    """In blocks it ends where EP over all people times items at once does; also from earlier sites, of people who say
+    nothing, of answers given twice, of a ranking, and where people or items are the same."""
+    _, _, K_items, K_users, rows, _ = people_and_items(6, 5, 7)
+    K_users[1] = K_users[0]
+    K_users[:, 1] = K_users[:, 0]
+    K_items[:, 4], K_items[4] = K_items[:, 3], K_items[3, [0, 1, 2, 3, 3]]
+    some = rows.user != 2
+    rows = answers(rows.pairs[some], np.arange(some.sum()) % 2 + 1.0, user=rows.user[some])
+    group = np.where((rows.user == 3) & (rows.times == 1.0), 0, -1)
+    rows = rows._replace(group=group)
+    flat = rows._replace(pairs=rows.user[:, None] * 5 + rows.pairs, user=np.zeros(rows.size, np.int64))
+    wanted = infer(np.kron(K_users, K_items), np.zeros(30), flat, tolerance=1e-11)
+    got = fit_joint(K_items, K_users, rows, tolerance=1e-11)
+    again = fit_joint(K_items, K_users, rows, sites=got.sites, tolerance=1e-8)
+    assert again.cycles == 1
+    for one in (got, again):
+        assert one.log_evidence == pytest.approx(wanted.log_evidence, abs=1e-7)
+        for u in range(6):
+            own = slice(5 * u, 5 * u + 5)
+            np.testing.assert_allclose(one.posterior(u).mean, wanted.posterior.mean[own], atol=1e-7)
+            np.testing.assert_allclose(one.posterior(u).cov, wanted.posterior.cov[own, own], atol=1e-7)
+        mean, var = one.gap(3, np.array([0, 2]), np.array([4, 1]))
+        np.testing.assert_allclose((mean, var), wanted.posterior.gap([15, 17], [19, 16]), atol=1e-7)
+
+
+def test_one_process_without_answers_is_its_prior() -> None:
+    _, _, K_items, K_users, rows, _ = people_and_items(3, 4, 4)
+    got = fit_joint(K_items, K_users, part_of(rows, rows.user < 0))
+    np.testing.assert_allclose(got.posterior(1).cov, K_users[1, 1] * K_items, atol=1e-9)
+    assert got.log_evidence == pytest.approx(0.0, abs=1e-9)
+    assert (got.cycles, got.moved) == (0, 0.0)
+
+
 def test_the_gradient_of_the_evidence() -> None:
     X, Z, _, _, rows, _ = people_and_items(4, 5, 6)
     at = np.log([0.8, 1.3, 0.9, 1.4, 0.2])

@@ -11,11 +11,12 @@ from crowded import covariance, crowded
 
 from heedful.preferences.answers import answers
 from heedful.preferences.collaborative import cells as module
-from heedful.preferences.collaborative import product
+from heedful.preferences.collaborative import priors, product
 from heedful.preferences.collaborative.cells import cells, listed
 from heedful.preferences.collaborative.crowds import crowd
 from heedful.preferences.collaborative.distances import half_median, standardised
 from heedful.preferences.collaborative.priors import Items, Shared
+from heedful.preferences.collaborative.product import Factors
 from heedful.preferences.sites import root
 from naive_collaborative import under_sites
 
@@ -79,6 +80,49 @@ def test_a_whole_table_and_lists_of_rows_agree(monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_allclose(x, y)
 
 
+@pytest.mark.parametrize("at_once", [1 << 18, 30])
+def test_one_pass_over_a_table_and_over_lists_is_the_same(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is each weight, then each value in turn, the best with all others as they are: written out; also where a
+    table is dealt with in parts, and somebody has no answer."""
+    U, n, D = 11, 5, 4
+    rng = np.random.default_rng(0)
+    user = rng.integers(1, U, 90)
+    a = rng.integers(n, size=90)
+    rows = answers(np.stack([a, (a + rng.integers(1, n, 90)) % n], axis=1), user=user)
+    t, y = rng.random(90), rng.normal(size=90)
+    to_w = rng.random((U, D)) + 0.5, rng.normal(size=(U, D))
+    to_h = rng.random((D, 10)) + 0.5, rng.normal(size=(D, 10))
+    q = Factors(rng.normal(size=(U, D)), rng.random((U, D)), rng.normal(size=(D, 10)), rng.random((D, 10)))
+    monkeypatch.setattr(product, "_AT_ONCE", at_once)
+    monkeypatch.setattr(product, "_DEEP", 3 if at_once == 30 else 512)
+    whole = cells(rows, U, n)
+    monkeypatch.setattr(module, "FULL", 0)
+    lists = cells(rows, U, n)
+    assert (len(whole.lists), len(lists.lists)) == (0, 2)
+    assert whole.P == 10
+    got = [product.refined(q, of.told(t, y), to_w, to_h) for of in (whole, lists)]
+    mw, vw, mh, vh = (x.copy() for x in q)
+    for u in range(U):
+        mine = user == u
+        p = whole.pair[mine]
+        for d in range(D):
+            precision = to_w[0][u, d] + (t[mine] * (mh[d, p] ** 2 + vh[d, p])).sum()
+            others = mw[u] @ mh[:, p] - mw[u, d] * mh[d, p]
+            mw[u, d] = (to_w[1][u, d] + (mh[d, p] * (y[mine] - t[mine] * others)).sum()) / precision
+            vw[u, d] = 1.0 / precision
+    for p in range(10):
+        mine = whole.pair == p
+        w, s = mw[user[mine]], vw[user[mine]]
+        for d in range(D):
+            precision = to_h[0][d, p] + (t[mine] * (w[:, d] ** 2 + s[:, d])).sum()
+            others = w @ mh[:, p] - w[:, d] * mh[d, p]
+            mh[d, p] = (to_h[1][d, p] + (w[:, d] * (y[mine] - t[mine] * others)).sum()) / precision
+            vh[d, p] = 1.0 / precision
+    for one in got:
+        for x, wanted in zip(one, (mw, vw, mh, vh)):
+            np.testing.assert_allclose(x, wanted, atol=1e-12)
+
+
 def gathered(sums: Any, count: int) -> list[Array]:
     D = 4
     out = [np.zeros((count, D, D)), np.zeros((count, D)), np.zeros((count, D))]
@@ -127,11 +171,11 @@ def test_priors_under_sites() -> None:
     t[0, 2] = n[0, 2] = 0.0
     A = np.eye(5)[a] - np.eye(5)[b]
     R, own = rng.normal(size=(10, 3)), rng.random(10)
-    priors: list[tuple[Any, Array]] = [
+    both: list[tuple[Any, Array]] = [
         (Items(root(world.K), a, b), A @ world.K @ A.T),
         (Shared(R, own), R @ R.T + np.diag(own)),
     ]
-    for prior, K in priors:
+    for prior, K in both:
         np.testing.assert_allclose(prior.variance(), np.diag(K), atol=1e-10)
         mean, var, log_z = prior.tilted(t, n)
         for d in range(3):
@@ -139,6 +183,18 @@ def test_priors_under_sites() -> None:
             np.testing.assert_allclose(mean[d], m, atol=1e-9)
             np.testing.assert_allclose(var[d], np.diag(S), atol=1e-9)
             assert log_z[d] == pytest.approx(z, abs=1e-9)
+        for x, wanted in zip(prior.marginals(t, n), (mean, var)):
+            np.testing.assert_allclose(x, wanted, atol=1e-12)
+
+
+def test_of_too_many_the_products_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    prior = Shared(rng.normal(size=(6, 3)), rng.random(6))
+    t, n = rng.random((2, 6)), rng.normal(size=(2, 6))
+    wanted = prior.marginals(t, n)
+    monkeypatch.setattr(priors, "_PRODUCTS", 35)  # of 36
+    for x, y in zip(prior.marginals(t, n), wanted):
+        np.testing.assert_allclose(x, y, atol=1e-12)
 
 
 @pytest.mark.parametrize("rho", [None, 0.0, 0.4, 1.0])

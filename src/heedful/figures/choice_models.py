@@ -14,8 +14,9 @@ from heedful.preferences.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.preferences.collaborative.cp import fit as fit_cp
 from heedful.preferences.collaborative.crowds import crowd
 from heedful.preferences.collaborative.distances import half_median, standardised
+from heedful.preferences.collaborative.fitted import chance
 from heedful.preferences.collaborative.joint import fit_joint, tune_joint
-from heedful.preferences.collaborative.tuning import tune_cp
+from heedful.preferences.collaborative.tuning import tune, tune_cp
 from heedful.preferences.hierarchical import Fitted, Population
 from heedful.preferences.hierarchical import fit as fit_hierarchical
 from heedful.preferences.kernels import kernel_for
@@ -25,16 +26,19 @@ PSEUDO, FEW = 25, 15
 """Pseudo-inputs of FITC over people and pairs, [H12] section 6.1; FEW over pairs of fewer than ten items."""
 FEW_PEOPLE = 40
 """Whom tuning with --quick looks at."""
+COUNTS = (1.0, 3.0, 10.0, 30.0)
+"""Numbers of people that the prior of the hierarchical model may count as."""
 
 
 class Problem(NamedTuple):
     """What is known besides the answers: features of items (n x d) and of people (U x q), standardised; a seed; what
-    was tuned on others, by model."""
+    was tuned on others, by model; `kept`, what the fits of one model after every question have in common."""
 
     features: Array
     people: Array
     seed: int
     apart: Mapping[str, Any]
+    kept: dict[Any, Any]
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
         """K (n x n) of the items at so many times the length-scale of the released code."""
@@ -61,6 +65,10 @@ class Everybody(NamedTuple):
         people: Any = self.fitted.people  # of so few items, all at once
         v = people.cov[user, a, a] + people.cov[user, b, b] - people.cov[user, a, b] - people.cov[user, b, a]
         return people.mean[user, a] - people.mean[user, b], np.maximum(v, 0.0)
+
+    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+        """P(a beats b) of a user, the noise of the choice included."""
+        return chance(*self.gap(user, a, b))
 
 
 @cache
@@ -90,8 +98,9 @@ def _cpu(
     """With FITC over people as published; `rho`: its mix with people who have nothing in common instead of a nugget."""
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
-    people = crowd(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
-    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), crowd=people)
+    if (rho, few) not in problem.kept:
+        problem.kept[rho, few] = crowd(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
+    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), crowd=problem.kept[rho, few])
 
 
 def _cp_fitc(problem: Problem, rows: Answers, earlier: Any) -> Any:
@@ -100,7 +109,8 @@ def _cp_fitc(problem: Problem, rows: Answers, earlier: Any) -> Any:
 
 
 def _single(problem: Problem, rows: Answers, earlier: Any, times: float = 1.0) -> Any:
-    return fit_single(problem.covariance(times), len(problem.people), rows)
+    sites = None if earlier is None else earlier.people.sites  # where it ends is the same from anywhere
+    return fit_single(problem.covariance(times), len(problem.people), rows, sites=sites)
 
 
 def _birlutiu(problem: Problem, rows: Answers, earlier: Any) -> Any:
@@ -117,19 +127,25 @@ def _joint(problem: Problem, rows: Answers, earlier: Any) -> Any:
 # ---------------------------------------------------------------------------- ours
 
 
-def _hierarchical(problem: Problem, rows: Answers, earlier: Any, times: float = 1.0) -> Any:
+def _hierarchical(problem: Problem, rows: Answers, earlier: Any, times: float = 1.0, nu0: float | None = None) -> Any:
     start = earlier.fitted if earlier is not None else None
     return Everybody(
         fit_hierarchical(
             problem.covariance(times),
             len(problem.people),
             rows,
+            nu0=nu0,
             start=Population(*start.population) if start else None,
             sites=start.people.sites if start else None,
             steps=100,
             tolerance=1e-3,  # at the 1e-2 of `fit` EM stops on the plateau where it begins in some splits of Election
         )
     )
+
+
+def _hierarchical_tuned(problem: Problem, rows: Answers, earlier: Any) -> Any:
+    """With the nu0, how many people the prior of their covariance counts as, that foretold best among others."""
+    return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
 def _tuned(problem: Problem, rows: Answers, earlier: Any) -> Any:
@@ -147,6 +163,9 @@ def tuned_apart(name: str, features: Array, people: Array, rows: Answers, few: b
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)
+    if name == "hierarchical-tuned":
+        own = Problem(features, people, 0, {}, {})
+        return tune(COUNTS, lambda nu0, part: _hierarchical(own, part, None, nu0=nu0), rows)[0].choice
     if name == "tuned" and few:
         some = rows.user < FEW_PEOPLE
         columns: list[Any] = [column[some] for column in rows]
@@ -166,5 +185,6 @@ _MODELS: dict[str, Callable[..., Any]] = {
     "bo": _joint,
     "su": _single,
     "hierarchical": _hierarchical,
+    "hierarchical-tuned": _hierarchical_tuned,
     "tuned": _tuned,
 }

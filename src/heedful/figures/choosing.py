@@ -6,7 +6,7 @@ Run s of every line of a panel is of seed s: the same people, drawn from all, an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.paired import Paired
-from heedful.figures.choice_models import Problem, model, tuned_apart
+from heedful.figures.choice_models import Fit, Problem, model, tuned_apart
 from heedful.figures.figure import Line, Panel, Ran, Size
 from heedful.figures.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
 from heedful.figures.toy import on_a_line
@@ -95,7 +95,7 @@ def split(
     some = rng.permutation(len(data.first))[:people]
     order = rng.random((some.size, len(data.pairs))).argsort(axis=1)
     last = learned + pool + foretold if foretold else order.shape[1]
-    problem = Problem(data.features, data.people[some], seed, apart)
+    problem = Problem(data.features, data.people[some], seed, apart, {})
     parts = np.split(order[:, :last], [learned, learned + pool], axis=1)
     return Split(problem, data.pairs, data.first[some], *parts)
 
@@ -123,20 +123,25 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
         data, others = without_some(data)
     apart: dict[str, Any] = {}
     found: dict[str, list[Found]] = {}
+    keys = {line: (panel.world, panel.features, panel.kind, size, line.learners[0]) for line in panel.lines}
     for i, line in enumerate(panel.lines):
-        key = (panel.world, panel.features, panel.kind == "questions", size, line.learners[0])
-        if key not in kept:
+        if keys[line] not in kept:
             tell(line.label, i / len(panel.lines))
-            run = _asking if panel.kind == "questions" else _scales if panel.kind == "scales" else _learning
+            names = _together(panel, line)
             if panel.kind == "bars":
-                apart = {line.learners[0]: _tuned(line.learners[0], others, panel, size.runs <= FEW_SPLITS, kept)}
+                apart = {names[0]: _tuned(names[0], others, panel, size.runs <= FEW_SPLITS, kept)}
 
-            def one(seed: int, run: Callable[..., Found] = run, line: Line = line, apart: Any = apart) -> Found:
-                return run(data, panel.world, size.rounds, seed, line.learners[0], apart)
+            def one(seed: int, names: list[str] = names, apart: Any = apart) -> list[Found]:
+                if panel.kind == "questions":
+                    return _asking_by_all(data, panel.world, size.rounds, seed, names)
+                run = _scales if panel.kind == "scales" else _learning
+                return [run(data, panel.world, size.rounds, seed, names[0], apart)]
 
             with ThreadPoolExecutor(1 if timed else min(jobs, size.runs)) as threads:
-                kept[key] = list(threads.map(one, range(size.runs)))
-        found[line.label] = kept[key]
+                runs = list(threads.map(one, range(size.runs)))
+            for k, name in enumerate(names):
+                kept[*keys[line][:-1], name] = [each[k] for each in runs]
+        found[line.label] = kept[keys[line]]
     return {line.label: _ran(panel, line, found[line.label]) for line in panel.lines}
 
 
@@ -147,6 +152,15 @@ def without_some(data: Paired) -> tuple[Paired, Paired]:
     order = np.random.default_rng([0, 14]).permutation(len(data.first))
     some, rest = order[:OTHERS], np.sort(order[OTHERS:])
     return tuple(data._replace(people=data.people[at], first=data.first[at]) for at in (rest, some))  # type: ignore[return-value]
+
+
+def _together(panel: Panel, line: Line) -> list[str]:
+    """What is run with a line: where is asked, all rules of its model, whose first fit is the same."""
+    [name] = line.learners
+    if panel.kind != "questions":
+        return [name]
+    each = (other.learners[0] for other in panel.lines)
+    return [other for other in each if other.partition(" by ")[0] == name.partition(" by ")[0]]
 
 
 def _tuned(name: str, others: Paired, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
@@ -179,8 +193,11 @@ def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart
     return Found(np.array([parts.error(fitted)]), took)
 
 
-def _asking(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
-    """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`."""
+def _asking(
+    data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any], first: Any = None
+) -> Found:
+    """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
+    first fit and the seconds that it took, where it is there already."""
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
     parts = split(data, people, seed, *ASKED[world])
     rng = np.random.default_rng([seed, 13])
@@ -188,10 +205,8 @@ def _asking(data: Paired, world: str, people: int, seed: int, name: str, apart: 
     learned, pool = parts.learned, parts.pool
     fitted, errors, took = None, [], 0.0
     for query in range(QUERIES + 1):
-        rows = parts.rows(learned)
-        began = time.thread_time()
-        fitted = fit(parts.problem, rows, fitted)
-        took += time.thread_time() - began
+        fitted, seconds = _fitted(fit, parts, learned, fitted) if first is None or query else first
+        took += seconds
         errors.append(parts.error(fitted))
         if query == QUERIES:
             break
@@ -205,6 +220,21 @@ def _asking(data: Paired, world: str, people: int, seed: int, name: str, apart: 
         rest[users, at] = False
         pool = pool[rest].reshape(len(pool), -1)
     return Found(np.array(errors), took)
+
+
+def _asking_by_all(data: Paired, world: str, people: int, seed: int, names: Sequence[str]) -> list[Found]:
+    """`_asking` of one model by several rules, its first fit once."""
+    parts = split(data, people, seed, *ASKED[world])
+    first = _fitted(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
+    return [_asking(data, world, people, seed, name, {}, first) for name in names]
+
+
+def _fitted(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
+    """A fit of these pairs (U x n) and the processor time that it took."""
+    rows = parts.rows(learned)
+    began = time.thread_time()
+    fitted = fit(parts.problem, rows, earlier)
+    return fitted, time.thread_time() - began
 
 
 def _scales(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:

@@ -37,9 +37,11 @@ ERRORS = Measure("test error", lambda regrets, M: regrets)
 SECONDS = Measure("seconds a fit", lambda regrets, M: regrets)
 
 CPU, CP, BI, BO, SU = PUBLISHED = ("CPU", "CP", "BI", "BO", "SU")
-HIERARCHICAL, TUNED, FITC = "hierarchical (ours)", "CP, tuned (ours)", "CP, FITC over pairs"
-MODELS = {CPU: "cpu", CP: "cp", BI: "bi", BO: "bo", SU: "su", HIERARCHICAL: "hierarchical", TUNED: "tuned"}
-OURS = (HIERARCHICAL, TUNED)
+HIERARCHICAL, FITC = "hierarchical (ours)", "CP, FITC over pairs"
+LIGHTER, TUNED = "hierarchical, tuned (ours)", "CP, tuned (ours)"
+MODELS = {CPU: "cpu", CP: "cp", BI: "bi", BO: "bo", SU: "su"}
+MODELS |= {HIERARCHICAL: "hierarchical", LIGHTER: "hierarchical-tuned", TUNED: "tuned"}
+OURS = (HIERARCHICAL, LIGHTER, TUNED)
 
 TABLE_1 = {
     "Synthetic": (0.162, 0.180, 0.175, 0.157, 0.226),
@@ -118,7 +120,7 @@ def _table1(labels: str) -> Figure:
         )
         said.append(
             Claim(
-                f"{key}: the hierarchical or the tuned model is as good as CP (ours).",
+                f"{key}: the hierarchical or a tuned model is as good as CP (ours).",
                 (key,),
                 one_as_good(key, OURS, CP),
             )
@@ -142,7 +144,7 @@ def _table2(labels: str) -> Figure:
                 all_faster(key, (CP,), (FITC,)),
             ),
         ]
-    note = "Processor time of one thread. BO's includes its tuning, which the paper's does not."
+    note = "Processor time of one thread; what is tuned was tuned before, on others."
     beside = _beside(TABLE_2, PUBLISHED)
     return Figure(
         "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(said), note, beside

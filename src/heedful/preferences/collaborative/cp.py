@@ -123,10 +123,10 @@ def _cycled(
         t2w, n2w = _damped(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
         t2h, n2h = _damped(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
         # f4 and f3, EP: priors against what the product says
-        m, v, _ = items.tilted(t2h, n2h)
+        m, v = items.marginals(t2h, n2h)
         t4, n4 = _damped(t4, n4, 1.0 / v - t2h, m / v - n2h, share)
         if people is not None:
-            m, v, _ = people.tilted(t2w.T, n2w.T)
+            m, v = people.marginals(t2w.T, n2w.T)
             t3, n3 = _damped(t3, n3, 1.0 / v.T - t2w, (m / v).T - n2w, share)
         last, believed = believed, (n1 + n2) / (t1 + t2)
         moved = float(np.sqrt(np.mean(np.square(believed - last)))) if believed.size else 0.0
@@ -163,7 +163,7 @@ def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitte
     old = before.messages
     more = of.P - before.cells.P
     t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)
-    mh, vh, _ = items.tilted(t2h, n2h)
+    mh, vh = items.marginals(t2h, n2h)
     t4, n4 = 1.0 / vh - t2h, mh / vh - n2h
     t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
     factors = Factors(before.factors.mw, before.factors.vw, mh, vh)

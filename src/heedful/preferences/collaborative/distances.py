@@ -23,12 +23,11 @@ def half_median(X: Any) -> float:
 
     The paper writes median(d); this is what its tables were made with. 1 where all rows are the same.
     """
+    from scipy.spatial.distance import pdist
+
     Z = standardised(X)
     if len(Z) > 1500:  # enough for a median
         Z = Z[np.random.default_rng(0).choice(len(Z), 1500, replace=False)]
-    a, b = np.triu_indices(len(Z), 1)
-    d2 = np.zeros(a.size)
-    for column in Z.T:
-        d2 += np.square(column[a] - column[b])
+    d2 = pdist(Z, "sqeuclidean")
     middle = float(np.median(d2)) if d2.size else 0.0
     return float(np.sqrt(0.5 * middle)) if middle > 0.0 else 1.0

@@ -17,6 +17,8 @@ Array = npt.NDArray[np.float64]
 LEAST = 1e-9
 """The least variance of a value: two items that are the same differ by nothing, and nothing divides by 0."""
 
+_PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
+
 
 class Items(NamedTuple):
     """Values h = f_a - f_b of P pairs (a, b), f ~ N(0, L L') over n items: the preference kernel without its matrix."""
@@ -91,6 +93,24 @@ class Shared(NamedTuple):
         log_z += 0.5 * (self.own * nu * nu / more - np.log(more)).sum(axis=1)
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
+    def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """Means and variances (D x N) of x under its sites (D x N)."""
+        N, m = self.R.shape
+        if N * m * (m + 1) // 2 > _PRODUCTS:
+            return self.tilted(tau, nu)[:2]
+        more = 1.0 + self.own * tau
+        i, j = np.triu_indices(m)
+        Rt = np.ascontiguousarray(self.R.T)
+        products = np.empty((i.size, N))
+        triangle(Rt, products)
+        B = np.empty((len(tau), m, m))
+        B[:, i, j] = B[:, j, i] = (tau / more) @ products.T
+        B += np.eye(m)
+        C = np.linalg.inv(B)
+        z = (C @ ((nu / more) @ self.R)[:, :, None])[:, :, 0]
+        v = (C[:, i, j] + np.where(i == j, 0.0, C[:, j, i])) @ products
+        return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
+
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
         """Means and variances (D x N) of x under its sites (D x N), and the log of the integral (D,)."""
         z, C, log_z = self.inner(tau, nu)
@@ -98,6 +118,14 @@ class Shared(NamedTuple):
         v = np.einsum("dni,ni->dn", self.R @ C, self.R)
         mean = (z @ self.R.T + self.own * nu) / more
         return mean, np.maximum(self.own / more + v / (more * more), LEAST), log_z
+
+
+def triangle(rows: Array, out: Array) -> None:
+    """The products of every two of D rows (D x N), of a row with itself too, in the order of `triu_indices`."""
+    D, first = len(rows), 0
+    for d in range(D):
+        np.multiply(rows[d], rows[d:], out=out[first : first + D - d])
+        first += D - d
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:

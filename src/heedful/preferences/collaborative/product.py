@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.preferences.collaborative.cells import Sums, Told
+from heedful.preferences.collaborative.priors import triangle
 
 Array = npt.NDArray[np.float64]
 
 WIDE = 1000
 """Pairs up to which the start is from their own singular vectors; beyond, from those of the items."""
+
+_AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so many at a time: they stay in the cache
 
 
 class Factors(NamedTuple):
@@ -57,6 +60,8 @@ def refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array
     to_w, to_h: precisions and precisions times means of the priors, (U x D) and (D x P). Each step is the best of its
     weights or values, all others as they are.
     """
+    if not told.of.lists:
+        return _refined(q, told, to_w, to_h)
     mh, vh = np.ascontiguousarray(q.mh.T), np.ascontiguousarray(q.vh.T)
     mw, vw = _half(told.by_user(mh, vh), q.mw, *to_w)
     mh, vh = _half(told.by_pair(mw, vw), mh, to_h[0].T, to_h[1].T)
@@ -81,3 +86,43 @@ def settled(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: A
     for d in i:
         x[:, d] += (pull[:, d] - np.einsum("ad,ad->a", cross[:, d], x)) / precision[:, d]
     return x, 1.0 / precision
+
+
+# ---------------------------------------------------------------------------- the same where the table is kept whole
+
+
+def _refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+    """`refined` of a whole table: functions are rows, and of t m m' only the upper triangle is summed."""
+    mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
+    mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
+    return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
+
+
+def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
+    """New means and variances (D x A) of one side, x their means so far, t0 and n0 of the prior; m and v (D x B) are of
+    the other, T and N (B x A) the table."""
+    D, (B, A) = len(m), T.shape
+    starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...
+    count = D * (D + 1) // 2
+    size = max(min(_AT_ONCE // count, A), 1)
+    mean, var = x.copy(), np.empty((D, A))
+    made, cross, back = np.empty((count, min(B, _DEEP))), np.zeros((count, size)), np.empty((D, size))
+    for lo in range(0, A, size):
+        at = slice(lo, lo + size)
+        here, each = mean[:, at], var[:, at]
+        cross, back = cross[:, : here.shape[1]], back[:, : here.shape[1]]
+        for k in range(0, B, _DEEP):
+            part = m[:, k : k + _DEEP]
+            products = made[:, : part.shape[1]]
+            triangle(part, products)
+            if k == 0:
+                np.matmul(products, T[:_DEEP, at], out=cross)
+            else:
+                cross += products @ T[k : k + _DEEP, at]
+        each[:] = 1.0 / (cross[starts] + v @ T[:, at] + t0[:, at])
+        pull = m @ N[:, at] + n0[:, at]
+        for d, first in enumerate(starts.tolist()):
+            after = cross[first + 1 : first + D - d]
+            here[d] = (pull[d] - np.einsum("ea,ea->a", after, here[d + 1 :])) * each[d]
+            pull[d + 1 :] -= np.multiply(after, here[d], out=back[d + 1 :])
+    return mean, var
