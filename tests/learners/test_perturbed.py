@@ -27,8 +27,8 @@ class Coins:
     def __init__(self, draws: list[float]) -> None:
         self.draws = list(draws)
 
-    def random(self) -> float:
-        return self.draws.pop(0)
+    def random(self, size: int | None = None) -> Any:
+        return self.draws.pop(0) if size is None else np.array([self.draws.pop(0) for _ in range(size)])
 
 
 @examples(60)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
-from msgspec.structs import replace
 
 from heedful.cli.finding import Json
 from heedful.cli.serve import wanted_server
@@ -230,6 +229,8 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
             )
     free = {name: told[name] for name in FREE if told.get(name) not in (None, getattr(study, name))}
     if free:
+        from msgspec.structs import replace
+
         changed(path, replace(study, **free))
         note(f"from now on: {', '.join(f'--{name} {value}' for name, value in free.items())}")
 
