@@ -104,8 +104,8 @@ class EPVB:
         w, s, h, c = self.mw[u], self.vw[u], self.mh[:, i], self.vh[:, i]
         return float(w @ h), float(sum(w * w * c + s * h * h + s * c))
 
-    def refine_f2(self) -> None:
-        for _ in range(2):
+    def refine_f2(self, passes: int) -> None:
+        for _ in range(passes):
             self.variational_pass()
         for r, (u, i, _) in enumerate(self.rows):
             m, v = self.product(u, i)
@@ -141,9 +141,10 @@ class EPVB:
     def cycles(self, count: int) -> None:
         for _ in range(count):
             self.refine_f1()
-            if self.mw is None:
+            first = self.mw is None
+            if first:
                 self.start()
-            self.refine_f2()
+            self.refine_f2(50 if first else 2)
             self.refine_f4()
             self.refine_f3()
             self.damping *= 0.98

@@ -124,10 +124,7 @@ def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: 
     if without:
         if choices.people == ("",):
             raise ValueError(f"--without: wanted a file that names people, got none of {without[0]!r}")
-        unknown = next((name for name in without if name not in choices.people), None)
-        if unknown is not None:
-            raise ValueError(f"--without: wanted one of {orders.listed(choices.people)}, got {unknown!r}")
-        choices = orders.without(choices, without)
+        choices = orders.without(choices, without, "--without")
     if pool:
         choices = orders.pooled(choices)
     if person is not None and (person not in choices.people or choices.people == ("",)):

@@ -1,7 +1,7 @@
 """What people answered when they chose among things, by name: choices, best ones of several, rankings."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 Tiers = tuple[tuple[int, ...], ...]
@@ -83,15 +83,15 @@ def apart(choices: Choices, most: int = 100_000) -> Choices:
     return gathered((answer._replace(person=str(i)) for i, answer in enumerate(each, 1)), choices.items)
 
 
-def without(choices: Choices, people: Iterable[str]) -> Choices:
-    """The answers of all but those people. ValueError where one is not there, or nobody is left."""
-    left_out = set(people)
-    for name in left_out:
-        if name not in choices.people:
-            raise ValueError(f"person: wanted one of {listed(choices.people)}, got {name!r}")
-    kept = [each for each in by_name(choices) if each.person not in left_out]
+def without(choices: Choices, people: Sequence[str], name: str = "people") -> Choices:
+    """The answers of all but those people, which were told as `name`. ValueError where one is not there, or nobody is
+    left."""
+    for person in people:
+        if person not in choices.people:
+            raise ValueError(f"{name}: wanted one of {listed(choices.people)}, got {person!r}")
+    kept = [each for each in by_name(choices) if each.person not in people]
     if not kept:
-        raise ValueError("people: wanted one whose answers are left, got none")
+        raise ValueError(f"{name}: wanted one whose answers are left, got none")
     return gathered(kept, choices.items)
 
 

@@ -31,8 +31,9 @@ Array = npt.NDArray[np.float64]
 SHRINK = 0.98
 """Messages are damped: the share of the new one is 1 in the first cycle, and this times the last one's after it."""
 
-PASSES = 2
-"""Of variational Bayes in each cycle."""
+FIRST, PASSES = 50, 2
+"""Of variational Bayes in the first cycle, and in each one after it. Where the first are few, the singular vectors that
+they begin from still show in what is certain and what is not, and questions are asked where nothing is to be learned."""
 
 
 class Messages(NamedTuple):
@@ -113,9 +114,10 @@ def _cycled(
         t1, n1 = _damped(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
         # f2, variational Bayes
         told = of.told(t1, n1)
+        passes = PASSES
         if factors is None:
-            factors = begin(told, t3, t4)
-        for _ in range(PASSES):
+            factors, passes = begin(told, t3, t4), FIRST
+        for _ in range(passes):
             factors = refined(factors, told, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
         v = 1.0 / of.along((mw * mw, vh), (vw, mh * mh + vh))
