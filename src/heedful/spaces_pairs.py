@@ -111,13 +111,15 @@ class Choice(NamedTuple):
     def spoiled_objects(self, x: Pool, y: Ints) -> list[Any]:
         """Feedback made of what was shown, y, that no door may let in."""
         k = y.size
-        wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400]
+        wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
         return wrong if self.equal else [*wrong, EQUAL, "equal"]
 
 
 def _order(y: Any, k: int) -> Ints | None:
     """y as places 0 to k - 1, each once at most, 1 to k of them; None where it is none."""
+    if isinstance(y, np.ndarray) and y.ndim == 0:  # which has no places to look at
+        return None
     if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
         return None
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from command import heedful
 
 from compared import answers, logos, png, study_of_rows
 from heedful import Loop
+from heedful.cli.compare import _tell
+from heedful.server.links import Links
 from heedful.studies.study import study_of
 from processes import free_port
 
@@ -131,6 +134,7 @@ def test_what_no_answer_depends_on_may_change_and_what_is_gone_is_told(tmp_path:
         ("{}/logos --goal most", "--goal: wanted best or ranking, got 'most'"),
         ("{}/logos --segment a", "--segment: wanted --share beside it"),
         ("{}/logos --share --lasts 5s", "--lasts: wanted a minute to a year"),
+        ("{}/logos --share --segment a --segment !b --dir {}", "--segment: wanted 1 to 60 letters, digits"),
         ("{}/logos --share --address evil", "--address: wanted where a site begins"),
         ("{}/logos --share --address https://a.example/b", "without a path"),
         ("{}/logos --name a/b --dir {}", "--name: wanted a name of 1 to 100 letters"),
@@ -146,6 +150,66 @@ def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, line: str, told:
     assert got.code == 2
     assert told in " ".join(got.err.split())
     assert not list(tmp_path.glob("*.heedful"))
+
+
+def test_links_are_made_for_all_segments_or_for_none(tmp_path: Path) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    with socket.create_server(("", 0)) as busy:
+        ports = busy.getsockname()[1]
+        got = heedful("compare {} --share --segment good --segment !bad --no-browser --port {}", path, ports)
+    assert got.code == 2
+    assert "--segment: wanted 1 to 60 letters" in got.err
+    with Loop.open(path) as loop:
+        first = loop.ledger.log.at(1)
+    assert first is not None
+    assert Links(tmp_path).all("main", "words", first.time) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("words", "words: wanted a study called NAME.heedful"),
+        ("my words.heedful", "wanted a name of 1 to 100 letters"),
+    ],
+)
+def test_a_study_that_no_page_is_found_by_is_refused(tmp_path: Path, name: str, told: str) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4).rename(tmp_path / name)
+    with socket.create_server(("127.0.0.1", 0)) as busy:  # so that nothing is served, whatever it says
+        got = heedful("compare {} --no-browser --port {}", path, busy.getsockname()[1])
+    assert got.code == 2
+    assert told in got.err
+
+
+def test_what_is_told_at_the_end_counts_what_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+
+    def told() -> str:
+        _tell(path, json=False)
+        return capsys.readouterr().err
+
+    with Loop.open(path) as loop:
+        for n, choice in enumerate(("first", "cannot_judge", "second")):
+            loop.decide(id=f"ask-{n}-you", person="you")
+            if n == 0:
+                loop.feedback("ask-0-you", id="ask-0.0-you", choice=choice)
+                loop.undo("ask-0.0-you")
+                assert "nobody has answered yet" in told()
+            else:
+                loop.feedback(f"ask-{n}-you", id=f"ask-{n}.0-you", choice=choice)
+                assert ("1 answer: word" if n == 2 else "nobody could judge yet") in told()
+
+
+def test_ended_while_the_study_is_made_nothing_is_left(tmp_path: Path) -> None:
+    folder = logos(tmp_path / "logos", 3)
+    code = (
+        "import os, signal, time; from heedful.cli import main; from heedful.studies import study\n"
+        "study._write = lambda *_: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(20)\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", code, "compare", str(folder), "--dir", str(tmp_path), "--no-browser"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "stopped" in ended.stderr) == (130, True)
+    assert [each.name for each in tmp_path.iterdir()] == ["logos"]
 
 
 def test_an_impatient_hand_ends_it_in_order(tmp_path: Path) -> None:

@@ -116,6 +116,18 @@ def test_pooled_apart_and_left_out(tmp_path: Path) -> None:
     assert heedful("rank {} --no-pool --json", file).json["people"] == 12
 
 
+def test_a_study_where_all_of_three_are_equally_good(tmp_path: Path) -> None:
+    file = tmp_path / "study.json"
+    shown = '"person":"p","shown":["a","b","c"]'
+    told = ",".join([f'{{{shown},"answer":"equal"}}'] * 9 + [f'{{{shown},"answer":"a"}}'])
+    file.write_text(f'{{"study":"s","items":["a","b","c"],"answers":[{told}]}}')
+    got = heedful("rank {} --json", file).json
+    assert got["answers"] == 10
+    file.write_text(f'{{"study":"s","items":["a","b","c"],"answers":[{{{shown},"answer":"a"}}]}}')
+    rows = [row for one in (got, heedful("rank {} --json", file).json) for row in one["ranking"] if row["item"] == "a"]
+    assert 0.0 < rows[0]["utility"] < 0.5 * rows[1]["utility"]
+
+
 def test_features_of_items_and_items_that_nobody_was_asked_about(pairs: Path, tmp_path: Path) -> None:
     items = tmp_path / "items.csv"
     items.write_text("name,size\n" + "".join(f"{name},{i}\n" for i, name in enumerate("abcde")) + "new,4.1\n")
@@ -129,6 +141,9 @@ def test_features_of_items_and_items_that_nobody_was_asked_about(pairs: Path, tm
     got = heedful(f"{LINE} --items {{}}", pairs, items)
     assert got.code == 2
     assert "items.csv: name: items: wanted all that were answered about, got none called 'c', 'e', 'd'" in got.err
+    got = heedful(f"{LINE} --items {{}} --identifier nome", pairs, items)
+    assert got.code == 2
+    assert "items.csv: identifier: wanted a column (" in got.err
 
 
 def test_words_of_ones_own(tmp_path: Path) -> None:
@@ -139,6 +154,24 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     assert "x.csv:2: choice: wanted first, second, equal, unsure, or the name of one of the two, got '0'" in got.err
     got = heedful("rank {} --answer 0=first --answer 1=second --json", file)
     assert [row["item"] for row in got.json["ranking"]] == ["a", "b", "c"]
+    got = heedful("rank {} --answer 0=first", file)  # 1 is not first, too
+    assert got.code == 2
+    assert "x.csv:4: choice: wanted first, second, equal, unsure, or the name of one of the two, got '1'" in got.err
+    file.write_text("left,right,choice\na,b,-1\na,b,-1\na,b,1\n")
+    got = heedful("rank {} --answer -1=second --answer 1=first --json", file)
+    assert [row["item"] for row in got.json["ranking"]] == ["b", "a"]
+
+
+def test_people_without_a_name_among_others(tmp_path: Path) -> None:
+    file = tmp_path / "study.json"
+    pair = '{{"person":"{}","shown":["a","b"],"answer":"{}"}}'
+    told = [pair.format("ann", "first")] * 6 + [pair.format("", "second")] * 6
+    file.write_text(f'{{"study":"s","items":["a","b"],"answers":[{",".join(told)}]}}')
+    assert heedful("rank {} --json", file).json["people"] == 2
+    assert heedful("rank {} --no-pool --json", file).json["people"] == 7
+    got = heedful("rank {} --person= --json", file)
+    assert (got.json["person"], got.json["ranking"][0]["item"]) == ("", "b")
+    assert "study.json: what people without a name prefer" in heedful("rank {} --person=", file).out
 
 
 # ---------------------------------------------------------------------------- in words

@@ -161,6 +161,14 @@ def test_columns_duplicates_and_the_densest(meals: Path, tmp_path: Path) -> None
         assert got.json[0]["rounds"] <= 16
 
 
+def test_the_densest_of_whom_nothing_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("user,item,rating\na,1,5\na,2,5\na,3,5\nb,4,5\nc,4,1\n")
+    got = heedful("simulate ratings {} --densest 1", file)
+    assert (got.code, got.out) == (2, "")
+    assert "--densest: ratings: wanted at least one that is left, got none" in got.err
+
+
 def test_rounds_beyond_the_last_rating(meals: Path) -> None:
     got = heedful(f"{LINE} --rounds 100 --json", meals)
     assert {row["rounds"] for row in got.json} == {60}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -54,10 +55,25 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     path = told(tmp_path, "a,b,answer\nx,y,0\nx,y,1\nx,y,egal\n")
     got = read(path, words={"0": "first", "1": "second", "EGAL": "equal"})
     assert [each.tiers for each in got] == [(("x",), ("y",)), (("y",), ("x",)), (("x", "y"),)]
+    got = read(told(tmp_path, "a,b,answer\nx,y,-1\nx,y,0\nx,y,1\n"), words={"0": "equal", "-1": "second", "1": "first"})
+    assert [each.tiers for each in got] == [(("y",), ("x",)), (("x", "y"),), (("x",), ("y",))]
     with pytest.raises(ValueError, match="equal, unsure as a meaning, got 'links'"):
         load_choices(path, words={"0": "links"})
     with pytest.raises(ValueError, match="words: wanted first, second and answer as columns, got 'winner, loser'"):
         load_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
+
+
+@pytest.mark.parametrize(("answer", "words"), [("-1", {}), ("1.0", {}), ("1", {"0": "first"}), ("2", {"1": "second"})])
+def test_a_number_that_may_mean_something_else_has_to_be_told(
+    tmp_path: Path, answer: str, words: dict[str, str]
+) -> None:
+    """With a sign it is another one; where a number is told, 1 and 2 say nothing by themselves."""
+    path = told(tmp_path, f"first,second,answer\nx,y,{answer}\n")
+    with pytest.raises(
+        ValueError, match=f"x.csv:2: answer: wanted first, second, .*, got '{answer}'; say what it means"
+    ):
+        load_choices(path, words=words)
+    assert read(path, words={**words, answer: "second"}) == [Answered("", (("y",), ("x",)), 1, "x")]
 
 
 def test_an_answer_that_is_a_side_and_an_item_has_to_be_told(tmp_path: Path) -> None:
@@ -101,6 +117,13 @@ def test_orders_in_rows(tmp_path: Path) -> None:
         Answered("ann", (("a", "b"),), judged=False),
         Answered("bob", (("c",), ("a",))),
     ]
+    # All alike is a tie of all where it is known what was asked; in one list of a person nothing is said
+    alike = "a,1\nann,{0}b,1\nann,{0}c,1\n"
+    assert read(told(tmp_path, "person,ballot,item,rank\nann,1," + alike.format("1,"))) == [
+        Answered("ann", (("a", "b", "c"),))
+    ]
+    with pytest.raises(ValueError, match=r"x.csv: answers: wanted at least one about two items, got none"):
+        read(told(tmp_path, "person,item,rank\nann," + alike.format("")))
     with pytest.raises(ValueError, match=r"x.csv: ballot: wanted a column of it, or of a person, with item and rank"):
         read(told(tmp_path, "item,rank\na,1\nb,2\n"))
 
@@ -140,8 +163,9 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
         ("winner,loser\na,\n", "x.csv:2: loser: wanted a name, got nothing"),
         ("winner,loser\nNA,b\n", "x.csv:2: winner: wanted a name, got nothing"),
         ("winner,loser\na,a\n", "x.csv:2: loser: wanted another item than the winner, got 'a' twice"),
-        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: wanted a whole number, 0 or more, got '1.5'"),
-        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: wanted a whole number, 0 or more, got '-1'"),
+        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got '1.5'"),
+        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got '-1'"),
+        ("winner,loser,times\na,b,1000000001\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got"),
         ("winner,loser,times\na,b,0\n", "x.csv: answers: wanted at least one about two items, got none"),
         ("winner,loser,person\na,b,\n", "x.csv:2: person: wanted a name, got nothing"),
         (
@@ -166,6 +190,19 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         load_choices(told(tmp_path, text))
+
+
+@pytest.mark.parametrize("order", ['[["a"], [], ["b"]]', '[[], ["a", "b"]]', '[["a", "b"], []]'])
+def test_a_tier_with_nothing_in_it_is_refused(tmp_path: Path, order: str) -> None:
+    with pytest.raises(ValueError, match=r"x.jsonl:1: order: wanted a name, got nothing"):
+        load_choices(told(tmp_path, f'{{"order": {order}}}\n', "x.jsonl"))
+
+
+def test_what_was_packed_and_cut_off_is_told_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"winner,loser\na,b\n")[:-9])
+    with pytest.raises(ValueError, match=r"^x.csv.gz: gzip: wanted a whole stream, got "):
+        open_choices(path)
 
 
 def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:
@@ -195,38 +232,74 @@ ORDERS = [
     Answered("bob", (("b", "c"),)),
     Answered("bob", (("b", "a"),), judged=False),
 ]
+SETS = [
+    Answered("ann", (("a",), ("b", "c"))),
+    Answered("ann", (("c", "a", "b"),), 2),
+    Answered("bob", (("b", "a", "c"),), judged=False),
+]
+EVERYTHING = {"sided": SIDED, "bare": BARE, "orders": ORDERS, "sets": SETS}
 
 
-@pytest.mark.parametrize("answered", [SIDED, BARE, ORDERS], ids=["sided", "bare", "orders"])
+@pytest.mark.parametrize("answered", EVERYTHING.values(), ids=EVERYTHING)
 def test_what_is_written_comes_back(tmp_path: Path, answered: list[Answered]) -> None:
     write_choices(tmp_path / "x.csv", gathered(answered))
     assert read(tmp_path / "x.csv") == list(by_name(gathered(answered)))
 
 
-def test_names_that_would_not_come_back_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="choices: wanted names without spaces around them, and not NA, got 'na'"):
-        write_choices(tmp_path / "x.csv", gathered([Answered("", (("na",), ("b",)))]))
+def test_who_has_no_name_among_others_gets_one_in_a_file(tmp_path: Path) -> None:
+    answered = [Answered("nobody", (("a",), ("b",))), Answered("", (("b",), ("a",)), 2), Answered("ann", BARE[0].tiers)]
+    write_choices(tmp_path / "x.csv", gathered(answered))
+    assert read(tmp_path / "x.csv") == [answered[0], answered[1]._replace(person="nobody 2"), answered[2]]
+    write_choices(tmp_path / "x.csv", gathered(answered[1:]))
+    assert [each.person for each in read(tmp_path / "x.csv")] == ["nobody", "ann"]
+
+
+@pytest.mark.parametrize("names", ["first second", "equal x", "x unsure", "right left"])
+def test_items_that_are_called_as_answers_are_come_back(tmp_path: Path, names: str) -> None:
+    """Where an answer could be read as the name of one, it is lost which stood first, and not which is better."""
+    a, b = names.split()
+    answered = [Answered("", ((a,), (b,)), 3, a), Answered("", ((b,), (a,)), 1, a), Answered("", ((a, b),), 1, a)]
+    write_choices(tmp_path / "x.csv", gathered(answered))
+    lost = names != "right left"
+    assert read(tmp_path / "x.csv") == [each._replace(first="") if lost else each for each in answered]
+
+
+@pytest.mark.parametrize("name", ["na", "", " x"])
+def test_names_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=f"choices: wanted names without spaces around them, and not NA, got '{name}'"):
+        write_choices(tmp_path / "x.csv", gathered([Answered("", ((name,), ("b",)))]))
+
+
+def test_what_was_said_more_often_than_a_file_holds_is_refused(tmp_path: Path) -> None:
+    path = told(tmp_path, "winner,loser,times\na,b,1000000000\na,b,1\n")
+    with pytest.raises(ValueError, match="times: wanted at most 1,000,000,000 of an answer, got 1,000,000,001"):
+        write_choices(tmp_path / "y.csv", load_choices(path).choices)
+    assert not (tmp_path / "y.csv").exists()
 
 
 def test_other_views_of_the_same_answers() -> None:
     choices = gathered(SIDED)
     assert pooled(choices).people == ("",)
     assert [each._replace(person="") for each in SIDED] == list(by_name(pooled(choices)))
-    assert len(apart(choices).people) == choices.answers == 8
-    assert all(each.times == 1 for each in apart(choices).given)
+    assert len(apart(pooled(choices)).people) == choices.answers == 8
+    assert all(each.times == 1 for each in apart(pooled(choices)).given)
+    assert apart(choices, 0) == choices  # everybody has a name
+    mixed = gathered([Answered("2", BARE[0].tiers, 9), *BARE])
+    assert apart(mixed, 4).people == ("2", "1", "3", "4", "5")
+    assert [each.times for each in apart(mixed, 4).given] == [9, 1, 1, 1, 1]
     assert {each.person for each in by_name(without(choices, ["ann"]))} == {"bob"}
     assert without(choices, ["ann"]).items == choices.items
     wider = with_items(choices, ["new", '"c"', "b, too", "a"])
     assert wider.items == ("new", '"c"', "b, too", "a")
     assert list(by_name(wider)) == list(by_name(choices))
     for wrong, message in (
-        (lambda: without(choices, ["eve"]), "person: wanted one of 'ann', 'bob', got 'eve'"),
+        (lambda: without(choices, ["eve"]), "people: wanted one of 'ann', 'bob', got 'eve'"),
         (lambda: without(choices, ["ann", "bob"]), "people: wanted one whose answers are left, got none"),
         (
             lambda: with_items(choices, ["a", "b, too"]),
             "items: wanted all that were answered about, got none called '\"c\"'",
         ),
-        (lambda: apart(choices, 7), "answers: wanted at most 7 to take each for another person's, got 8"),
+        (lambda: apart(pooled(choices), 7), "answers: wanted at most 7 to take each for another person's, got 8"),
     ):
         with pytest.raises(ValueError) as error:
             wrong()
@@ -264,6 +337,20 @@ def test_the_document_of_a_study(tmp_path: Path) -> None:
     }
     with pytest.raises(ValueError, match=r"^teas.json: words: wanted none with the answers of a study, got 0"):
         open_choices(path, words={"0": "first"})
+    path.write_text("\ufeff" + STUDY % ",".join(told), encoding="utf-8")
+    assert open_choices(path) == opened
+
+
+def test_a_side_is_one_of_two_in_the_document_of_a_study(tmp_path: Path) -> None:
+    """In more than two, first is an item of that name."""
+    path = tmp_path / "teas.json"
+    path.write_text(STUDY % (SAID % ('"mint", "first", "second"', "first")))
+    assert list(by_name(open_choices(path).choices)) == [Answered("ann", (("first",), ("mint", "second")))]
+    path.write_text(STUDY % (SAID % ('"mint", "first"', "first")))
+    assert list(by_name(open_choices(path).choices)) == [Answered("ann", (("mint",), ("first",)), 1, "mint")]
+    path.write_text(STUDY % (SAID % ('"mint", "assam", "sencha"', "first")))
+    with pytest.raises(ValueError, match=r"answers\[0\]: answer: wanted first, second, equal, .* got 'first'"):
+        open_choices(path)
 
 
 @pytest.mark.parametrize(
@@ -288,9 +375,9 @@ def test_a_document_of_a_study_that_is_damaged_is_refused(tmp_path: Path, answer
     assert told in str(error.value)
 
 
-def test_rows_that_place_nothing_over_anything_are_told(tmp_path: Path) -> None:
+def test_rows_that_say_nothing_are_told(tmp_path: Path) -> None:
     path = told(tmp_path, "person,rank 1,rank 2\nann,tea,milk\nbo,tea,\ncy,,\n")
     opened = load_choices(path)
     assert opened.choices.answers == 1
-    assert opened.told == "columns rank 1, rank 2, person; 2 of 3 rows place nothing over anything"
+    assert opened.told == "columns rank 1, rank 2, person; 2 of 3 rows say nothing"
     assert "rows" not in load_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).told

@@ -94,6 +94,9 @@ def test_book_crossing_leaves_implicit_ratings_out(tmp_path: Path) -> None:
     (tmp_path / "csv").write_text("User-ID,ISBN,Book-Rating\n7,034X,0\n7,0451,10\n8,034X,5\n9,1,0\n")
     assert told(load_book_crossing(tmp_path / "csv")) == [("7", "0451", 10.0), ("8", "034X", 5.0)]
     assert len(told(load_book_crossing(tmp_path / "csv", implicit=True))) == 4
+    (tmp_path / "csv").write_text("User-ID,ISBN,Book-Rating\n7,034X,0\n")
+    with pytest.raises(ValueError, match=r"^csv: ratings: wanted at least one above 0 \(implicit\), got none"):
+        load_book_crossing(tmp_path / "csv")
 
 
 def test_book_crossing_as_it_was_published(tmp_path: Path) -> None:
@@ -119,6 +122,9 @@ def test_the_densest_part() -> None:
     for name in ("users", "items"):
         with pytest.raises(ValueError, match=f"^{name}: wanted a whole number, 1 or more, got 0"):
             densest(table, **{"users": 1, "items": 1, name: 0})
+    strangers = table._replace(users=np.array([0, 0, 0, 1, 1, 2, 3]), items=np.array([0, 1, 2, 3, 4, 3, 3]))
+    with pytest.raises(ValueError, match=r"^ratings: wanted at least one that is left, got none"):
+        densest(strangers._replace(item_names=np.array(list("vwxyz"))), 1, 1)
 
 
 # ---------------------------------------------------------------------------- Jester

@@ -156,6 +156,8 @@ def test_equally_good_against_inference() -> None:
     ("given", "named"),
     [
         ({"amplitude": 0.0}, "amplitude: wanted"),
+        ({"amplitude": 1e4}, "amplitude: wanted a number above 0, at most 1000, got 10000.0"),
+        ({"width": 1e4}, "width: wanted a number from 1e-06 to 1000, got 10000.0"),
         ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
         ({"width": 0.0}, "width: wanted a number from 1e-06"),
         ({"learn_noise": "yes"}, "learn_noise: wanted True or False"),

@@ -83,6 +83,8 @@ def test_the_evidence_and_cross_validation_choose() -> None:
     ("given", "named"),
     [
         ({"amplitude": -1.0}, "amplitude: wanted"),
+        ({"amplitude": 1e4}, "amplitude: wanted a number above 0, at most 1000, got 10000.0"),
+        ({"width": 1e4}, "width: wanted a number from 1e-06 to 1000, got 10000.0"),
         ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
         ({"features": FEATURES[:4]}, "features: wanted 6 rows, one for each column of X, got 4"),
         ({"features": "none"}, "features: wanted"),

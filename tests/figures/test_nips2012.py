@@ -173,7 +173,7 @@ def test_everybody_is_asked_what_the_rule_gives_most(
         return Sure()
 
     monkeypatch.setattr(choosing, "model", lambda name: fit)
-    got = choosing._asking(data, SUSHI, 12, 5, f"cp by {rule}", {})
+    got = choosing._asking(data, SUSHI, 12, 5, f"cp by {rule}")
     assert got.values.shape == (QUERIES + 1,)
     parts = split(data, 12, 5, 5, 35, 5)
     assert np.ptp(got.values) == 0.0
@@ -190,7 +190,7 @@ def test_everybody_is_asked_what_the_rule_gives_most(
 
 
 def test_random_questions_are_those_of_the_seed(data: Paired) -> None:
-    one, again, other = (choosing._asking(data, SUSHI, 12, seed, "su by random", {}).values for seed in (1, 1, 2))
+    one, again, other = (choosing._asking(data, SUSHI, 12, seed, "su by random").values for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
     assert one[-1] < one[0]  # ten answers more
@@ -201,7 +201,7 @@ def test_what_rules_have_in_common_is_fitted_once(data: Paired, monkeypatch: pyt
     """And changes nothing; nor does it that SU goes on from where it was, and CPU keeps what is known of people."""
     names = [f"{name} by {rule}" for rule in ("bald", "mes", "random")]
     monkeypatch.setattr(choosing, "QUERIES", 3)
-    apart = [choosing._asking(data, SUSHI, 12, 3, each, {}) for each in names]
+    apart = [choosing._asking(data, SUSHI, 12, 3, each) for each in names]
     fits, whole = [], choosing._fitted
 
     def counted(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
@@ -219,7 +219,7 @@ def test_what_rules_have_in_common_is_fitted_once(data: Paired, monkeypatch: pyt
         assert other.seconds > 0.0
     monkeypatch.setattr(choosing, "_fitted", afresh)
     for one, each in zip(apart, names):
-        np.testing.assert_array_equal(one.values, choosing._asking(data, SUSHI, 12, 3, each, {}).values)
+        np.testing.assert_array_equal(one.values, choosing._asking(data, SUSHI, 12, 3, each).values)
 
 
 def test_models_by_name(data: Paired) -> None:

@@ -152,8 +152,29 @@ def test_items_may_arrive() -> None:
         LEARNER.with_items(state, np.zeros((1, 3)))
 
 
+@pytest.mark.parametrize("D", [3, 20])
+@pytest.mark.parametrize(("amplitude", "width"), [(3.0, 3.0), (10.0, 0.25), (1.0, 10.0), (100.0, 30.0)])
+def test_what_is_believed_is_finite_whatever_is_said(amplitude: float, width: float, D: int) -> None:
+    learner = CollaborativeGP(Choice(6), D=D, amplitude=amplitude, width=width)
+    for seed in range(3):
+        state, rng = learner.init(np.random.default_rng(0)), np.random.default_rng(seed)
+        for _ in range(25):
+            y = rng.choice(6, 2, replace=False)
+            state = learner.update(state, Pool(0, y[None]), y, int(rng.integers(-1, 2)))
+            believed = learner.posterior(state)
+            assert np.isfinite(believed.mean).all()
+            assert np.linalg.eigvalsh(believed.cov).min() > -1e-9 * amplitude**2
+
+
 @pytest.mark.parametrize(
-    ("change", "told"), [({"D": 0}, "D: wanted"), ({"every": 0}, "every: wanted"), ({"rule": "any"}, "rule: wanted")]
+    ("change", "told"),
+    [
+        ({"D": 0}, "D: wanted"),
+        ({"every": 0}, "every: wanted"),
+        ({"rule": "any"}, "rule: wanted"),
+        ({"amplitude": 101.0}, "amplitude: wanted at most 100, got 101"),
+        ({"width": 31}, "width: wanted at most 30, got 31"),
+    ],
 )
 def test_refusals(change: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):

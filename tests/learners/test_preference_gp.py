@@ -340,6 +340,29 @@ def test_without_an_item_its_answers_are_gone(cls: Any) -> None:
     assert 2 not in left.said.pairs[: left.said.n]
 
 
+def test_without_an_item_what_its_answers_taught_of_the_person_is_gone() -> None:
+    """Of somebody who tossed a die about one item, and so seemed to err often: as inferred from the rest alone."""
+    rng = np.random.default_rng(1)
+    f = np.linspace(2.0, -2.0, 6)
+    learner = PreferenceGP(Choice(6), amplitude=2.0, every=60, learn_noise=True)
+    state, pairs = learner.init(rng), []
+    for _ in range(120):
+        pair = rng.choice(6, 2, replace=False)
+        gap = f[pair[0]] - f[pair[1]] + rng.normal()
+        answer = EQUAL if abs(gap) < 0.5 else int(gap < 0.0)
+        if 5 in pair:
+            answer = int(rng.integers(-1, 2))
+        else:
+            pairs.append((pair[::-1] if answer == SECOND else pair, answer == EQUAL))
+        state = learner.update(state, Pool(0, pair[None]), pair, answer)
+    alone = answers([pair for pair, _ in pairs], None, [tie for _, tie in pairs])
+    never, noise = infer_with_noise(4.0 * np.eye(6), np.zeros(6), alone, ties=True)
+    assert learner.noise(state).lapse > noise.lapse[0] + 0.03
+    left = learner.without_item(state, 5)
+    assert learner.noise(left)[:2] == pytest.approx([noise.width[0], noise.lapse[0]], abs=2e-3)
+    close(learner.posterior(left), never.posterior, 0.03)
+
+
 def test_how_people_answer_is_learned() -> None:
     """Who often errs, and who never does, and who chooses at random; a width of .5 begun at .25."""
     world = gaussian_choosers(3, 7, amplitude=2.0, tie=0.5, lapse=0.3, seed=6)
@@ -388,14 +411,32 @@ def test_together_one_width_is_learned() -> None:
     assert learner.noise(state, 9).width == people[0].width
 
 
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(("amplitude", "width"), [(1e3, 1e-3), (1e3, 1e3)])
+def test_at_its_limits_what_is_believed_stays_a_gaussian(amplitude: float, width: float, k: int) -> None:
+    """Of answers at random, which contradict one another."""
+    rng = np.random.default_rng(2)
+    learner = PreferenceGP(Choice(6), amplitude=amplitude, width=width)
+    state = learner.init(rng)
+    for _ in range(12):
+        shown = rng.choice(6, k, replace=False)
+        state = learner.update(state, Pool(0, shown[None]), shown, int(rng.integers(-1, k)))
+        mean, cov = learner.posterior(state)
+        assert np.isfinite(mean).all()
+        assert (cov.diagonal() > 0.0).all()
+
+
 @pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
 @pytest.mark.parametrize(
     ("given", "named"),
     [
         ({"space": None}, "space: wanted a choice among items"),
         ({"amplitude": 0.0}, "amplitude: wanted"),
+        ({"amplitude": 1e4}, "amplitude: wanted a number above 0, at most 1000, got 10000.0"),
         ({"width": -1.0}, "width: wanted a number from 0"),
-        ({"width": 0.0}, "width: wanted more than 0 where 'equally good' is on offer"),
+        ({"width": 1e4}, "width: wanted a number from 0 to 1000, got 10000.0"),
+        ({"width": 0.0}, "width: wanted 1e-06 or more where 'equally good' is on offer"),
+        ({"width": 9e-4, "amplitude": 1e3}, "width: wanted 0.001 or more where 'equally good' is on offer"),
         ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
         ({"lengthscale": np.nan}, "lengthscale: wanted"),
         ({"rule": "best"}, "rule: wanted bald"),

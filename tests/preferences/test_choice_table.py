@@ -41,9 +41,21 @@ def test_rows_are_those_of_the_answers() -> None:
         assert got.tolist() == wanted.tolist()
 
 
-def test_orders_of_wide_ties_are_refused() -> None:
-    wide = gathered([Answered("", (tuple(f"a{i}" for i in range(21)), tuple(f"b{i}" for i in range(20))))])
-    with pytest.raises(ValueError, match="answers: wanted orders of at most 400 neighbours, got one of 420"):
+def test_several_that_are_equally_good_are_one_answer() -> None:
+    """Every two of them tie; however they stood, it is the same answer."""
+    told = [Answered("ann", (("a", "b", "c"),), 2), Answered("ann", (("c", "a", "b"),), 1)]
+    choices = gathered(told, "abcd")
+    for got, wanted in zip(rows_of(choices), ranked([[0, 1, 2]], 3.0, equal=True)):
+        assert got.tolist() == wanted.tolist()
+    level = [[0, 1.5, 1.5, 0], [1.5, 0, 1.5, 0], [1.5, 1.5, 0, 0], [0, 0, 0, 0]]
+    assert wins(choices).tolist() == level
+    assert not wins(choices, tie=0.0).any()
+
+
+@pytest.mark.parametrize(("tiers", "rows"), [([21, 20], 420), ([29], 406)])
+def test_orders_of_wide_ties_are_refused(tiers: list[int], rows: int) -> None:
+    wide = gathered([Answered("", tuple(tuple(f"{k}, {i}" for i in range(size)) for k, size in enumerate(tiers)))])
+    with pytest.raises(ValueError, match=f"answers: wanted orders of at most 400 neighbours, got one of {rows}"):
         rows_of(wide)
 
 

@@ -177,12 +177,13 @@ def test_trust_in_what_was_said_plainly() -> None:
 
 
 def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
-    """One in the wrong place, and one so narrow elsewhere that no draw says anything."""
+    """One in the wrong place. Of too few draws nothing can be told, even of the right one."""
     K, mean, rows = np.eye(3), np.zeros(3), answers([(0, 1)] * 10)
     got = infer(K, mean, rows)
     wrong = Posterior(got.posterior.mean[::-1].copy(), got.posterior.cov)
     said = trust(Posterior(mean, K), wrong, Seen(rows, got.sites))
     assert (said.right, said.off > 0.1) == (False, True)
+    assert trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites), draws=100)[:2] == (False, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -106,6 +106,10 @@ def test_at_random_is_bayes_rule() -> None:
         assert got == pytest.approx(0.05 / count / (0.05 / count + 0.95 * np.exp(-2.0)), abs=1e-12)
     tie = at_random(ranked([3, [0, 1], 2], equal=True), np.array([-2.0]), noise, PRIOR)[0]
     assert tie == pytest.approx(0.05 / 12 / (0.05 / 12 + 0.95 * np.exp(-2.0)), abs=1e-12)
+    # that all are equally good is one of n + 1 answers: the best of n, or this
+    for n in (3, 4):
+        level = at_random(ranked([list(range(n))], equal=True), np.array([-2.0]), noise, PRIOR)[0]
+        assert level == pytest.approx(0.05 / (n + 1) / (0.05 / (n + 1) + 0.95 * np.exp(-2.0)), abs=1e-12)
     assert at_random(answers([]), np.zeros(1), noise, PRIOR)[0] == pytest.approx(0.05)
 
 

@@ -79,6 +79,23 @@ def test_somebody_who_always_presses_the_same_key() -> None:
     assert got.told.startswith("'bob' took the second of the two in 18 of 20 answers")
 
 
+def test_of_many_with_a_habit_one_alone_is_named() -> None:
+    """Of one person their own habit is told, however many others have one."""
+    people = [str(i) for i in range(7)]
+    habits = [choice(a, b, a, who, 6) for who in people for a, b in ("ab", "ba", "cd", "dc")]
+    others = [choice(a, b, b, f"x{i}", 6) for i in range(2) for a, b in ("ab", "ba", "cd", "dc")]
+    found = estimate(gathered([*habits, *others]))
+    found = found._replace(noise=found.noise._replace(random=np.full(9, 0.9)))
+    for at in (0, 6):
+        got = {each.kind: each for each in remarks(found, person=at)}
+        assert got["side"].told.startswith(f"'{at}' took the first of the two in 24 of 24 answers")
+        assert got["random"].told == f"Seem to answer at random (with this probability): '{at}' (0.90)."
+        assert got["side"].people == got["random"].people == (str(at),)
+    of_all = [each for each in remarks(found) if each.kind == "side"]
+    assert [each.people for each in of_all[:2]] == [("0",), ("1",)]
+    assert (of_all[-1].told, len(of_all[-1].people)) == ("So do 4 others.", 4)
+
+
 def test_where_all_answers_are_the_first_they_may_have_been_written_so() -> None:
     [got] = told([each._replace(first=each.tiers[0][0]) for each in clear()])["side"]
     assert got.told.startswith("All 12 answers are the first of the two. Was the better one always written first?")
@@ -134,6 +151,8 @@ def test_answers_that_say_little() -> None:
     assert got["unsure"][0].told == "5 of 17 answers are that one cannot judge: they say nothing."
     level = [Answered("", (("a", "b"),), 6), Answered("", (("b", "c"),), 6), choice("a", "c")]
     assert told(level)["equal"][0].told.startswith("12 of 13 answers are that both are equally good")
+    level[0] = Answered("", (("a", "b", "c"),), 6)
+    assert told(level)["equal"][0].told.startswith("12 of 13 answers are that all shown are equally good")
 
 
 def test_figures_that_did_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,16 +92,25 @@ def test_the_grown_set_is_among_the_best(rule: str) -> None:
         assert gone.tolist() != shown.tolist()
 
 
-def test_sets_run_out() -> None:
-    posterior = some(4)
-    every = list(combinations(range(4), 3))
-    for rule in ("bald", "random"):
+@pytest.mark.parametrize(("size", "n"), [(3, 4), (4, 6)])
+def test_sets_run_out(size: int, n: int) -> None:
+    every = list(combinations(range(n), size))
+    for rule in ("bald", "eubo", "random"):
+        posterior = some(n)
         seen: list[tuple[int, ...]] = []
         for _ in every:
-            seen.append(tuple(next_set(posterior, rule, 3, skip=seen, rng=np.random.default_rng(0)).tolist()))
+            seen.append(tuple(next_set(posterior, rule, size, skip=seen, rng=np.random.default_rng(0)).tolist()))
         assert sorted(seen) == every
-        with pytest.raises(ValueError, match="skip: wanted a set left to ask, got all 4"):
-            next_set(posterior, rule, 3, skip=seen, rng=np.random.default_rng(0))
+        with pytest.raises(ValueError, match=f"skip: wanted a set left to ask, got all {len(every)}"):
+            next_set(posterior, rule, size, skip=seen, rng=np.random.default_rng(0))
+
+
+def test_a_set_that_no_pair_grows_to_is_found() -> None:
+    """With two items far above the others, of which every set that is grown has one: the one set left has none."""
+    posterior = Posterior(np.array([3.0, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0]), np.eye(7))
+    left = [1, 3, 4, 6]
+    skip = [one for one in combinations([0, 1, 2, 3, 4, 6], 4) if list(one) != left]
+    assert next_set(posterior, "eubo", 4, items=[0, 1, 2, 3, 4, 6], skip=skip).tolist() == left
 
 
 def test_random_sets_are_drawn_evenly() -> None:
@@ -120,6 +129,7 @@ def test_random_sets_are_drawn_evenly() -> None:
         ({"size": 5}, "items: wanted at least 5, got 4"),
         ({"items": [0, 1, 9]}, "items: wanted the numbers of items, 0 to 3"),
         ({"size": 3, "skip": [[0, 1]]}, "skip: wanted sets of 3 different items"),
+        ({"size": 3, "skip": [[0, 1, 2], [1, 0, 1]]}, r"skip: wanted sets of 3 different items, each 0 to 3, got .*"),
     ],
 )
 def test_what_makes_no_sense(given: dict[str, Any], named: str) -> None:

@@ -51,6 +51,16 @@ def test_the_spread_is_the_likeliest() -> None:
     assert likeliest_spread(K, 1, answers(np.empty((0, 2))), 0.0, 0.0, 1.5) == 1.5
 
 
+@pytest.mark.parametrize("unit", [0.01, 100.0])
+def test_the_spread_is_as_likely_in_any_unit(unit: float) -> None:
+    """A prior of utilities far too close, or far too wide, is put right as far as the answers, or their lack, go."""
+    rows = told(1, 5, 20, 3)
+    for some in (rows, answers(np.empty((0, 2)))):
+        plain = likeliest_spread(np.eye(5), 1, some, 0.0, 0.0, 1.5)
+        got = likeliest_spread(unit * unit * np.eye(5), 1, some, 0.0, 0.0, 1.5 / unit)
+        assert np.log(got * unit) == pytest.approx(np.log(plain), abs=0.05)
+
+
 def test_of_one_person_it_is_inference_with_that_spread() -> None:
     K, rows = prior(6), told(1, 6, 25, 2)
     posterior, seen = of_one(K, rows, 0.25, 0.1, 1.5)

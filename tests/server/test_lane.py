@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,8 @@ from heedful.server.desk import Desk
 from heedful.server.fast import Fast
 from heedful.server.keys import Keys
 from heedful.server.lane import LONGEST, MOST
+from heedful.server.pages.page import static_url
+from heedful.server.protocol import Protocol
 from heedful.server.running import Server, config, everywhere, listening, served
 from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
@@ -363,7 +367,9 @@ def test_a_rate_counts_each_once(folder: Path, begun: list[str]) -> None:
 @contextmanager
 def shared(folder: Path) -> Iterator[tuple[App, str, str]]:
     """A server with a port for participants: (it, where its owner comes, where they come)."""
-    with listening(folder, "127.0.0.1", 0, Options()) as (app, listener), everywhere(0) as sharing:
+    options = Options(limits=Limits(seconds=SECONDS))
+    with listening(folder, "127.0.0.1", 0, options) as (app, listener), everywhere(0) as sharing:
+        sharing.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)  # so that who does not read is soon noticed
         app.sharing = sharing.getsockname()[1]
         server = Server(config(app), app)
         thread = threading.Thread(target=server.run, args=([listener, sharing],), daemon=True)
@@ -396,6 +402,120 @@ def test_participants_do_not_take_all_connections(folder: Path, monkeypatch: pyt
         assert asked(stack.enter_context(Wire(own)), request("GET", "/healthz")).status == 200
         assert all(wire.closed() for wire in wires)  # nothing comes on them
         assert asked(stack.enter_context(Wire(theirs)), content).status == 404
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Protocol]]:
+    """What was "made", and "lost", as it comes."""
+    found: dict[str, list[Protocol]] = {"made": [], "lost": []}
+    made, lost = Protocol.connection_made, Protocol.connection_lost
+
+    def is_made(self: Protocol, transport: asyncio.Transport) -> None:
+        made(self, transport)
+        found["made"].append(self)
+
+    def is_lost(self: Protocol, exc: Exception | None) -> None:
+        lost(self, exc)
+        found["lost"].append(self)
+
+    monkeypatch.setattr(Protocol, "connection_made", is_made)
+    monkeypatch.setattr(Protocol, "connection_lost", is_lost)
+    return found
+
+
+def reads_nothing(url: str) -> Wire:
+    """Somebody for whom the system takes little."""
+    wire = Wire.__new__(Wire)
+    wire.socket, wire.data = socket.socket(), b""
+    wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.socket.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+    wire.socket.settimeout(5)
+    return wire
+
+
+@pytest.mark.parametrize("times", [1, 8])  # all of it is written, and only what the system takes
+def test_who_does_not_read_is_hung_up_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, connections: dict[str, list[Protocol]], times: int
+) -> None:
+    monkeypatch.setattr(protocol, "SHARED_KEEP_ALIVE", 0.2)
+    monkeypatch.setattr(protocol, "SHARED_UNREAD", 0.3)
+    with shared(folder) as (_, _, theirs), reads_nothing(theirs) as wire:
+        wire.send(request("GET", static_url("vendor/htmx.min.js")) * times)
+        [held] = until(lambda: connections["made"])
+        until(lambda: held.transport.get_write_buffer_size() > 10_000)
+        until(lambda: connections["lost"] == [held])
+        assert held.transport.get_write_buffer_size() == 0
+
+
+class Taken:
+    """A transport of answers of which so much was not taken."""
+
+    def __init__(self) -> None:
+        self.unread, self.said = 0, list[str]()
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+    def close(self) -> None:
+        self.said.append("close")
+
+    def abort(self) -> None:
+        self.said.append("abort")
+
+
+class Time:
+    """The time of a loop, that is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def time(self) -> float:
+        return self.now
+
+
+def test_who_reads_slowly_is_not_hung_up_on() -> None:
+    connection: Any = Protocol.__new__(Protocol)
+    connection.transport, connection.loop, connection._patience = Taken(), Time(), 30.0
+    transport: Taken = connection.transport
+
+    def after(seconds: float, unread: int) -> list[str]:
+        connection.loop.now += seconds
+        transport.unread = unread
+        connection.hang_up_idle()
+        return transport.said
+
+    assert after(1000.0, 0) == []  # who is answered in full may wait
+    assert after(1000.0, 5_000_000) == []
+    for left in range(4, 0, -1):
+        assert after(29.0, left * 1_000_000) == []
+    assert after(29.0, 1_000_000) == []
+    assert after(29.0, 0) == []
+    assert after(29.0, 1_000_000) == []
+    assert after(29.0, 1_000_000) == []
+    assert after(2.0, 1_000_000) == ["abort"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_who_hangs_up_in_the_middle_leaves_nothing_in_the_log(
+    folder: Path, connections: dict[str, list[Protocol]], caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    big = request("GET", static_url("vendor/htmx.min.js"))
+    with shared(folder) as (_, _, theirs):
+        with reads_nothing(theirs) as wire:
+            wire.send(big * 2 + request(method, static_url("vendor/htmx.min.js")) + big)
+            until(lambda: connections["made"] and connections["made"][0].flow.write_paused)
+        until(lambda: connections["lost"])
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_events_end_with_their_connection_whatever_was_asked_behind_them(
+    folder: Path, connections: dict[str, list[Protocol]]
+) -> None:
+    with shared(folder) as (app, own, _):
+        with Wire(own) as wire:
+            wire.send(request("GET", f"{CARS}/events") + request("GET", "/healthz"))
+            until(lambda: app.service.loops.desks and app.service.loops.at("main", "cars").users == 1)
+        until(lambda: app.service.loops.at("main", "cars").users == 0)
 
 
 # ---------------------------------------------------------------------------- time, other processes, the end

@@ -14,7 +14,8 @@ from sqlalchemy import select
 
 from heedful.server.database import LINKS, Database
 from heedful.server.keys import Keys
-from heedful.server.links import LENGTH, Links
+from heedful.server.links import LENGTH, NOBODY, Links
+from heedful.studies.answers import OWN
 
 
 class Clock:
@@ -98,6 +99,12 @@ def test_only_a_digest_is_kept_and_there_is_still_no_key(tmp_path: Path) -> None
 @pytest.mark.parametrize("segment", ["/", "a/b", "<b>", " a", "a ", "x" * 61, "a\nb", "_a", ".."])
 def test_segments_that_are_no_names_are_refused(tmp_path: Path, segment: str) -> None:
     with pytest.raises(ValueError, match=r"^segment: wanted 1 to 60 letters"):
+        Links(tmp_path).create("main", "logos", 7, segment=segment)
+
+
+@pytest.mark.parametrize("segment", [OWN, NOBODY])
+def test_segments_are_not_called_as_others_are(tmp_path: Path, segment: str) -> None:
+    with pytest.raises(ValueError, match=rf"^segment: wanted another name than you and guest, got '{segment}'"):
         Links(tmp_path).create("main", "logos", 7, segment=segment)
 
 

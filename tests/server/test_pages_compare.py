@@ -135,6 +135,17 @@ def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -
     assert {each["person"] for each in left.json()["answers"]} == {"staff/a", "staff/b", "customers/c"}
 
 
+def test_a_segment_that_is_called_as_who_sits_here_is_not_left_out(visitor: Visitor, path: Path) -> None:
+    """No link makes one any more."""
+    with Loop.open(path) as loop:
+        for person in ("you", "you/d"):
+            loop.decide(person=person, id=f"ask-0-{person}")
+            loop.feedback(f"ask-0-{person}", id=f"ask-0.0-{person}", choice="first")
+    assert "Of 26 answers of 5 people" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "Of 25 answers of 4 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
+    assert visitor.post("/loops/words/links", {"days": "7", "segment": "you"}).status == 422
+
+
 def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Path) -> None:
     assert "Mind:" not in found_out(visitor, "/loops/words/results").html
     with Loop.open(path) as loop:
@@ -239,6 +250,54 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
     go.set()
     until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)
+
+
+def test_who_comes_meanwhile_does_not_have_it_begun_anew(
+    visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ranking of a segment to which people come faster than it is found out."""
+    go, works, begun = threading.Event(), standing.summed, list[Any]()
+
+    def slow(loop: Loop, people: Any) -> Any:
+        begun.append(people)
+        assert go.wait(30)
+        return works(loop, people)
+
+    def comes(person: str) -> None:
+        with Loop.open(path) as loop:
+            loop.decide(person=person, id=f"ask-0-{person}")
+            loop.feedback(f"ask-0-{person}", id=f"ask-0.0-{person}", choice="first")
+
+    monkeypatch.setattr(standing, "PATIENCE", 0.1)
+    monkeypatch.setattr(standing, "REST", 0.0)
+    monkeypatch.setattr(standing, "summed", slow)
+    staff = "/loops/words/results?segment=staff"
+    for person in ("staff/c", "staff/d"):
+        assert "is being worked out" in words(visitor.get(staff).one("main"))
+        comes(person)
+    assert begun == [["staff/a", "staff/b"]]
+    go.set()
+    page = until(lambda: "Of 19 answers of 4 people" in (seen := visitor.get(staff)).html and seen)
+    assert "not yet looked at" not in words(page.one("main"))
+    go.clear()
+    comes("staff/e")
+    assert "Of 19 answers of 4 people; the last ones are not yet looked at." in words(visitor.get(staff).one("main"))
+    assert "is being worked out" in words(visitor.get("/loops/words/results").one("main"))
+    go.set()
+
+
+def test_a_link_that_was_made_stays_to_be_read(visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, works = threading.Event(), standing.summed
+    monkeypatch.setattr(standing, "PATIENCE", 0.1)
+    monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
+    page = visitor.post("/loops/words/links", {"days": "7"})
+    assert "is being worked out" in words(page.one("main"))
+    assert "/s/" in page.at("link")
+    assert page.all("meta[@http-equiv='refresh']") == []
+    for query in ("", "?segment=staff"):
+        again = visitor.get(f"/loops/words/results{query}").one("meta[@http-equiv='refresh']").get("content")
+        assert again == f"3; url=/loops/words/results{query}"
+    go.set()
 
 
 def test_how_things_stand_for_some_people_together(path: Path) -> None:

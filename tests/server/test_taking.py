@@ -359,6 +359,50 @@ def test_what_was_said_long_ago_stays_said(url: str, tmp_path: Path, monkeypatch
     assert len(answers(path)) == 3
 
 
+def undo(who: Somebody, event: str) -> httpx.Response:
+    """Who takes an answer back."""
+    return who.client.post(f"{who.link}/undo", data={"event": event})
+
+
+def last_of(page: httpx.Response) -> str:
+    """The answer that a page would take back."""
+    return str(re.search(r'name="event" value="([^"]+)"', page.text)[1])  # type: ignore[index]
+
+
+def test_one_person_leaves_others_their_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "OWN_RATE", (0.01, 2.0))
+    monkeypatch.setattr(taking, "UNDO_RATE", (0.01, 3.0))
+    path = study_of_rows(tmp_path / "words.heedful", 8)
+    with served(tmp_path) as address:
+        link = link_to(path)
+        one, two, three = (Somebody(address, link) for _ in range(3))
+        for each in (one, two, three):
+            each.begin()
+        event = last_of(two.say("first"))
+        for wrong in ("", "x", "ask-0.0-you", event):  # what cannot be taken back costs nothing
+            assert [undo(one, wrong).status_code for _ in range(3)] == [200] * 3
+        told = [undo(one, last_of(one.say("first"))) for _ in range(3)]
+        assert [page.status_code for page in told] == [200, 200, 429]
+        assert "0.01 requests per second" in told[-1].text
+        assert undo(two, event).status_code == 200
+        assert undo(three, last_of(three.say("first"))).status_code == 429  # three of this link did
+    assert len(answers(path)) == 2
+
+
+def test_an_undo_does_not_tell_what_others_answered(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "SINCE", -1)  # whatever is looked at was long ago
+    path = tmp_path / "words.heedful"
+    with Loop.open(path) as loop:
+        loop.decide(person="you", id="ask-0-you")
+        loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
+    who = Somebody(url, link_to(path))
+    who.begin()
+    told = {undo(who, event).text for event in ("ask-0.0-you", "ask-1.0-you", "ask-0.99-you", "x" * 300, "")}
+    assert len(told) == 1
+    assert len(answers(path)) == 1
+    assert "too long ago" in undo(who, last_of(who.say("first"))).text
+
+
 def test_who_comes_after_the_end_is_told_that_what_was_said_is_kept(url: str, tmp_path: Path) -> None:
     path = tmp_path / "words.heedful"
     link = link_to(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from compared import png
-from heedful.studies.pictures import MOST, picture_type, sniffed
+from compared import logos, png
+from heedful.studies.pictures import DEEP, DRAWN, MOST, picture_type, sniffed
+from heedful.studies.reading import read_material
 
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0"/></svg>'
 BOMB = b'<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><svg xmlns="http://www.w3.org/2000/svg">&b;</svg>'
@@ -90,6 +92,26 @@ def test_parts_that_are_used_again_count_again() -> None:
     itself = b'<svg xmlns:xlink="x"><g id="a"><use xlink:href="#b"/></g><g id="b"><use xlink:href="#a"/></g></svg>'
     with pytest.raises(ValueError, match="do not use themselves"):
         picture_type(itself)
+    # 4 parts; then each use of a is itself and three, each of b itself and two.
+    within = b'<svg><g id="a"><g id="b"><path/></g></g>' + b'<use href="#a"/>' * 9000
+    assert picture_type(within + b'<use href="#b"/>' * 4665 + b"</svg>") == "image/svg+xml"
+    with pytest.raises(ValueError, match="at most 50,000 parts"):
+        picture_type(within + b'<use href="#b"/>' * 4666 + b"</svg>")
+
+
+def test_parts_within_parts_are_few(tmp_path: Path) -> None:
+    def nested(levels: int) -> bytes:
+        return b"<svg>" + b"<g>" * (levels - 1) + b"</g>" * (levels - 1) + b"</svg>"
+
+    assert picture_type(nested(DEEP)) == "image/svg+xml"
+    with pytest.raises(ValueError, match=f"^wanted an SVG of at most {DEEP} parts within each other, got more"):
+        picture_type(nested(DEEP + 1))
+    with pytest.raises(ValueError, match="at most 50,000 parts"):
+        picture_type(b"<svg>" + b"<g/>" * DRAWN + b"</svg>")
+    folder = logos(tmp_path / "logos", 2)
+    (folder / "deep.svg").write_bytes(nested(100_000))
+    [left] = read_material(folder).left_out
+    assert (left.name, left.why) == ("deep.svg", f"wanted an SVG of at most {DEEP} parts within each other, got more")
 
 
 @pytest.mark.parametrize("encoding", ["bogus", "rot13", "hex"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -117,6 +118,38 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
         study_of(path)
 
 
+@pytest.mark.parametrize("kind", ["pictures", "texts"])
+def test_a_file_that_comes_later_gives_no_other_another_name(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    first, second = (".svg", ".png") if kind == "pictures" else (".txt", ".md")
+
+    def file(name: str, n: int) -> None:
+        drawn = f'<svg xmlns="http://www.w3.org/2000/svg"><rect width="{n}" height="9"/></svg>'.encode()
+        pictured = png(n) if name.endswith(".png") else drawn
+        (folder / name).write_bytes(pictured if kind == "pictures" else f"text {n}".encode())
+
+    file(f"fox{first}", 1)
+    file(f"owl{first}", 2)
+    path = study_in(tmp_path / "s.heedful", folder)
+    file(f"fox{second}", 3)
+    with Loop.open(path) as loop:
+        assert added(loop, read_material(folder)) == (1, [])
+        assert loop.items == ["fox", "owl", f"fox{second}"]
+        assert added(loop, read_material(folder)) == (0, [])
+        # Alone now, it is called fox by its file, which is another one here.
+        (folder / f"fox{first}").unlink()
+        assert added(loop, read_material(folder)) == (0, ["fox"])
+        # The same under another name, twice: one of them is the one that was there.
+        (folder / f"owl{first}").rename(folder / f"uhu{first}")
+        file(f"eule{first}", 2)
+        assert added(loop, read_material(folder)) == (1, ["fox"])
+        assert sorted(loop.items) == sorted(["fox", "owl", f"fox{second}", "uhu"])
+        # What is called as before and is another now has changed.
+        file(f"uhu{first}", 4)
+        assert added(loop, read_material(folder)) == (1, ["fox"])
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("ask", ""), ("ask", "x" * 301), ("consent", " "), ("questions", 0), ("show", ("nothing",))]
 )
@@ -162,6 +195,7 @@ def test_what_lies_elsewhere_is_not_shown(tmp_path: Path) -> None:
     (texts / "in.txt").symlink_to(texts / "a.txt")
     (texts / "out.txt").symlink_to(tmp_path / "secret.txt")
     (texts / "none.txt").symlink_to(tmp_path / "nothing")
+    (texts / "itself.txt").symlink_to("itself.txt")
     os.mkfifo(texts / "pipe.txt")
     (pictures / "out.png").symlink_to("../secret.png")
     material = read_material(texts)
@@ -169,6 +203,7 @@ def test_what_lies_elsewhere_is_not_shown(tmp_path: Path) -> None:
     told = {each.name: each.why for each in material.left_out}
     assert told["out.txt"] == told["none.txt"] == "wanted a file of this folder, got a link to elsewhere"
     assert told["pipe.txt"] == "wanted a plain file, got another kind"
+    assert told["itself.txt"] == os.strerror(errno.ELOOP)
     assert [each.name for each in read_material(pictures).left_out] == ["out.png"]
 
 
@@ -207,7 +242,10 @@ def test_a_study_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert not path.exists()
     assert [each.name for each in tmp_path.glob("*.heedful")] == []
+    assert len(list(tmp_path.glob(".s.heedful.*.part"))) == 1
+    (tmp_path / ".s.heedful.notes.part").mkdir()  # of somebody else
     study_in(path, folder)
     assert study_of(path).kind == "pictures"
+    assert [each.name for each in tmp_path.glob(".*.part")] == [".s.heedful.notes.part"]
     with pytest.raises(FileExistsError):
         study_in(path, folder)

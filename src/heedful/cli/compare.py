@@ -120,12 +120,12 @@ def compare(
     elif segment or address is not None or share_port is not None:
         option = "--segment" if segment else "--address" if address is not None else "--share-port"
         raise BadInput(f"{option}: wanted --share beside it, got none")
-    seconds, reached = _seconds(lasts), _address(address)
+    seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
-    path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
     signal.signal(signal.SIGTERM, _interrupt)
+    path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
     with suppress(KeyboardInterrupt):
-        sharing = Sharing(share_port, reached, seconds, people, segment or [""]) if share else None
+        sharing = Sharing(share_port, reached, seconds, people, segments) if share else None
         _serve(path, port, browser, json, sharing, left_out)
     _tell(path, json)
 
@@ -150,6 +150,14 @@ def _address(given: str | None) -> str | None:
     return None if given is None else given.rstrip("/")
 
 
+def _segments(given: list[str]) -> list[str]:
+    """All of them looked at before a link is made for the first: what it opens is told once."""
+    from heedful.server.links import wanted_segment
+
+    with reading_input():
+        return [wanted_segment("--segment", each) for each in given]
+
+
 # ---------------------------------------------------------------------------- the study
 
 
@@ -162,8 +170,9 @@ def _made(
             if given is not None:
                 raise BadInput(f"{option}: wanted none with a study that is there, got {given!r}")
         with reading_input():
-            _same(source, goal, told)
-        return source.absolute(), []
+            path = _called(source)
+            _same(path, goal, told)
+        return path, []
     if goal not in (None, "best", "ranking"):
         raise BadInput(f"--goal: wanted best or ranking, got {goal!r}")
     with reading_input():
@@ -180,6 +189,17 @@ def _made(
         else:
             _found(path, material, goal, told)
     return path, left_out
+
+
+def _called(source: Path) -> Path:
+    """The folder of a study that is there. ValueError where its name is none that a page is found by."""
+    from heedful.server.loops import SUFFIX, loop_name
+
+    path = source.resolve() if source.name == ".." else source.absolute()
+    if not path.name.endswith(SUFFIX):
+        raise ValueError(f"{source}: wanted a study called NAME{SUFFIX}, got {path.name!r}")
+    loop_name(str(source), path.name.removesuffix(SUFFIX))
+    return path
 
 
 def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
@@ -359,17 +379,23 @@ def _say(path: Path, page: str, links: list[Shared], left_out: list[str], json: 
 def _tell(path: Path, json: bool) -> None:
     """What is known now."""
     from heedful.loop import Loop
+    from heedful.server.pages.telling import count
+    from heedful.studies.answers import said
 
     if json:
         return
     with Loop.open(path) as loop:
-        n = loop.ledger.log.counts().get("feedback", 0)
+        n = sum(1 for _ in said(loop))
         many = len(loop.items) > QUICK
-        told = (f"{n:,} answers" if many else _verdict(loop)) if n else "nobody has answered yet"
+        told = (count(n, "answer") if many else _verdict(loop)) if n else "nobody has answered yet"
     note(f"{told}; heedful compare {path} goes on")
 
 
 def _verdict(loop: Loop) -> str:
-    said = loop.standing()
-    sure = "enough" if said.stop else said.left.told
-    return f"{said.answers} answers: {said.favourite} is first, {100 * said.sure:.0f} % sure ({sure})"
+    from heedful.server.pages.telling import count
+
+    found = loop.standing()
+    if not found.answers:
+        return "nobody could judge yet"
+    sure = "enough" if found.stop else found.left.told
+    return f"{count(found.answers, 'answer')}: {found.favourite} is first, {100 * found.sure:.0f} % sure ({sure})"

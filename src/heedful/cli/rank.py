@@ -53,7 +53,10 @@ def rank(
     ] = None,
     answer: Annotated[
         list[str] | None,
-        typer.Option(metavar="WORD=MEANING", help="An answer that means first, second, equal or unsure; repeatable."),
+        typer.Option(
+            metavar="WORD=MEANING",
+            help="An answer that means first, second, equal or unsure; repeatable. With a number, say what all mean.",
+        ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="So many items are printed and drawn.")] = 40,
     plot: Annotated[Path | None, typer.Option(help="Draw the ranking into this file: .png, .svg or .pdf.")] = None,
@@ -119,7 +122,7 @@ def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: 
     """The answers, by person or as one person's."""
     from heedful.data import orders
 
-    if pool is False and choices.people == ("",):
+    if pool is False and "" in choices.people:
         choices = orders.apart(choices)
     if without:
         if choices.people == ("",):
@@ -148,13 +151,15 @@ def _described(choices: Choices, items: Path | None, identifier: str | None) -> 
         rows = read_table(items)
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
-    encoding = infer(rows, identifier=identifier)
-    names = [encoding.name_of(row) for row in rows]
     try:
-        choices = orders.with_items(choices, names)
+        encoding = infer(rows, identifier=identifier)
+        names, X = [encoding.name_of(row) for row in rows], encoding.encode_many(rows).astype(float)
+    except ValueError as error:
+        raise ValueError(f"{items}: {error}") from None
+    try:
+        return orders.with_items(choices, names), X
     except ValueError as error:
         raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
-    return choices, encoding.encode_many(rows).astype(float)
 
 
 def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, goal: str, sure: float) -> Found:
@@ -166,7 +171,7 @@ def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, g
     of_many = whole.population is not None
     new = None
     if person is not None or not of_many:
-        posterior, seen = whole.of(choices.people.index(person or choices.people[0]))
+        posterior, seen = whole.of(choices.people.index(choices.people[0] if person is None else person))
         told = verdict(posterior, goal, seen, at=sure)
     else:
         posterior, seen, new = whole.posterior, None, whole.new()

@@ -46,7 +46,7 @@ class Found(NamedTuple):
         """Whose ranking it is."""
         people = self.estimate.choices.people
         if self.person is not None:
-            return f"what {_line(self.person)} prefers"
+            return f"what {_line(self.person)} prefers" if self.person else "what people without a name prefer"
         if len(people) > 1:
             return f"what {len(people):,} people prefer on average"
         return f"what {_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"

@@ -117,7 +117,10 @@ def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) 
         raise ValueError(f"--twice: wanted refuse, last or mean, got {twice!r}")
     table, told = open_ratings(file, Columns(*named), twice=twice)  # type: ignore[arg-type]
     if most is not None:
-        table = densest(table, most, most)
+        try:
+            table = densest(table, most, most)
+        except ValueError as error:
+            raise ValueError(f"--densest: {error}") from None
         told += f"; the {most:,} who rated most, the {most:,} rated most often"
     users, items = table.user_names.size, table.item_names.size
     low, high = table.values.min(), table.values.max()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.data.choice_columns import found, plain
-from heedful.data.files import GZIP_ERRORS, MISSING, number_in, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, MISSING, is_number, number_in, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.table import placed_rows
@@ -23,6 +23,8 @@ WORDS = {
     "unsure": ("unsure", "cannot judge", "can't judge", "skip", "skipped", "don't know"),
 }
 """What an answer says, apart from case and marks; nothing is as unsure. So does the name of one of the two."""
+MOST_TIMES = 1_000_000_000
+"""How often an answer of a table may have been given."""
 
 
 class Opened(NamedTuple):
@@ -72,27 +74,32 @@ def _study(path: Path) -> Choices | None:
     """What a JSON document of a study holds; None where the file is none. ValueError, by name, for a damaged one."""
     with uncompressed(path) as file:
         try:
-            if not re.match(rb'\s*\{\s*"study"\s*:', file.peek(200)[:200]):
+            if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
                 return None
-            document = msgspec.json.decode(file.read(), type=_Document)
-        except (*GZIP_ERRORS, msgspec.MsgspecError) as error:
-            raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
+            text = file.read().removeprefix(b"\xef\xbb\xbf")
+        except GZIP_ERRORS as error:
+            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+    try:
+        document = msgspec.json.decode(text, type=_Document)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
     read = []
     for i, each in enumerate(document.answers):
         said, where = each.answer, f"{path.name}: answers[{i}]"
-        best = {"first": each.shown[:1], "second": each.shown[1:2]}.get(said, tuple(n for n in each.shown if n == said))
+        sides = dict(zip(("first", "second"), each.shown)) if len(each.shown) == 2 else {}
+        best = sides.get(said, said)
         if len(set(each.shown)) < max(len(each.shown), 2):
             raise ValueError(f"{where}: shown: wanted two items or more, each once, got {shown(', '.join(each.shown))}")
         first = each.shown[0] if len(each.shown) == 2 else ""
         if said in ("equal", "cannot_judge"):
             read.append(Answered(each.person, (each.shown,), 1, first, said == "equal"))
-        elif not best:
+        elif best not in each.shown:
             raise ValueError(
                 f"{where}: answer: wanted first, second, equal, cannot_judge or an item, got {shown(said)}"
             )
         else:
-            rest = tuple(name for name in each.shown if name != best[0])
-            read.append(Answered(each.person, (best, rest), 1, first))
+            rest = tuple(name for name in each.shown if name != best)
+            read.append(Answered(each.person, ((best,), rest), 1, first))
     if not any(each.judged for each in read):
         raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
     return gathered(read, document.items)
@@ -119,18 +126,20 @@ def load_choices(
     winner, loser               a choice
     first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two
     rank 1, rank 2, ...         an order, the best first; what is empty at the end was not placed
-    item, rank                  an order in as many rows, one for each person, or for each ballot; equal ranks are ties
+    item, rank                  an order in as many rows, one for each person, or for each ballot; equal ranks are ties,
+                                and all of a ballot are equally good where all have one rank
     order                       an order in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
 
     Besides: person, who answered; times, how often. `columns` says in which column something is, where that has another
     name than those of `NAMES`: {"person": ["who"], "order": ["best", "then"]}; `words` what an answer means, where it
-    is none of `WORDS`: {"0": "first"}. An answer about fewer than two items says nothing.
+    is none of `WORDS`: {"0": "first", "1": "second"}; where a number is among them, 1 and 2 mean nothing else. An
+    answer about fewer than two items says nothing.
 
     FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a table
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
-    words = {plain(word): meaning for word, meaning in (words or {}).items()}
+    words = {_word(word): meaning for word, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
@@ -156,7 +165,7 @@ def load_choices(
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
     told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
     if "order" in at and len(answered) < len(rows):
-        told += f"; {len(rows) - len(answered):,} of {len(rows):,} rows place nothing over anything"
+        told += f"; {len(rows) - len(answered):,} of {len(rows):,} rows say nothing"
     return Opened(gathered(answered), told)
 
 
@@ -174,7 +183,9 @@ def _winners(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answe
 
 
 def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str, str]) -> Iterator[Answered]:
-    meaning = {plain(word): said for said, several in WORDS.items() for word in several} | dict(words)
+    numbered = any(map(is_number, words))
+    known = {_word(word): said for said, several in WORDS.items() for word in several}
+    meaning = {word: said for word, said in known.items() if not (numbered and is_number(word))} | dict(words)
     column = at["answer"][0]
     read = []
     for where, row in rows:
@@ -183,8 +194,8 @@ def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str,
             raise ValueError(f"{where}: second: wanted another item than the first, got {shown(second)} twice")
         cell = row.get(column)
         text = "" if cell is None else _item(where, column, cell)
-        named = {first: "first", second: "second"}.get(text) if plain(text) not in words else None
-        said = meaning.get(plain(text), "") if text else "unsure"
+        named = {first: "first", second: "second"}.get(text) if _word(text) not in words else None
+        said = meaning.get(_word(text), "") if text else "unsure"
         read.append((where, row, first, second, text, named, said))
     odd = next((each for each in read if each[5] and each[6] and each[5] != each[6]), None)
     by_item = all(named or said in ("equal", "unsure") for *_, named, said in read)
@@ -207,8 +218,18 @@ def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str,
             yield Answered(person, tiers, times, first)
 
 
+def _word(text: str) -> str:
+    """What is said, apart from case and marks; but -1 is not 1."""
+    text = text.strip()
+    return text if is_number(text) else plain(text)
+
+
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
-    """Orders in rows; of items without a rank it could not be judged, where none has one."""
+    """Orders in rows; of items without a rank it could not be judged, where none has one.
+
+    Where all have one rank, they are equally good if they are two or what was asked is known, a ballot: in the one list
+    of a person it is more likely that nothing was said.
+    """
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
     for where, row in rows:
@@ -226,7 +247,8 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered
         tiers = [tuple(item for item, other in placed.items() if other == rank) for rank in sorted(ranks)]
         judged = bool(tiers)
         tiers = tiers if judged else [tuple(placed)]
-        if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times[person, ballot]:
+        alike = len(tiers[0]) == 2 or ("ballot" in at and len(tiers[0]) > 2)
+        if (len(tiers) > 1 or alike) and times[person, ballot]:
             yield Answered(person, tuple(tiers), times[person, ballot], "", judged)
 
 
@@ -259,7 +281,7 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
         several = [tier if isinstance(tier, list) else [tier] for tier in cell]
     else:
         raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {shown(cell)}")
-    return [tuple(_item(where, name, item) for item in tier) for tier in several]
+    return [tuple(_item(where, name, item) for item in tier or ("",)) for tier in several]
 
 
 def _item(where: str, field: str, cell: Any) -> str:
@@ -281,8 +303,9 @@ def _times(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> i
     if "times" not in at:
         return 1
     value = _number(where, "times", row.get(at["times"][0]))
-    if value is None or value < 0 or value % 1 or value > 1e9:
-        raise ValueError(f"{where}: times: wanted a whole number, 0 or more, got {shown(row.get(at['times'][0]))}")
+    if value is None or value < 0 or value % 1 or value > MOST_TIMES:
+        got = shown(row.get(at["times"][0]))
+        raise ValueError(f"{where}: times: wanted a whole number, 0 to {MOST_TIMES:,}, got {got}")
     return int(value)
 
 
@@ -302,20 +325,30 @@ def _number(where: str, field: str, cell: Any) -> float | None:
 def write_choices(path: str | PathLike[str], choices: Choices) -> None:
     """Write a CSV that `load_choices` reads: first, second and answer where all are pairs of which it is known which
     stood first; winner and loser where that is known of none, and none is a tie; else item and rank, a row for each
-    item of each answer, where it is lost which stood first. Items that were never answered about are not in it.
+    item of each answer, where it is lost which stood first, as it is where an item is called as an answer is (first,
+    second, equal, unsure). Items that were never answered about are not in it. Who has no name among people with one
+    is called nobody.
 
-    ValueError for a name that a CSV would not give back, such as "NA".
+    ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
+    MOST_TIMES times.
     """
-    for name in (*choices.items, *choices.people):
-        if name != name.strip() or (name and name.lower() in MISSING):
-            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {shown(name)}")
-    given = list(by_name(choices))
     named = choices.people not in ((), ("",))
+    if named and "" in choices.people:
+        names = ("nobody", *(f"nobody {i}" for i in range(2, len(choices.people) + 2)))
+        nobody = next(name for name in names if name not in choices.people)
+        choices = choices._replace(people=tuple(name or nobody for name in choices.people))
+    for name in (*choices.items, *(choices.people if named else ())):
+        if name != name.strip() or name.lower() in MISSING:
+            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {shown(name)}")
+    most = max((each.times for each in choices.given), default=0)
+    if most > MOST_TIMES:
+        raise ValueError(f"times: wanted at most {MOST_TIMES:,} of an answer, got {most:,}")
+    given = list(by_name(choices))
     alone = all(sum(map(len, each.tiers)) == 2 for each in given)
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         who = ["person"] if named else []
-        if alone and all(each.first for each in given):
+        if alone and all(each.first for each in given) and not set(choices.items) & set(WORDS):
             writer.writerow([*who, "first", "second", "answer", "times"])
             for each in given:
                 [other] = {item for tier in each.tiers for item in tier} - {each.first}

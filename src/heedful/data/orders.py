@@ -1,7 +1,8 @@
 """What people answered when they chose among things, by name: choices, best ones of several, rankings."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 Tiers = tuple[tuple[int, ...], ...]
@@ -10,8 +11,9 @@ Tiers = tuple[tuple[int, ...], ...]
 class Given(NamedTuple):
     """An answer, and how often it was given: tiers of items (their numbers), the best tier first.
 
-    ((3,), (1,)) is a choice, 3 over 1; ((3, 1),) says that two are equally good; ((3,), (1, 2)) is the best of three;
-    ((3,), (1,), (2,)) a ranking. In an answer of more than one tier nothing is said among the items of a tier.
+    ((3,), (1,)) is a choice, 3 over 1; ((3,), (1, 2)) is the best of three; ((3,), (1,), (2,)) a ranking. One tier says
+    that all of it are equally good: ((3, 1),) of two, ((3, 1, 2),) of three. In an answer of more than one tier nothing
+    is said among the items of a tier.
     """
 
     person: int
@@ -54,11 +56,11 @@ def gathered(answered: Iterable[Answered], items: Iterable[str] = ()) -> Choices
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
     people: dict[str, int] = {}
     times: Counter[tuple[int, Tiers, int, bool]] = Counter()
-    for person, tiers, count, first, judged in answered:
+    for person, tiers, often, first, judged in answered:
         who = people.setdefault(person, len(people))
         told = tuple(tuple(numbers.setdefault(name, len(numbers)) for name in tier) for tier in tiers)
-        times[who, told, numbers[first] if first else -1, judged] += count
-    given = tuple(Given(who, told, count, first, judged) for (who, told, first, judged), count in times.items())
+        times[who, told, numbers[first] if first else -1, judged] += often
+    given = tuple(Given(who, told, often, first, judged) for (who, told, first, judged), often in times.items())
     return Choices(tuple(numbers), tuple(people), given)
 
 
@@ -76,11 +78,24 @@ def pooled(choices: Choices) -> Choices:
 
 
 def apart(choices: Choices, most: int = 100_000) -> Choices:
-    """The answers as if each were another person's, "1", "2", ... ValueError where they are more than `most`."""
-    if choices.answers > most:
-        raise ValueError(f"answers: wanted at most {most:,} to take each for another person's, got {choices.answers:,}")
-    each = (answer._replace(times=1) for answer in by_name(choices) for _ in range(answer.times))
-    return gathered((answer._replace(person=str(i)) for i, answer in enumerate(each, 1)), choices.items)
+    """The answers of nobody by name as if each were another person's, called "1", "2", ... as nobody else is.
+
+    ValueError where they are more than `most`.
+    """
+    taken = set(choices.people)
+    nameless = sum(each.times for each in choices.given if not choices.people[each.person])
+    if nameless > most:
+        raise ValueError(f"answers: wanted at most {most:,} to take each for another person's, got {nameless:,}")
+    free = (name for name in map(str, count(1)) if name not in taken)
+
+    def each() -> Iterator[Answered]:
+        for answer in by_name(choices):
+            if answer.person:
+                yield answer
+            else:
+                yield from (answer._replace(person=next(free), times=1) for _ in range(answer.times))
+
+    return gathered(each(), choices.items)
 
 
 def without(choices: Choices, people: Sequence[str], name: str = "people") -> Choices:

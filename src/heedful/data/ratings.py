@@ -74,7 +74,10 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
             yield where, user, item, value
 
     table = gathered(path, rows())
-    return table if implicit else chosen(table, table.values > 0.0)
+    explicit = table.values > 0.0
+    if not implicit and not explicit.any():
+        raise ValueError(f"{path.name}: ratings: wanted at least one above 0 (implicit), got none")
+    return table if implicit else chosen(table, explicit)
 
 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:
@@ -123,7 +126,10 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
 
 
 def chosen(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """The ratings that are `kept` (n,), and the users and items that they are of, in their order."""
+    """The ratings that are `kept` (n,), and the users and items that they are of, in their order. ValueError where none
+    is left."""
+    if not kept.any():
+        raise ValueError("ratings: wanted at least one that is left, got none")
     users, whose = np.unique(table.users[kept], return_inverse=True)
     items, what = np.unique(table.items[kept], return_inverse=True)
     return RatingTable(
@@ -137,7 +143,7 @@ def chosen(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
 
 def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     """The ratings of the `users` who rated most and the `items` rated most often, ties to the first; counted in the
-    whole table. Fewer than these are left where some have no rating of the others."""
+    whole table. Fewer than these are left where some have no rating of the others; ValueError where none has."""
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"{name}: wanted a whole number, 1 or more, got {shown(count)}")

@@ -15,7 +15,7 @@ from heedful.estimators.labels import Labels, distinct
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many, inferred
 from heedful.preferences.hierarchical import Population, fit, with_items
-from heedful.preferences.kernels import Kernel, kernel_for
+from heedful.preferences.kernels import MOST, Kernel, kernel_for, wanted_amplitude
 from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, infer_with_noise
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.sites import designed
@@ -70,8 +70,8 @@ class _Choices(ClassifierMixin, BaseEstimator):
         return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
 
     def _wanted(self) -> None:
-        wanted_positive("amplitude", self.amplitude)
-        for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, 1e6)):
+        wanted_amplitude(self.amplitude)
+        for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, MOST)):
             if not is_number(value, int, float) or not least <= value <= most:
                 raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
         if not isinstance(self.learn_noise, bool):

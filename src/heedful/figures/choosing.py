@@ -193,9 +193,7 @@ def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart
     return Found(np.array([parts.error(fitted)]), took)
 
 
-def _asking(
-    data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any], first: Any = None
-) -> Found:
+def _asking(data: Paired, world: str, people: int, seed: int, name: str, first: Any = None) -> Found:
     """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
     first fit and the seconds that it took, where it is there already."""
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
@@ -226,7 +224,7 @@ def _asking_by_all(data: Paired, world: str, people: int, seed: int, names: Sequ
     """`_asking` of one model by several rules, its first fit once."""
     parts = split(data, people, seed, *ASKED[world])
     first = _fitted(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
-    return [_asking(data, world, people, seed, name, {}, first) for name in names]
+    return [_asking(data, world, people, seed, name, first) for name in names]
 
 
 def _fitted(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:

@@ -118,10 +118,6 @@ class BMF(NamedTuple):
         plain, factored = with_space(plain, 64, 64, -1, seed), with_space(factored, 64, 64, -1, seed)
         return BMFState(no_pairs(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
-    def factors_show(self, state: BMFState) -> bool:
-        """Whether the model with factors shows."""
-        return not self.automatic or bool(state.factored.score > state.plain.score)
-
     def scores(self, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
         """What decides: the mean, and as much more as the width says (c,)."""
         return scores_of(self, state, x, rng)

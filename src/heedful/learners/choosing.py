@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
+from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many
 from heedful.preferences.evidence import AMPLITUDE
-from heedful.preferences.kernels import kernel_for
+from heedful.preferences.kernels import MOST, kernel_for, wanted_amplitude
 from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, improved
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import RULES, next_question
@@ -36,11 +36,15 @@ Array = npt.NDArray[np.float64]
 SETTLED = 1e-6
 """Sites that move less than this, as a share, have settled."""
 
+NARROW = 1e-6
+"""Widths are at least so large, and such a share of the amplitude: that several are equally good says how they were
+perceived to a width, and what is left of two variances so far apart would be rounding."""
+
 MANY = 50
 """People of whom what the fold believes is believed: what is not known besides hardly matters."""
 
 ROUNDS = 2
-"""How often a person's sites, and how they answer, are put right in turn."""
+"""How often a person's sites, and how they answer, are put right in turn after one more answer."""
 
 
 class PreferenceGPState(NamedTuple):
@@ -68,15 +72,15 @@ class PreferenceGPState(NamedTuple):
 def begun(learner: Any) -> PreferenceGPState:
     """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
     wanted_choice(learner.space)
-    wanted_positive("amplitude", learner.amplitude)
-    for name in ("width", "lapse", "lengthscale"):
+    wanted_amplitude(learner.amplitude)
+    for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
         value = getattr(learner, name)
-        most = 0.99 if name == "lapse" else 1e50
         if not is_number(value, int, float) or not 0.0 <= value <= most:
             raise ValueError(f"{name}: wanted a number from 0 to {most:g}, got {describe(value)}")
-    if learner.space.equal and not learner.width >= 1e-6:
+    least = NARROW * max(1.0, float(learner.amplitude))
+    if learner.space.equal and not learner.width >= least:
         told = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
-        raise ValueError(f"width: wanted more than 0 {told}, got {learner.width:g}")
+        raise ValueError(f"width: wanted {least:g} or more {told}, got {learner.width:g}")
     if learner.rule not in RULES:
         raise ValueError(f"rule: wanted {', '.join(RULES)}, got {describe(learner.rule)}")
     wanted_count("every", learner.every)
@@ -117,20 +121,29 @@ def answered(learner: Any, state: PreferenceGPState, x: Pool, y: Ints, feedback:
     return state._replace(said=with_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
 
 
-def refreshed(learner: Any, state: PreferenceGPState, user: int, sweeps: int, learn_noise: bool) -> None:
+def refreshed(
+    learner: Any,
+    state: PreferenceGPState,
+    user: int,
+    sweeps: int,
+    learn_noise: bool,
+    *,
+    rounds: int = ROUNDS,
+    moves: float = 1e-2,
+) -> None:
     """Put the sites of a person's answers right, in place, from where they are; and how they answer, where that is
-    learned."""
+    learned, in so many rounds, or until it moves by less than `moves`."""
     said = state.said
     at = said.of(user)
     items, inverse = np.unique(said.pairs[at], return_inverse=True)
     rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
     noise, sites = Noise(said.width[at[-1:]], said.lapse[at[-1:]], np.zeros(1)), said.sites(at)
-    for _ in range(ROUNDS if learn_noise else 0):
+    for _ in range(rounds if learn_noise else 0):
         many = infer_many(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
         sites = many.sites
         noise, moved = improved(rows, many, noise, noise_prior(learner))
-        if moved < 1e-2:
+        if moved < moves:
             break
     sites = infer_many(
         cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=sweeps

@@ -22,6 +22,8 @@ from heedful.spaces_pairs import UNSURE, Pool, order_of
 
 Array = npt.NDArray[np.float64]
 
+MOST = {"amplitude": 100.0, "width": 30.0}
+"""What they are at most: far beyond, messages between answers and weights swing ever wider."""
 ROUNDS = 12
 """Of expectation propagation, in which one person's weights are found."""
 
@@ -51,10 +53,10 @@ class CollaborativeGP(NamedTuple):
     """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
 
     f_u = sum_d w_ud f_d, f_d ~ N(0, K), w_ud ~ N(0, 1), P(a beats b) = Phi(f_ua - f_ub - width). The functions f_d are
-    learned anew, from all answers, when there are `every` answers more and a tenth more than last time; in between only
-    the person's own weights are. Of somebody new nothing is known but which differences matter. Orders, and the best of
-    several, are taken as their comparisons, each with a noise of its own. For up to some hundred items: learning the
-    functions costs D n^3.
+    learned anew, from all answers, when there are `every` comparisons more and a tenth more than last time; in between
+    only the person's own weights are. Of somebody new nothing is known but which differences matter. Orders, and the
+    best of several, are taken as their comparisons, each with a noise of its own. For up to some hundred items:
+    learning the functions costs D n^3.
     """
 
     space: Any
@@ -81,7 +83,11 @@ class CollaborativeGP(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> CollaborativeGPState:
         wanted_count("D", self.D, most=1000)
-        return self._unlearned(begun(self).X, nothing_said(), 0)
+        start = begun(self)
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise ValueError(f"{name}: wanted at most {most:g}, got {getattr(self, name):g}")
+        return self._unlearned(start.X, nothing_said(), 0)
 
     def propose(self, state: CollaborativeGPState, x: Pool, rng: np.random.Generator) -> Ints:
         if self.rule == "random":

@@ -28,7 +28,7 @@ from heedful.learners.choosing import (
     with_more,
 )
 from heedful.preferences.hierarchical import Population, fit, with_items
-from heedful.preferences.noise import Person
+from heedful.preferences.noise import MOVES, Person
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.said import Said, nothing_said, rows_about, without
 from heedful.preferences.stopping import Seen
@@ -56,7 +56,8 @@ class PreferenceGP(NamedTuple):
     """of choices between two and of "equally good"; rankings and the best of several know none"""
     rule: str = "bald"
     every: int = 1
-    """after how many answers of a person all of theirs are weighed anew until nothing moves; in between, once"""
+    """after how many comparisons of a person (the best of k is k - 1, as an order of k is) all of theirs are weighed
+    anew until nothing moves; in between, once"""
     learn_noise: bool = False
     """whether each person's width and lapse rate are learned (MAP), from `width` and `lapse` on"""
 
@@ -126,7 +127,8 @@ class PreferenceGP(NamedTuple):
         state = state._replace(said=without(said, gone))
         for user in np.unique(said.user[gone]).tolist():
             if state.said.of(user).size:
-                refreshed(self, state, user, 200, self.learn_noise)
+                # until it settles: after one answer more it goes on from near the end, here it may be far from it
+                refreshed(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
         return state
 
 
@@ -135,8 +137,9 @@ class HierarchicalGP(NamedTuple):
 
     f_u ~ N(m, S); m and S by EM from everybody's answers, the maximum a posteriori with an inverse-Wishart prior on S
     around K that counts as nu0 people, and kappa0 people to whom all is alike. They are learned anew, from where they
-    are, when there are `every` answers more and a tenth more than last time; in between only the person's own
-    utilities are. Somebody new starts from the population. Otherwise as `PreferenceGP`; the width is one for all.
+    are, when there are `every` comparisons more (the best of k is k - 1, as an order of k is) and a tenth more than
+    last time; in between only the person's own utilities are. Somebody new starts from the population. Otherwise as
+    `PreferenceGP`; the width is one for all.
     """
 
     space: Any

@@ -89,7 +89,8 @@ def choose(X: Array, users: int, rows: Answers, width: float, lapse: float, star
 
 def likeliest_spread(cov: Array, users: int, rows: Answers, width: float, lapse: float, around: float = 1.0) -> float:
     """By which factor utilities lie further apart than N(m, cov (n x n)) has it, by the evidence of the answers of
-    `users` people, .1 to 10: the likeliest, with a log-normal prior `around` a median. Of one person m is 0."""
+    `users` people: the likeliest, with a log-normal prior `around` a median, from a tenth of the lesser of 1 and
+    `around` to ten times the greater. Of one person m is 0."""
     from scipy.optimize import minimize_scalar
 
     if not rows.size:
@@ -100,7 +101,7 @@ def likeliest_spread(cov: Array, users: int, rows: Answers, width: float, lapse:
     among = cov[np.ix_(met, met)]
     got = minimize_scalar(
         lambda log: 0.5 * float((log - np.log(around)) / APART) ** 2 - worth(np.exp(2.0 * log) * among),
-        bounds=np.log([0.1, 10.0]), method="bounded", options={"xatol": 0.03},
+        bounds=np.log([0.1 * min(around, 1.0), 10.0 * max(around, 1.0)]), method="bounded", options={"xatol": 0.03},
     )  # fmt: skip
     return float(np.exp(got.x))
 

@@ -12,6 +12,10 @@ from heedful.doors import describe, is_number, numbers, wanted_positive
 
 Array = npt.NDArray[np.float64]
 
+MOST = 1e3
+"""Standard deviations of utilities, and widths of "equally good", are at most so many times the noise of one choice: of
+much more, expectation propagation has not the digits."""
+
 _BLOCK = 1 << 14
 
 
@@ -58,13 +62,20 @@ class Kernel(NamedTuple):
         return out
 
 
+def wanted_amplitude(value: Any) -> None:
+    """ValueError unless value is a standard deviation of utilities that inference has the digits for."""
+    wanted_positive("amplitude", value)
+    if value > MOST:
+        raise ValueError(f"amplitude: wanted a number above 0, at most {MOST:.0f}, got {describe(value)}")
+
+
 def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
     """The kernel for items with features X (n x d), d = 0 where they have none.
 
     `lengthscale`: "median", the median distance between two of the items that are not the same, as [H12] has it; a
     number; or one for each feature, in units of its standard deviation. ValueError where that is none.
     """
-    wanted_positive("amplitude", amplitude)
+    wanted_amplitude(amplitude)
     d = X.shape[1]
     spread = X.std(axis=0) if len(X) else np.zeros(d)
     scale = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, np.inf)

@@ -218,7 +218,8 @@ def _groups(rows: Answers) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """log of how many answers of this shape there are: orders of the items in tiers of these sizes."""
+    """log of how many answers of this shape there are: orders of the items in tiers of these sizes; of one tier alone,
+    which of them is best, or none."""
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)
     beaten = pairs[~tied]
@@ -227,4 +228,6 @@ def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
         for a, b in pairs[tied]:  # of one tier
             level[a] = level[b] = max(level[a], level[b])
     sizes = np.bincount(level)
+    if sizes.size == 1:  # all are equally good, where otherwise one of them is called the best
+        return math.log(n + 1)
     return math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())

@@ -48,9 +48,7 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
     all."""
     choices = found.choices
     of_all = wins(choices)
-    people = sides(choices) + _random(found) + _against_themselves(choices, person)
-    if person is not None:
-        people = [each for each in people if not each.people or choices.people[person] in each.people]
+    people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
     out = [*_unasked(choices, of_all), *_parted(choices, of_all), *_alike(choices, X), *people]
     out += [*([] if person is not None else _round(choices, of_all)), *_one_answer(choices)]
     if found.sites.moved > SETTLED:
@@ -129,8 +127,9 @@ def _round(choices: Choices, of_all: Array) -> list[Remark]:
 # ---------------------------------------------------------------------------- people
 
 
-def sides(choices: Choices) -> list[Remark]:
-    """Who presses the same side more often than chance would, of plain choices whose sides are known."""
+def sides(choices: Choices, person: int | None = None) -> list[Remark]:
+    """Who presses the same side more often than chance would, of plain choices whose sides are known; of people, this
+    one alone, or all."""
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
     for each in choices.given:
@@ -138,6 +137,7 @@ def sides(choices: Choices) -> list[Remark]:
             sided[each.person] += each.times
             firsts[each.person] += each.times * (each.tiers[0] == (each.first,))
     odd = [u for u in range(people) if _chance(int(firsts[u]), int(sided[u])) < RARE / people]
+    odd = odd if person is None else [u for u in odd if u == person]
     whole, all_first = int(sided.sum()), int(firsts.sum())
     if all_first in (0, whole) and _chance(all_first, whole) < RARE:
         side = "first" if all_first else "second"
@@ -164,8 +164,9 @@ def _chance(k: int, n: int) -> float:
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
 
 
-def _random(found: Estimate) -> list[Remark]:
-    """Who seems to answer at random; where nobody is told apart, whether the answers do."""
+def _random(found: Estimate, person: int | None) -> list[Remark]:
+    """Who seems to answer at random, of this one alone, or of all; where nobody is told apart, whether the answers
+    do."""
     from scipy.special import logit
 
     choices, random = found.choices, found.noise.random
@@ -177,7 +178,7 @@ def _random(found: Estimate) -> list[Remark]:
         told = "Coins would explain the answers as well: hardly a preference is in them, or nobody looked."
         return [Remark("random", told)]
     odd = np.flatnonzero(random > RANDOM)
-    odd = odd[np.argsort(-random[odd], kind="stable")]
+    odd = odd[np.argsort(-random[odd], kind="stable")] if person is None else odd[odd == person]
     if not odd.size:
         return []
     who = ", ".join(f"{choices.people[u]!r} ({random[u]:.2f})" for u in odd[:FEW].tolist())
@@ -242,7 +243,11 @@ def _one_answer(choices: Choices) -> list[Remark]:
         told = f"{unsure:,} of {choices.answers:,} answers are that one cannot judge: they say nothing."
         out.append(Remark("unsure", told))
     if equal >= 10 and equal > 0.9 * (choices.answers - unsure):
-        told = f"{equal:,} of {choices.answers - unsure:,} answers are that both are equally good: little to rank by."
+        pairs = all(len(each.tiers[0]) == 2 for each in choices.given if each.judged and len(each.tiers) == 1)
+        which = "both" if pairs else "all shown"
+        told = (
+            f"{equal:,} of {choices.answers - unsure:,} answers are that {which} are equally good: little to rank by."
+        )
         out.append(Remark("equal", told))
     return out
 

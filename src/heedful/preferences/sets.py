@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,9 @@ def next_set(
     rng: np.random.Generator | None = None,
 ) -> Ints:
     """The items to show together (size,), rising, of `items` (all, where None): of two, the pair that the rule gives
-    most; of more, that pair, and one after the other the item with which the set is worth most. Never a set of `skip`
-    (q x size). "random" draws from `rng`, evenly. ValueError, naming what is wrong; also where no set is left."""
+    most; of more, that pair, and one after the other the item with which the set is worth most; where no set grows that
+    is left, the first there is. Never a set of `skip` (q x size). "random" draws from `rng`, evenly. ValueError, naming
+    what is wrong; also where no set is left."""
     wanted_rule(rule, rng)
     wanted_count("size", size, least=2)
     n = posterior.mean.size
@@ -99,8 +101,10 @@ def next_set(
                 return drawn
     part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
     here = {tuple(np.searchsorted(offered, one).tolist()) for one in gone}
-    left = _grown(part, rule, size, here)
-    return offered[np.sort(next(left))]
+    chosen = next(_grown(part, rule, size, here), None)
+    if chosen is None:  # all that pairs grow to are gone: any that is left
+        chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in here))
+    return offered[np.sort(chosen)]
 
 
 def _next_pair(
@@ -174,4 +178,8 @@ def _gone(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
         return set()
     if array.ndim != 2 or array.shape[1] != size or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
         raise ValueError(f"skip: wanted {wanted}, got {describe(array)}")
-    return {tuple(row) for row in np.sort(array, axis=1).tolist()}
+    array = np.sort(array, axis=1)
+    twice = np.flatnonzero((array[:, 1:] == array[:, :-1]).any(axis=1))
+    if twice.size:
+        raise ValueError(f"skip: wanted {wanted}, got {array[twice[0]].tolist()} at [{twice[0]}]")
+    return {tuple(row) for row in array.tolist()}

@@ -17,7 +17,7 @@ from heedful.preferences.answers import Answers, answers, ranked, together
 Array = npt.NDArray[np.float64]
 
 MOST_ROWS = 400
-"""Rows of one answer: what a tier of 20 over another of 20 says."""
+"""Rows of one answer: what a tier of 20 over another of 20 says, or that 28 are equally good."""
 
 
 def rows_of(choices: Choices) -> Answers:
@@ -39,16 +39,19 @@ def rows_of(choices: Choices) -> Answers:
             counts.append(float(count))
             equal.append(len(tiers) == 1)
         else:
-            rows = sum(len(up) * len(down) for up, down in pairwise(tiers))
+            level = len(tiers) == 1
+            n = len(tiers[0])
+            rows = n * (n - 1) // 2 if level else sum(len(up) * len(down) for up, down in pairwise(tiers))
             if rows > MOST_ROWS:
                 raise ValueError(f"answers: wanted orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
-            parts.append(ranked(tiers, float(count), person))
+            parts.append(ranked(tiers, float(count), person, equal=level))
     alone = answers(pairs if pairs else np.empty((0, 2)), counts if pairs else None, equal or False, whose or 0)
     return together([alone, *parts])
 
 
 def wins(choices: Choices, tie: float = 0.5) -> Array:
-    """How often each item was placed above each other (n x n); where two are called equally good, `tie` for each."""
+    """How often each item was placed above each other (n x n); where several are called equally good, `tie` for
+    each of two."""
     n = len(choices.items)
     out = np.zeros((n, n))
     for given in choices.given:
@@ -56,9 +59,7 @@ def wins(choices: Choices, tie: float = 0.5) -> Array:
             continue
         order = np.array([item for tier in given.tiers for item in tier])
         if len(given.tiers) == 1:
-            a, b = order
-            out[a, b] += tie * given.times
-            out[b, a] += tie * given.times
+            out[np.ix_(order, order)] += tie * given.times * ~np.eye(order.size, dtype=bool)
             continue
         tier = np.repeat(np.arange(len(given.tiers)), [len(t) for t in given.tiers])
         above = tier[:, None] < tier[None, :]

@@ -40,6 +40,9 @@ PEOPLE = 1000
 MOST_PEOPLE = 100_000
 COOKIE = re.compile(r"([A-Za-z0-9_-]{22})\.([0-9a-f]{32})")
 """What a participant's browser keeps: random bits, and the link's signature of them."""
+NOBODY, OTHERS = "guest", ("you", "guest")
+"""The segment of a link without one; and what no segment is called, since the answers of others go by these names: of
+who sits at the server (`heedful.studies.answers.OWN`), and of who came by a link without one."""
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
 _SEGMENT = re.compile(r"[^\W_](?:[\w .-]{0,58}[\w.-])?")
 _LETTERS = string.ascii_lowercase + string.digits
@@ -188,6 +191,8 @@ def wanted_segment(name: str, value: Any) -> str:
     if not isinstance(value, str) or not _SEGMENT.fullmatch(value):
         told = "wanted 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {describe(value)}")
+    if value in OTHERS:
+        raise ValueError(f"{name}: wanted another name than {' and '.join(OTHERS)}, got {describe(value)}")
     return value
 
 

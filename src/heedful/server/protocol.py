@@ -7,7 +7,7 @@ from typing import Any
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server.bodies import PROBLEM
 from heedful.server.problems import Problem
@@ -16,9 +16,10 @@ MOST_HEADERS = 65_536
 """Bytes of a request before its body."""
 AHEAD = 32
 """Requests that one connection may send before the first is answered."""
-SHARED_KEEP_ALIVE, SHARED_MOST = 10, 1000
-"""Of the port for participants: seconds after which a connection ends on which nothing comes, and how many there are at
-most: whoever has a link may not take all the files that the process may open."""
+SHARED_KEEP_ALIVE, SHARED_UNREAD, SHARED_MOST = 10, 30, 1000
+"""Of the port for participants: seconds after which a connection ends on which nothing comes, and after which one ends
+of whose answer nothing is taken (longer, as the system may take a megabyte at a time, and a slow reader needs a while
+for that); and how many there are at most: whoever has a link may not take all the files that the process may open."""
 FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 
@@ -67,17 +68,29 @@ class Protocol(HttpToolsProtocol):
     ending = False
     """whether the connection ends with that answer"""
     _idle: float | None = None  # since when, after such an answer
+    _patience = 0.0  # seconds in which something of an answer has to be taken
+    _unread = 0, 0.0  # bytes of answers that nobody has taken yet; since when it has been so many
+    _cycles: tuple[RequestResponseCycle, ...] = ()  # requests that are not answered yet, and perhaps one that is
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection: its first request is waited for from now."""
         super().connection_made(transport)
         self.began = self.loop.time()
+        self._patience = self.timeout_keep_alive
         sharing = getattr(self.config.app, "sharing", None)
         self.shared = sharing is not None and self.server is not None and self.server[1] == sharing
         if self.shared:
-            self.timeout_keep_alive = SHARED_KEEP_ALIVE
+            self.timeout_keep_alive, self._patience = SHARED_KEEP_ALIVE, SHARED_UNREAD
             if sum(getattr(each, "shared", False) for each in self.connections) > SHARED_MOST:
                 transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Its end: whoever still answers is told, also where another request came behind it."""
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self._cycles = ()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """More of a request."""
@@ -153,6 +166,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.abort()  # who sends that much ahead does not wait for answers
         else:
             super().on_headers_complete()
+            self._cycles = (*[each for each in self._cycles if not each.response_complete], self.cycle)
             if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
                 self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
 
@@ -235,10 +249,16 @@ class Protocol(HttpToolsProtocol):
         self.under_way, self._idle = False, self.loop.time()
 
     def hang_up_idle(self) -> None:
-        """Close the connection where nothing has come for long since such an answer: a look now and then costs less
-        than an alarm each."""
-        if self._idle is not None and self.loop.time() - self._idle > self.timeout_keep_alive:
+        """Close the connection where nothing has come for long since such an answer, and end it where nothing of an
+        answer is taken: a look now and then costs less than an alarm each."""
+        now = self.loop.time()
+        if self._idle is not None and now - self._idle > self.timeout_keep_alive:
             self.transport.close()
+        unread = self.transport.get_write_buffer_size()
+        if not unread or unread != self._unread[0]:
+            self._unread = unread, now
+        elif now - self._unread[1] > self._patience:
+            self.transport.abort()  # a close would wait for whoever does not read
 
     def shutdown(self) -> None:
         """The server ends: so does the connection, after the answer that is under way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from heedful.preferences.remarks import sides
 
 OWN = "you"
 """Who answers on the study's own page, unless another name is said."""
+_ASKED = re.compile(r"ask-[0-9]+\.[0-9]+-")
+"""How the ids of answers to questions of a page begin; `none` is no answer there, but that nobody was asked."""
 
 
 class Said(NamedTuple):
@@ -32,7 +35,7 @@ def segment_of(person: str) -> str:
 
 
 def said(loop: Loop) -> Iterator[Said]:
-    """All answers that were not taken back, in the order in which they came."""
+    """All answers that were not taken back, in the order in which they came; not what a page passed over."""
     ledger = loop.ledger
     for event, decision, feedback in ledger.lessons():
         names = decision.names or ledger.shelf.names(decision.record.items)
@@ -40,6 +43,8 @@ def said(loop: Loop) -> Iterator[Said]:
         if feedback.form == "choice":
             answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")
         elif feedback.form == "none":
+            if _ASKED.match(event.id):
+                continue
             answer = "cannot_judge"
         elif feedback.form in ("better", "clicks") and feedback.chosen and feedback.chosen[0] >= 0:
             best = feedback.chosen[0]
@@ -64,6 +69,7 @@ def _answered(each: Said) -> Answered:
     shown, first = each.shown, each.shown[0] if len(each.shown) == 2 else ""
     if each.answer in ("equal", "cannot_judge"):
         return Answered(each.person, (shown,), 1, first, each.answer == "equal")
-    best = {"first": shown[0], "second": shown[1]}.get(each.answer, each.answer)
+    sides = {"first": shown[0], "second": shown[1]} if len(shown) == 2 else {}
+    best = sides.get(each.answer, each.answer)
     rest = tuple(name for name in shown if name != best)
     return Answered(each.person, ((best,), rest), 1, first)

@@ -12,6 +12,8 @@ PIXELS = 50_000_000
 """Of a picture, at most: a browser unpacks all of them."""
 DRAWN = 50_000
 """Elements of an SVG that a browser draws, at most."""
+DEEP = 500
+"""Elements of an SVG within each other, at most."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 KINDS = "PNG, JPEG, GIF, WebP or SVG"
 
@@ -130,39 +132,56 @@ def _svg(content: bytes) -> None:
     """SVG is text that a browser draws: well-formed, without entities, of which ten lines can make gigabytes, and
     without parts that are used so often, by parts that are used so often, that nobody can draw it."""
     names: list[str] = []
-    within: list[str] = []  # the ids of what is open, "" where one has none
-    holds: dict[str, int] = {"": 0}  # id -> elements in it
-    uses: dict[str, list[str]] = {"": []}  # id -> what is used in it; "" is all
+    uses: list[str] = []  # of each element in order, which one it uses; "" where it uses none
+    ends: list[int] = []  # of each, the number of the first after it that is not in it
+    within: list[int] = []  # the numbers of those that are open
+    first: dict[str, int] = {"": 0}  # id -> the first element of that id, which is the one that is used; "" is all
 
     def entity(*_: object) -> None:
         raise ValueError("wanted an SVG without entities of its own, got one with some")
 
     def start(name: str, attributes: dict[str, str]) -> None:
         names.append(name) if not names else None
-        within.append(attributes.get("id", ""))
+        if len(within) >= DEEP:
+            raise ValueError(f"wanted an SVG of at most {DEEP} parts within each other, got more")
+        first.setdefault(attributes.get("id", ""), len(uses))
+        within.append(len(uses))
         used = attributes.get("href", attributes.get("xlink:href", "")).removeprefix("#")
-        for each in {"", *within}:
-            holds[each] = holds.get(each, 0) + 1
-            if used and name.rpartition(":")[2] == "use":
-                uses.setdefault(each, []).append(used)
+        uses.append(used if name.rpartition(":")[2] == "use" else "")
+        ends.append(0)
+        few(len(uses))
+
+    def end(_: str) -> None:
+        ends[within.pop()] = len(uses)
+
+    def few(parts: int) -> None:
+        if parts > DRAWN:
+            raise ValueError(
+                f"wanted an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more"
+            )
 
     def drawn(id: str, above: tuple[str, ...] = ()) -> int:
         if id in above or len(above) > 50:
             raise ValueError("wanted an SVG whose parts do not use themselves, got one that does")
         if id not in known:
-            known[id] = min(holds.get(id, 0) + sum(drawn(each, (*above, id)) for each in uses.get(id, ())), 2 * DRAWN)
+            at = first[id]
+            parts = ends[at] - at
+            for used in uses[at : ends[at]]:
+                if used and used in first:
+                    parts += drawn(used, (*above, id))
+                    few(parts)
+            known[id] = parts
         return known[id]
 
     known: dict[str, int] = {}
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = entity
     parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: within.pop()
+    parser.EndElementHandler = end
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, LookupError) as error:  # LookupError: of an encoding that nobody knows
         raise ValueError(f"wanted a whole SVG, got one that is none: {error}") from None
     if names[0].rpartition(":")[2] != "svg":
         raise ValueError(f"wanted an SVG, got a document of {names[0][:40]!r}")
-    if drawn("") > DRAWN:
-        raise ValueError(f"wanted an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more")
+    drawn("")

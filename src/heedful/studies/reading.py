@@ -165,8 +165,9 @@ def _texts(paths: Sequence[Path]) -> Material:
 def _read(path: Path, most: int, told: str) -> bytes:
     """What is in a file of the folder. ValueError where it is a link to elsewhere, no plain file, or holds more than
     `most` bytes: what is in the folder may be from somebody else, and others are shown it."""
-    inside = path.parent.resolve()
-    if path.is_symlink() and inside not in path.resolve().parents:
+    # os.path.realpath, unlike Path.resolve, goes no further where a link is to itself: opening it tells of that.
+    inside = Path(os.path.realpath(path.parent))
+    if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
         raise ValueError("wanted a file of this folder, got a link to elsewhere")
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
 import secrets
+import shutil
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -59,6 +61,7 @@ def found(path: Path, material: Material, study: Study, goal: Literal["best", "r
     settings = Settings(choices=goal, control=0.0, seed=secrets.randbits(62))
     if path.exists() or path.is_symlink():
         raise FileExistsError(errno.EEXIST, "there is something of that name", str(path))
+    _clear(path)
     # Made beside, and moved there when it is whole: half a study is none, whatever happens meanwhile.
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as folder:
         part = Path(folder) / "study"
@@ -76,13 +79,34 @@ def changed(path: Path, study: Study) -> None:
 
 def added(loop: Loop, material: Material) -> tuple[int, list[str]]:
     """Put what is new in the material into a study: (how many things that were, what is no longer in the material, and
-    still asked about). ValueError where it is of another kind."""
+    still asked about). A file whose bytes are in the study already is the thing that they are, under the name that it
+    has there. ValueError where it is of another kind."""
     kind = study_of(loop.path).kind
     if material.kind != kind:
         raise ValueError(f"SOURCE: wanted {kind}, as the study began with, got {material.kind}")
     _keep_pictures(loop.path, material)
-    named = {loop.founding.encoding.name_of(row) for row in material.rows}
-    return loop.put_items(material.rows), [name for name in loop.items if name not in named]
+    rows = _as_before(loop, material)
+    named = {loop.founding.encoding.name_of(row) for row in rows}
+    return loop.put_items(rows), [name for name in loop.items if name not in named]
+
+
+def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
+    """What is in the material, each thing under the name that it has in the study: what a file is called depends on
+    which others there are beside it, and a thing of two names would be compared with itself."""
+    if material.kind == "rows":
+        return material.rows
+    key = "picture" if material.kind == "pictures" else "text"
+    items = loop.ledger.log.many(list(loop.ledger.shelf.current.values()))
+    holds = {row["name"]: row.get(key) for row in (msgspec.json.decode(event.payload) for event in items)}
+    now, free = {row["name"] for row in material.rows}, dict[str, list[str]]()
+    for name, content in holds.items():
+        if name not in now:
+            free.setdefault(content, []).append(name)
+    rows = []
+    for row in material.rows:
+        name, before = row["name"], free.get(row[key])
+        rows.append(row if holds.get(name) == row[key] or not before else {**row, "name": before.pop(0)})
+    return rows
 
 
 def study_of(path: Path) -> Study:
@@ -109,6 +133,12 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
         return None
     kind = sniffed(content)
     return None if kind is None else (content, kind)
+
+
+def _clear(path: Path) -> None:
+    """Remove what is left of studies of that name whose making was killed."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _keep_pictures(path: Path, material: Material) -> None:

@@ -33,7 +33,7 @@ SHRINK = 0.98
 
 FIRST, PASSES = 50, 2
 """Of variational Bayes in the first cycle, and in each one after it. Where the first are few, the singular vectors that
-they begin from still show in what is certain and what is not, and questions are asked where nothing is to be learned."""
+they begin from still show in what is certain and what is not, and questions are asked where little is to be learned."""
 
 
 class Messages(NamedTuple):

@@ -139,10 +139,14 @@ def weighed(
         likelihood, y, often = _some(whole, own, R), sign[at], times[at]
         w, c, t1, n1 = mw[who], vw[who], t[at], n[at]
         one, none = np.ones_like(w), np.zeros_like(w)
+        m, v = np.zeros_like(t1), np.ones_like(t1)
         for _ in range(rounds):
-            v = (V @ (w * w)[:, :, None] + S @ c[:, :, None])[:, :, 0]
-            left = np.maximum(1.0 - v * t1, 1e-6)
-            m, v = ((M @ w[:, :, None])[:, :, 0] - v * n1) / left, v / left
+            spread = (V @ (w * w)[:, :, None] + S @ c[:, :, None])[:, :, 0]
+            left = 1.0 - spread * t1
+            sound = left > 0.0  # else the message to the answer stays as it was, as in `cp`
+            left = np.where(sound, left, 1.0)
+            m = np.where(sound, ((M @ w[:, :, None])[:, :, 0] - spread * n1) / left, m)
+            v = np.where(sound, spread / left, v)
             _, slope, bend = (x.reshape(m.shape) for x in moments(likelihood, (y * m).ravel(), v.ravel()))
             bend = np.maximum(bend, 0.0)
             ends = 1.0 - v * bend

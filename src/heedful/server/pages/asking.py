@@ -2,13 +2,15 @@
 
 The questions of a person have numbers, and their decisions, answers and undos ids made of these: so a reload, another
 window, a server that starts again find everybody where they were, and an answer that is sent twice counts once. The
-question that somebody is at is the first without an answer that stands.
+question that somebody is at is the first without an answer that stands. One that can be asked no more is passed over:
+the log has `none` where its answer would be, which is nobody's answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -34,11 +36,13 @@ class Place(NamedTuple):
     """Where somebody is in a study."""
 
     number: int
-    """of the question they are at, from 0; so many have they answered"""
+    """of the question they are at, from 0; so many have they answered, or were passed over"""
     attempt: int
     """how often that question was answered, and the answer taken back"""
     last: str
     """their last answer, that can be taken back; "" where there is none"""
+    answered: int
+    """how many they have answered"""
 
 
 class Thing(NamedTuple):
@@ -58,6 +62,8 @@ class Question(NamedTuple):
     place: Place
     things: tuple[Thing, ...]
     """the left one, the right one"""
+    shown: str
+    """what its page is known by, for nobody else's answer to count as one to it; it says nothing of what is seen"""
 
 
 def decision_id(who: str, number: int) -> str:
@@ -74,9 +80,10 @@ def event_id(who: str, number: int, attempt: int) -> str:
 
 
 class _Answers(NamedTuple):
-    """The answers of one person that stood when they were last looked at: (id, place in the log)."""
+    """The answers of one person that stood when they were last looked at: (id, place in the log, whether it is that
+    the question was passed over)."""
 
-    events: tuple[tuple[str, int], ...]
+    events: tuple[tuple[str, int, bool], ...]
 
 
 _known: WeakKeyDictionary[Loop, dict[str, _Answers]] = WeakKeyDictionary()
@@ -94,7 +101,7 @@ def place_of(loop: Loop, who: str) -> Place:
     events = list(before.events)
     if events and log.find("feedback", events[-1][0]) is None:  # somebody was forgotten
         events = []
-    events = events[: next((i for i, (_, seq) in enumerate(events) if seq in undone), len(events))]
+    events = events[: next((i for i, (_, seq, _) in enumerate(events) if seq in undone), len(events))]
     while True:
         attempt, event = 0, log.find("feedback", event_id(who, len(events), 0))
         while event is not None and event.seq in undone:
@@ -102,17 +109,18 @@ def place_of(loop: Loop, who: str) -> Place:
             event = log.find("feedback", event_id(who, len(events), attempt))
         if event is None:
             break
-        events.append((event.id, event.seq))
+        events.append((event.id, event.seq, msgspec.json.decode(event.payload)["form"] == "none"))
     with _looking:
         if len(known) >= REMEMBERED:
             known.clear()
         known[who] = _Answers(tuple(events))
-    return Place(len(events), attempt, events[-1][0] if events else "")
+    own = [id for id, _, passed in events if not passed]
+    return Place(len(events), attempt, own[-1] if own else "", len(own))
 
 
 async def question(desk: Desk, study: Study, who: str) -> Question:
     """What somebody is asked now: the same until it is answered. One about something that was taken off offer is
-    passed over."""
+    passed over; it is no answer of theirs, and stays passed over."""
     while True:
         place = await desk.read(partial(place_of, desk.loop, who))
         id = decision_id(who, place.number)
@@ -122,7 +130,7 @@ async def question(desk: Desk, study: Study, who: str) -> Question:
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
         shown = await desk.read(partial(things, desk.loop, study, decision.shown))
         if len(shown) == len(decision.shown):
-            return Question(place, tuple(shown))
+            return Question(place, tuple(shown), await desk.read(partial(_mark, desk, id)))
         event = event_id(who, place.number, place.attempt)
         await desk.feedback({"decision": id, "id": event, "none": True})
 
@@ -132,7 +140,8 @@ async def question(desk: Desk, study: Study, who: str) -> Question:
 
 async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     """Take an answer to the question `number` at the attempt `attempt`: "applied", "duplicate" where it was there, or
-    "other" where another answer to that question was. Problem, by name, where it is none."""
+    "other" where another answer to that question was. Problem, by name, where it is none, or comes from the page of
+    another question of that number, as `shown` says: somebody else's, or one of a study that was there before."""
     number, attempt = (_count(name, form.get(name, "")) for name in ("number", "attempt"))
     choice = form.get("choice", "")
     if choice not in CHOICES:
@@ -140,6 +149,9 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     place = await desk.read(partial(place_of, desk.loop, who))
     if number > place.number:
         raise Problem("rejected", "this question was not asked yet: load the page anew")
+    shown = form.get("shown", "")
+    if shown and shown != await desk.read(partial(_mark, desk, decision_id(who, number))):
+        raise Problem("rejected", "this answer is to another question than is asked here now: load the page anew")
     event = event_id(who, number, attempt)
     before = await desk.read(partial(_said, desk, event, choice))
     if before or (number, attempt) != (place.number, place.attempt):
@@ -151,6 +163,13 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
             raise Problem("rejected", f"this answer could not be taken: {given.reason}")
         return before
     return str(given.status)
+
+
+def _mark(desk: Desk, id: str) -> str:
+    """What the page of a decision is known by: another than that of every other one, in whatever study; "" where there
+    is none. Made of no name, since names may be hidden, and who guesses one could see whether it is right."""
+    decision = desk.ledger.log.find("decision", id)
+    return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
 
 def _said(desk: Desk, event: str, choice: str) -> str:

@@ -114,7 +114,7 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
     desk, loop = visit.desk, visit.loop
     segments = await _segments(visit)
     segment = visit.query.get("segment", "")
-    told, fresh = await summary(desk, _people(segments, segment))
+    told, fresh = await summary(desk, _people(segments, segment), segment)
     study = await desk.read(partial(study_of, loop.path))
     when = await desk.read(partial(founded, desk))
     links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
@@ -131,8 +131,9 @@ async def _segments(visit: Visit) -> dict[str, list[str]]:
     """Who answered, by segment; and all but who sits here, where they are not alone."""
     assert visit.desk is not None
     found = await visit.desk.read(partial(people_by_segment, visit.loop))
-    others = [name for segment, people in found.items() if segment != OWN for name in people]
-    return {NOT_OWN: others, **found} if OWN in found and others else found
+    answered = [name for people in found.values() for name in people]
+    others = [name for name in answered if name != OWN]  # somebody of a segment of that name is another
+    return {NOT_OWN: others, **found} if OWN in answered and others else found
 
 
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:

@@ -75,38 +75,38 @@ class _Kept(NamedTuple):
     summary: Summary
 
 
-_kept: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, _Kept]] = WeakKeyDictionary()
-_working: WeakKeyDictionary[Loop, dict[tuple[str, ...] | None, asyncio.Task[None]]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Loop, dict[str, _Kept]] = WeakKeyDictionary()  # by segment: its people come and go
+_working: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
-async def summary(desk: Desk, people: Sequence[str] | None) -> tuple[Summary | None, bool]:
-    """How things stand for these people together; None: for all. None where nobody answered anything, or that is still
-    being found out. And whether that is how they stand now."""
-    loop, key = desk.loop, None if people is None else tuple(people)
-    if not await desk.read(partial(_anybody, loop, key)):
+async def summary(desk: Desk, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
+    """How things stand for these people together, who are a `segment`; None, which is "": for all. None where nobody
+    answered anything, or that is still being found out. And whether that is how they stand now."""
+    loop = desk.loop
+    if not await desk.read(partial(_anybody, loop, people)):
         return None, True
     version = loop.version
     known, working = _kept.setdefault(loop, {}), _working.setdefault(loop, {})
-    kept = known.get(key)
+    kept = known.get(segment)
     if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
         # Two who look at once do not have it found out twice, and who goes away does not end it.
-        if key not in working:
-            working[key] = asyncio.create_task(_found_out(desk, key, version))
-            working[key].add_done_callback(lambda _: working.pop(key, None))
-        task = working[key]
+        if segment not in working:
+            working[segment] = asyncio.create_task(_found_out(desk, people, segment, version))
+            working[segment].add_done_callback(lambda _: working.pop(segment, None))
+        task = working[segment]
         await asyncio.wait({task}, timeout=PATIENCE)
         if task.done():
             task.result()
-        kept = known.get(key)
+        kept = known.get(segment)
     return (None, False) if kept is None else (kept.summary, kept.version == version)
 
 
-async def _found_out(desk: Desk, key: tuple[str, ...] | None, version: int) -> None:
+async def _found_out(desk: Desk, people: Sequence[str] | None, segment: str, version: int) -> None:
     with desk:
         began = time.monotonic()
-        found = await desk.read(partial(summed, desk.loop, key))
+        found = await desk.read(partial(summed, desk.loop, people))
         now = time.monotonic()
-        _kept[desk.loop][key] = _Kept(version, now, now - began, found)
+        _kept[desk.loop][segment] = _Kept(version, now, now - began, found)
 
 
 def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from heedful.server.bucket import Buckets
 from heedful.server.desk import Desk
-from heedful.server.links import Link
+from heedful.server.links import NOBODY, Link
 from heedful.server.pages import asking, session
 from heedful.server.pages.page import back, form_of, page
 from heedful.server.pages.shown import picture
@@ -32,21 +32,31 @@ from heedful.studies.study import Study, study_of
 
 T = TypeVar("T")
 COOKIE = "heedful-participant"
-NOBODY = "guest"
-"""The segment of a link without one."""
 FORM = 2**12
 """Bytes of a form, at most."""
 OVER = "This link has ended. What was answered by it is kept: thank you."
 ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
 FULL = "This link was made for {} people, and so many have begun: ask whoever sent it for another."
-PERSON_RATE, LINK_RATE, BEGIN_RATE, UNDO_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (1.0, 20.0)
-"""A second, and at once: requests of one participant; by one link, of whoever is none yet; who begin there; and who
-take something back there, which is dearer the longer ago it was said."""
+PERSON_RATE, LINK_RATE, BEGIN_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0)
+"""A second, and at once: requests of one participant; by one link, of whoever is none yet; and who begin there."""
+OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
+"""The same of answers that one participant takes back, and all of one link, which is dearer the longer ago they were
+given: one leaves some for the others."""
 SINCE = 400
 """Events that may have come to the log after what is taken back."""
 ANSWERS, TAKEN_BACK = 1000, 100
 """Answers that somebody may give, or as many as they are asked for; and how often they may take one back."""
 _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
+
+
+class Rates(NamedTuple):
+    """How much comes by each link, and from each participant."""
+
+    people: Buckets
+    links: Buckets
+    begin: Buckets
+    own: Buckets
+    undo: Buckets
 
 
 class Taking(NamedTuple):
@@ -60,6 +70,7 @@ class Taking(NamedTuple):
     token: str
     who: str | None
     """their name in the log; None where they have not agreed yet"""
+    rates: Rates
 
     @property
     def base(self) -> str:
@@ -68,15 +79,6 @@ class Taking(NamedTuple):
 
 
 Work = Callable[[Taking], Awaitable[Response]]
-
-
-class Rates(NamedTuple):
-    """How much comes by each link, and from each participant."""
-
-    people: Buckets
-    links: Buckets
-    begin: Buckets
-    undo: Buckets
 
 
 def routes(service: Service) -> list[Route]:
@@ -88,7 +90,7 @@ def routes(service: Service) -> list[Route]:
         ("POST", "/undo", undone),
         ("GET", "/pictures/{number}", pictured),
     )
-    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, UNDO_RATE)])
+    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, OWN_RATE, UNDO_RATE)])
     return [
         Route(f"/s/{{token}}{path}", _endpoint(service, rates, path, work), methods=[how]) for how, path, work in made
     ]
@@ -112,15 +114,13 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
                     rates.begin.take(link.handle, began)
             else:
                 rates.people.take(who, began)
-                if path == "/undo":
-                    rates.undo.take(link.handle, began)
             try:
                 desk = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with desk:
                 study = await desk.read(partial(_study, desk, link))
-                response = await work(Taking(service, request, link, desk, study, token, who))
+                response = await work(Taking(service, request, link, desk, study, token, who, rates))
         except Exception as error:
             response = _problem(request, as_problem(error))
         label = f"{request.method} /s/{{token}}{path}"
@@ -195,13 +195,19 @@ async def answered(taking: Taking) -> Response:
 async def undone(taking: Taking) -> Response:
     """Their last answer taken back; then its question again."""
     form = await form_of(taking.request, taking.service, FORM)
-    who = _wanted(taking)
-    attempt = _EVENT.match(form.get("event", "")[:50])
+    who, event = _wanted(taking), form.get("event", "")
+    place = await taking.desk.read(partial(asking.place_of, taking.desk.loop, who))
+    if not event or event != place.last:  # of no other event is anything told, and it costs nobody anything
+        return await _then(taking, who, form, told="")
+    attempt = _EVENT.match(event)
     if attempt is not None and int(attempt[1]) >= TAKEN_BACK - 1:
         raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
-    if await taking.desk.read(partial(_since, taking.desk, form.get("event", ""))) > SINCE:
+    now = time.perf_counter()
+    taking.rates.own.take(who, now)
+    taking.rates.undo.take(taking.link.handle, now)
+    if await taking.desk.read(partial(_since, taking.desk, event)) > SINCE:
         raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
-    gone = await asking.take_back(taking.desk, who, form.get("event", ""))
+    gone = await asking.take_back(taking.desk, who, event)
     return await _then(taking, who, form, told="Taken back." if gone else "")
 
 
@@ -213,7 +219,7 @@ async def pictured(taking: Taking) -> Response:
 
 def _since(desk: Desk, id: str) -> int:
     """How many events came to the log after an answer."""
-    event = desk.ledger.log.find("feedback", id) if id else None
+    event = desk.ledger.log.find("feedback", id)
     return 0 if event is None else desk.ledger.log.last()[0] - event.seq
 
 
@@ -239,8 +245,8 @@ async def _asked(taking: Taking, who: str, template: str, more: bool = False, to
     place = await desk.read(partial(asking.place_of, desk.loop, who))
     of = _questions(taking)
     known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
-    known |= {"owner": False, "person": "", "on": place.number < ANSWERS}
-    if place.number >= (max(of, ANSWERS) if more else of):
+    known |= {"owner": False, "person": "", "on": place.answered < ANSWERS}
+    if place.answered >= (max(of, ANSWERS) if more else of):
         return page(template, place=place, question=None, **known)
     asked = await asking.question(desk, study, who)
     return page(template, place=asked.place, question=asked, **known)
