@@ -218,7 +218,7 @@ def test_feedback_counts_once_whatever_becomes_of_its_answer(
 
 
 def test_a_batch_counts_once(connect: Connected, server: Faulty, folder: Path) -> None:
-    cars = connect(server.url, patience=3.0).loop("cars")
+    cars = connect(server.url, timeout=2.0, patience=3.0).loop("cars")
     ds = [cars.decide(NAMES) for _ in range(5)]
     server.faults += [faulty.cut]
     answers = cars.feedback_many({"decision": d, "better": ["i4"]} for d in ds)

@@ -36,6 +36,7 @@ def link(loop: Served) -> str:
 
 def at(page: Page, number: int) -> None:
     """Wait until it asks the question of that number, 1 the first."""
+    page.wait_for_load_state()  # its script hears keys from then on
     expect(page.locator("#ask")).to_have_attribute("data-number", str(number - 1))
     expect(page.locator("#ask")).not_to_have_attribute("aria-busy", "true")
 
