@@ -64,7 +64,10 @@ def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
 
 def is_number(value: Any, *kinds: type) -> bool:
     """Whether value is a number of these kinds: bool and timedelta are whole numbers by descent, not by meaning."""
-    return isinstance(value, kinds) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+    return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
+
+
+_NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 
 def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:

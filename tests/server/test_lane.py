@@ -222,6 +222,45 @@ def test_several_at_once(url: str, begun: list[str]) -> None:
         assert [wire.must().value.get("id") for _ in range(3)] == ["a21", None, "a22"]
 
 
+def test_several_large_ones_at_once(url: str, begun: list[str]) -> None:
+    """What comes behind a large body, from its first byte on, is the next request."""
+    numbers = raw_numbers(np.tile(ROWS, (40, 1)))
+    contents = [request("POST", f"{DECIDE}?show={n + 2}", numbers, *NUMBERS) for n in range(6)]
+    with Wire(url) as wire:
+        for content in contents:
+            warm(wire, content)
+        whole = [asked(wire, content) for content in contents]
+        assert [len(answer.value["shown"]) for answer in whole] == [2, 3, 4, 5, 6, 7]
+        for last in (1, 300, len(contents[0])):
+            wire.send(b"".join(contents[:5]) + contents[5][:last])
+            time.sleep(0.05)
+            wire.send(contents[5][last:])
+            for answer in whole:
+                same(answer, wire.must())
+
+
+@pytest.mark.parametrize("odd", range(4))
+def test_numbers_stand_where_they_need_not_be_copied(url: str, monkeypatch: pytest.MonkeyPatch, odd: int) -> None:
+    """However long the head is before them."""
+    aligned: list[bool] = []
+    was = Fast.begin
+
+    def noted(self: Fast, head: Any, caller: Any, body: Any, *rest: Any) -> bool:
+        aligned.append(np.frombuffer(body, "<f4").flags.aligned)
+        return was(self, head, caller, body, *rest)
+
+    monkeypatch.setattr(Fast, "begin", noted)
+    content = request("POST", DECIDE, raw_numbers(np.tile(ROWS, (40, 1))), *NUMBERS, f"X-Odd: {'y' * odd}")
+    with Wire(url) as wire:
+        warm(wire, content)
+        for _ in range(3):
+            assert asked(wire, content).status == 200
+        wire.send(content[:700])
+        time.sleep(0.05)
+        assert asked(wire, content[700:]).status == 200
+    assert aligned[1:] == [True] * 4
+
+
 def test_what_comes_while_one_is_worked_on(url: str, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that is under way is not disturbed by the next ones, however much they are."""
     contents = [request("POST", DECIDE, b'{"id":"b%02d","candidates":["i1","i2"]}' % n) for n in range(30)]

@@ -272,11 +272,15 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 def order_shown(y: Any) -> Ints:
     """The candidates of a proposal, best first."""
-    return np.atleast_1d(shown(y))
+    seen: Ints = shown(y)
+    return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
 
 def _json(part: Any) -> Any:
-    return part.tolist() if isinstance(part, np.ndarray | np.generic) else part
+    return part.tolist() if isinstance(part, _NUMPY) else part
+
+
+_NUMPY = np.ndarray, np.generic
 
 
 def _like(template: Any, value: Any) -> Any:

@@ -163,8 +163,8 @@ class Requests:
         else:
             with np.errstate(over="ignore"):
                 X = np.asarray(features, np.float32)
-        # Where the sum of the squares is finite they all are, and that takes half the time.
-        if not (X.flags.c_contiguous and math.isfinite(X.reshape(-1).dot(X.reshape(-1)))) and not np.isfinite(X).all():
+        flat = X.reshape(-1)  # where the sum of the squares is finite they all are, and that takes half the time
+        if not math.isfinite(flat.dot(flat)) and not np.isfinite(X).all():
             raise ValueError(f"{wanted}, got one that is not")
         return X
 

@@ -129,14 +129,7 @@ class Decision(NamedTuple):
 
     def plain(self) -> dict[str, Any]:
         """The decision by name, as it is told in JSON: `grades`, `ratings` and `chances` only where there are some."""
-        fields = self._asdict()
-        if self.grades is None:
-            del fields["grades"]
-        if self.ratings is None:
-            del fields["ratings"]
-        if self.chances is None:
-            del fields["chances"]
-        return fields
+        return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
 
 # ---------------------------------------------------------------------------- feedback as it is given

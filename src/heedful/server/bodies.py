@@ -20,6 +20,7 @@ MSGPACK = b"application/msgpack"
 FLOAT32 = b"application/octet-stream"
 PROBLEM = b"application/problem+json"
 _MSGPACKS = {MSGPACK, b"application/x-msgpack", b"application/vnd.msgpack"}
+_LITTLE = np.dtype("<f4")
 
 
 class Limits(NamedTuple):
@@ -124,7 +125,7 @@ def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[n
     """Rows of little-endian float32 numbers, m x columns."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: wanted rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
-    return np.frombuffer(body, "<f4").reshape(-1, columns)
+    return np.frombuffer(body, _LITTLE).reshape(-1, columns)
 
 
 def key(headers: Headers) -> str | None:

@@ -20,7 +20,7 @@ from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import Desk
-from heedful.server.gate import Caller
+from heedful.server.gate import Caller, digested
 from heedful.server.problems import Problem
 from heedful.server.schema import DECIDE
 from heedful.server.service import Service, as_problem
@@ -47,6 +47,8 @@ class Head(NamedTuple):
     authorization: bytes | None
     host: bytes | None
     origin: bytes | None
+    digest: bytes | None
+    """of the key"""
 
 
 Told = Callable[[int, bytes, bytes], None]
@@ -159,11 +161,12 @@ class Fast:
             return None
         asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
         name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
-        return Head(name, what, kind, int(length), form, given, *asking)
+        digest = None if asking[0] is None else digested(asking[0])
+        return Head(name, what, kind, int(length), form, given, *asking, digest)
 
     def admit(self, head: Head) -> Caller:
         """Who is asking. Problem where they may not."""
-        return self._service.gate.admit(head.authorization, head.host, head.origin, SCOPES[head.what])
+        return self._service.gate.admit(head.authorization, head.host, head.origin, SCOPES[head.what], head.digest)
 
     def begin(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> bool:
         """Begin with a request whose caller was admitted: `told` is called with its answer, perhaps before this

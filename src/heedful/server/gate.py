@@ -94,9 +94,16 @@ class Gate:
 
     # ------------------------------------------------------------------------ a request
 
-    def admit(self, authorization: bytes | None, host: bytes | None, origin: bytes | None, scope: str | None) -> Caller:
+    def admit(
+        self,
+        authorization: bytes | None,
+        host: bytes | None,
+        origin: bytes | None,
+        scope: str | None,
+        digest: bytes | None = None,
+    ) -> Caller:
         """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
-        they may not."""
+        they may not. `digest` is that of the key (`digested`), where it was worked out before."""
         now = self._fresh()
         if not self._keyed:
             entry = self._nearby(host, origin)
@@ -104,7 +111,8 @@ class Gate:
             _no_key()
         else:
             # The scheme is looked at for unknown digests only: `_HEADER` says what a key may look like.
-            digest = sha256(authorization[7:]).digest()
+            if digest is None:
+                digest = digested(authorization)
             known = self._entries.get(digest) or self._unknown(digest, authorization, now)
             # A digest of 256 random bits is not to be guessed bit by bit; comparing again costs nothing.
             if known is None or not compare_digest(known.digest, digest):
@@ -222,6 +230,11 @@ class Gate:
                 entries[key.digest] = entry
         self._entries = entries
         self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}
+
+
+def digested(authorization: bytes) -> bytes:
+    """What the key in a header is known by."""
+    return sha256(authorization[7:]).digest()
 
 
 def _shown(header: bytes | None) -> str:

@@ -26,6 +26,9 @@ BUFFER = 262_144
 LARGE, KEPT = 8192, 1_048_576
 """Bytes of a body from which on its connection has a buffer of its own, so that it is not copied; bytes of a buffer
 that stays for the next."""
+ALIGNED = 16
+"""What the place in memory where a large body begins is a multiple of: of numbers that stand elsewhere numpy makes a
+copy each time that it looks at them."""
 LONGEST, MOST = 2048, 32
 """Bytes of a head that is remembered, and how many are on one connection."""
 _BEGINS = b"POST /v1/loops/"
@@ -75,7 +78,9 @@ class Lane(asyncio.BufferedProtocol):
         """where there is a lane"""
         self._heads: dict[bytes, Head | None] = {}  # by their bytes; None: came once, or is not for the lane
         self._buffer = lanes.buffer  # that is read into
+        self._at = 0  # where in it the next bytes go
         self._own: bytearray | None = None  # where a large request stays until it is answered: it is not copied
+        self._own_at = 0  # where in it a request begins, so that its body stands well
         self._arriving: Arriving | None = None
         self._there = 0  # bytes of it
         self._ahead = b""  # what came while a request was under way
@@ -115,9 +120,9 @@ class Lane(asyncio.BufferedProtocol):
         if self._arriving is not None:
             return memoryview(self._buffer)[self._there : self._arriving.end]
         if self._own is not None and not self._slow.under_way:
-            self._buffer = self._own
-            return memoryview(self._own)
-        self._buffer = self._lanes.buffer
+            self._buffer, self._at = self._own, self._own_at
+            return memoryview(self._own)[self._own_at :]
+        self._buffer, self._at = self._lanes.buffer, 0
         return self._lanes.view
 
     def buffer_updated(self, n: int) -> None:
@@ -129,41 +134,50 @@ class Lane(asyncio.BufferedProtocol):
                 self._arriving = None
                 self._begin(head, caller, self._body(start, end), began)
         elif self._slow.under_way:
-            self._ahead += self._buffer[:n]
+            self._ahead += self._buffer[self._at : self._at + n]
             self._transport.pause_reading()
         elif not self._taken(n):
-            self._slow.data_received(bytes(memoryview(self._buffer)[:n]))
+            self._slow.data_received(bytes(memoryview(self._buffer)[self._at : self._at + n]))
 
     def _taken(self, n: int) -> bool:
-        """Whether the first n bytes of the buffer are a request, or its beginning, that is answered here."""
-        buffer = self._buffer
-        if self.fast is None or not buffer.startswith(_BEGINS):
+        """Whether the n bytes that are there are a request, or its beginning, that is answered here."""
+        buffer, at = self._buffer, self._at
+        if self.fast is None or not buffer.startswith(_BEGINS, at):
             return False
-        start = buffer.find(_ENDS, 0, min(n, LONGEST)) + len(_ENDS)
+        start = buffer.find(_ENDS, at, at + min(n, LONGEST)) + len(_ENDS)
         if start < len(_ENDS):
             return False
-        key = bytes(memoryview(buffer)[:start])
+        key = bytes(memoryview(buffer)[at:start])
         head = self._heads.get(key)
         if head is None:
             head = self._second(key)
-        if head is None or n > (end := start + head.length) or not self._slow.between:
+        if head is None or at + n > (end := start + head.length) or not self._slow.between:
             return False
         began = time.perf_counter()
         try:
             caller = self.fast.admit(head)
         except Exception:
             return False  # it is refused once more there, and told so
-        if n == end:
+        if at + n == end:
             self._begin(head, caller, self._body(start, end), began)
         else:
-            self._arriving, self._there = Arriving(head, caller, began, start, end), n
-            self._slow.begins(arriving=True)
             if buffer is not self._own or len(buffer) < end:
-                self._own = self._buffer = bytearray(end)
-                self._own[:n] = memoryview(buffer)[:n]
-        if LARGE < head.length < KEPT and (self._own is None or len(self._own) < end):
-            self._own = bytearray(end)  # for the next one
+                own = self._room(start - at, head.length)
+                own[self._own_at : self._own_at + n] = memoryview(buffer)[at : at + n]
+                moved, self._buffer = self._own_at - at, own
+                at, start, end = self._own_at, start + moved, end + moved
+            self._arriving, self._there = Arriving(head, caller, began, start, end), at + n
+            self._slow.begins(arriving=True)
+        if LARGE < head.length < KEPT and (self._own is None or len(self._own) <= end):
+            self._room(start - at, head.length)  # for the next one
         return True
+
+    def _room(self, head: int, body: int) -> bytearray:
+        """A buffer of one's own for requests with so many bytes in head and body, and for one more: a buffer that is
+        filled is taken for a sign that more is there."""
+        self._own_at = -head % ALIGNED
+        self._own = bytearray(self._own_at + head + body + 1)
+        return self._own
 
     def _body(self, start: int, end: int) -> bytes | memoryview:
         """A body that stays as it is until it is answered."""
@@ -196,7 +210,7 @@ class Lane(asyncio.BufferedProtocol):
     def _answer(self, status: int, headers: bytes, body: bytes) -> None:
         slow, transport = self._slow, self._transport
         slow.answered()
-        if self._own is not None and len(self._own) > KEPT + LONGEST:
+        if self._own is not None and len(self._own) > KEPT + LONGEST + ALIGNED:
             self._own = None
         if transport.is_closing():
             return
