@@ -12,8 +12,7 @@ from heedful.preferences.remarks import sides
 
 OWN = "you"
 """Who answers on the study's own page, unless another name is said."""
-_ASKED = re.compile(r"ask-[0-9]+\.[0-9]+-")
-"""How the ids of answers to questions of a page begin; `none` is no answer there, but that nobody was asked."""
+_EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class Said(NamedTuple):
@@ -26,6 +25,22 @@ class Said(NamedTuple):
     shown: tuple[str, ...]
     answer: str
     """first, second, equal, cannot_judge; or the name of what was best"""
+
+
+def decision_id(who: str, number: int) -> str:
+    """The id of the decision that a question of a page is, the number-th of a person."""
+    return f"ask-{number}-{who}"
+
+
+def event_id(who: str, number: int, attempt: int) -> str:
+    """The id of the answer to it; the attempt-th, as some are taken back."""
+    return f"ask-{number}.{attempt}-{who}"
+
+
+def attempt_of(event: str) -> int | None:
+    """Which attempt an answer to a question of a page is, by its id; None where it is none."""
+    match = _EVENT.match(event)
+    return None if match is None else int(match[1])
 
 
 def segment_of(person: str) -> str:
@@ -43,8 +58,8 @@ def said(loop: Loop) -> Iterator[Said]:
         if feedback.form == "choice":
             answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")
         elif feedback.form == "none":
-            if _ASKED.match(event.id):
-                continue
+            if attempt_of(event.id) is not None:
+                continue  # no answer there, but that nobody was asked
             answer = "cannot_judge"
         elif feedback.form in ("better", "clicks") and feedback.chosen and feedback.chosen[0] >= 0:
             best = feedback.chosen[0]

@@ -24,6 +24,7 @@ from heedful.server.desk import Desk
 from heedful.server.pages.cards import Fact, value
 from heedful.server.pages.words import label, short
 from heedful.server.problems import Problem
+from heedful.studies.answers import decision_id, event_id
 from heedful.studies.study import Study
 
 REMEMBERED = 10_000
@@ -64,16 +65,6 @@ class Question(NamedTuple):
     """the left one, the right one"""
     shown: str
     """what its page is known by, for nobody else's answer to count as one to it; it says nothing of what is seen"""
-
-
-def decision_id(who: str, number: int) -> str:
-    """The id of the decision that a question is."""
-    return f"ask-{number}-{who}"
-
-
-def event_id(who: str, number: int, attempt: int) -> str:
-    """The id of the answer to it."""
-    return f"ask-{number}.{attempt}-{who}"
 
 
 # ---------------------------------------------------------------------------- where somebody is

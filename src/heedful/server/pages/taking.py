@@ -9,7 +9,6 @@ has a link may be a program: what comes by it has a rate, and what one person ma
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -28,6 +27,7 @@ from heedful.server.pages.page import back, form_of, page
 from heedful.server.pages.shown import picture
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
+from heedful.studies.answers import attempt_of
 from heedful.studies.study import Study, study_of
 
 T = TypeVar("T")
@@ -46,7 +46,6 @@ SINCE = 400
 """Events that may have come to the log after what is taken back."""
 ANSWERS, TAKEN_BACK = 1000, 100
 """Answers that somebody may give, or as many as they are asked for; and how often they may take one back."""
-_EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class Rates(NamedTuple):
@@ -199,8 +198,8 @@ async def undone(taking: Taking) -> Response:
     place = await taking.desk.read(partial(asking.place_of, taking.desk.loop, who))
     if not event or event != place.last:  # of no other event is anything told, and it costs nobody anything
         return await _then(taking, who, form, told="")
-    attempt = _EVENT.match(event)
-    if attempt is not None and int(attempt[1]) >= TAKEN_BACK - 1:
+    attempt = attempt_of(event)
+    if attempt is not None and attempt >= TAKEN_BACK - 1:
         raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
     now = time.perf_counter()
     taking.rates.own.take(who, now)
