@@ -713,6 +713,80 @@ def test_a_learner_that_raises(tmp_path: Path, shrink: float) -> None:
             snapshot.unlink(missing_ok=True)
 
 
+def test_no_snapshot_leaves_out_a_lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start from one would neither say that it is missing nor try it again."""
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
+    spec = f"{tmp_path / 'own.py'}:Touchy"
+    with small_loop(tmp_path / "loop", spec, control=0.0, snapshot_every=2) as loop:
+        loop.record([f"i{n}" for n in range(12)], ["i0"], id="d", person="p")
+        for n in (1, 3, 4, 6, 7, 8):
+            loop.feedback("d", id=f"e{n}", better=[f"i{n}"])
+        with pytest.raises(ValueError, match="the learner failed on feedback e3: undo it, or mend the learner"):
+            loop.snapshot()
+        assert any("no snapshot was kept (the learner failed on feedback e3" in note for note in loop.notes)
+        told = {lesson.event: lesson.learned for lesson in loop.lessons()}
+        before = loop.explain("d").margin
+    for _ in range(2):
+        with Loop.open(tmp_path / "loop", learner=spec) as loop:
+            assert any("e3" in note and "cannot take it" in note for note in loop.notes)
+            assert {lesson.event: lesson.learned for lesson in loop.lessons()} == told
+            assert not told["e3"]
+            assert loop.explain("d").margin == before
+    with Loop.open(tmp_path / "loop", learner=spec) as loop:
+        loop.undo("e3")
+        assert loop.snapshot().is_file()
+    # Whoever mends the learner has all the lessons.
+    with Loop.open(tmp_path / "loop", learner=spec) as loop:
+        assert not loop.feedback("d", id="e5", better=["i5"]).learned
+        touchy: Any = type(loop.learner)
+    monkeypatch.setattr(touchy, "update", lambda self, *told: self._as().update(*told))
+    with Loop.open(tmp_path / "loop", learner=spec) as loop:
+        assert {lesson.event: lesson.learned for lesson in loop.lessons()}["e5"]
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+def test_items_are_put_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many they are: a disk that is full half-way keeps none of them."""
+    with small_loop(tmp_path / "loop") as loop:
+        commit, times = loop.ledger._commit, [0]
+
+        def fails(*told: Any) -> Any:
+            times[0] += 1
+            if times[0] == 2:
+                raise OSError(errno.ENOSPC, "the disk is full")
+            return commit(*told)
+
+        monkeypatch.setattr(loop.ledger._group, "_commit", fails)
+        assert loop.put_items([{"id": f"new{j}"} for j in range(6000)]) == 6000
+        assert len(loop.items) == 6012
+        assert times[0] == 1
+
+
+def test_who_reads_after_an_interruption_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For somebody whose lesson was begun: what is in the log is folded by whoever reads first."""
+    from heedful.loop.model import Model
+
+    with small_loop(tmp_path / "loop", control=0.0, shrink=2.0) as loop:
+        d = loop.decide(id="d", person="p")
+        teach, left = Model.teach, [3]
+
+        def interrupted(self: Model, *told: Any) -> bool:
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+            return teach(self, *told)
+
+        monkeypatch.setattr(Model, "teach", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            loop.feedback_many([{"decision": "d", "id": f"e{n}", "clicks": [d.shown[n]]} for n in range(1, 6)])
+        reader = threading.Thread(target=loop.decide, kwargs={"id": "next", "person": "p"}, daemon=True)
+        reader.start()
+        reader.join(20)
+        assert not reader.is_alive()
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.ledger.model.people["p"].lessons == 5
+
+
 def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
     spec = f"{tmp_path / 'own.py'}:Touchy"

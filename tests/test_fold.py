@@ -290,9 +290,13 @@ def test_a_session_goes_on_from_a_state() -> None:
     assert same(first.state, second.state)
     for other in (PreferencePerceptron(2, Ranking(3)), DuelingBandit(3, Ranking(3))):
         with pytest.raises(
-            ValueError, match=r"state: wanted one of this learner, \('DuelingState', \(2,\), 'int'\), got"
+            ValueError,
+            match=r"state: wanted one of this learner, \('DuelingState', \('float64', \(2,\)\), 'int'\), got",
         ):
             Session(DuelingBandit(2, Ranking(3)), state=Session(other).state)
+    whole = first.state._replace(w=np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match=r"state: wanted one of this learner, .*, got \('DuelingState', \('int64'"):
+        Session(DuelingBandit(2, Ranking(3)), state=whole)
     with pytest.raises(ValueError, match="learned: wanted a whole number, 0 or more, got -1"):
         Session(DuelingBandit(2, Ranking(3)), learned=-1)
 

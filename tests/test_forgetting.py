@@ -645,6 +645,38 @@ def test_another_process_says_that_it_was_forgotten(tmp_path: Path) -> None:
             assert "forgotten" in a.reason
 
 
+def test_another_process_knows_it_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that reads everything again because it failed between a commit and the lesson."""
+    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+        one.decide(NAMES, id="hers", person="ann")
+        one.decide(NAMES, id="his", person="bob")
+        with monkeypatch.context() as patched:
+
+            def fails(*_: Any) -> None:
+                raise OSError(5, "input/output error")
+
+            patched.setattr(two.ledger, "_learn", fails)
+            with pytest.raises(OSError, match="input/output"):
+                two.feedback("his", id="e", clicks=["i3"])
+        assert one.forget("ann").events == 1
+        with pytest.raises(LookupError, match="decision hers was forgotten"):
+            two.decide(NAMES, id="hers", person="ann")
+        assert two.forget("ann").events == 0
+
+
+def test_forgotten_twice(tmp_path: Path) -> None:
+    """An id that came back, as a version with a fault let it, is forgotten like any other."""
+    with small_loop(tmp_path / "loop", control=0.0) as loop:
+        loop.decide(NAMES, id="hers", person="ann")
+        loop.forget("ann")
+        loop.ledger.log._any_forgotten = False
+        loop.decide(NAMES, id="hers", person="ann")
+        assert loop.forget("ann").events == 1
+        assert loop.verify() == []
+        with pytest.raises(LookupError, match="decision hers was forgotten"):
+            loop.decide(NAMES, id="hers", person="ann")
+
+
 def test_another_process_decides_without_her(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
         decided(two, ["annemarie"])

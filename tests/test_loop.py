@@ -408,8 +408,8 @@ def test_repeated_feedback_is_a_duplicate(folder: Path) -> None:
 def test_many_at_once_are_as_one_after_the_other(folder: Path) -> None:
     good: list[Any] = [{"decision": f"d{t}", "id": f"e{t}", "clicks": ["i2", "i1"]} for t in range(5)]
     other = {**good[1], "clicks": ["i1"]}
-    no_list = {"decision": "d3", "id": "e9", "clicks": "i2"}
-    nobody = {"decision": "nobody", "id": "e9", "clicks": []}
+    no_list = {"decision": "d3", "id": 9, "clicks": "i2"}
+    nobody = {"decision": "nobody", "id": 9, "clicks": []}
     events = [good[0], good[1], {**good[1]}, other, 5, no_list, nobody, *good[2:]]
     with small_loop(folder / "many", control=0.0) as many, small_loop(folder / "one", control=0.0) as one:
         for t in range(5):
@@ -418,7 +418,7 @@ def test_many_at_once_are_as_one_after_the_other(folder: Path) -> None:
         answers = many.feedback_many(iter(events))
         wanted = ["applied", "applied", "duplicate", *["rejected"] * 4, "applied", "applied", "applied"]
         assert [a.status for a in answers] == wanted
-        assert [a.event for a in answers] == ["e0", "e1", "e1", "e1", "", "e9", "e9", "e2", "e3", "e4"]
+        assert [a.event for a in answers] == ["e0", "e1", "e1", "e1", "", "9", "9", "e2", "e3", "e4"]
         for answer, reason in zip(answers[3:], ("other content", "wanted an object", "clicks: wanted", "nobody")):
             assert reason in str(answer.reason)
         for event in good:

@@ -4,8 +4,10 @@ import json
 import math
 import shutil
 import tempfile
+import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -762,3 +764,39 @@ def test_a_lesson_that_the_learner_raises_on_is_left_out(folder: Path) -> None:
         shared: Any = loop.ledger.model.shared
         assert shared.learned.wins.tolist() == [2.0, *[0.0] * 7]
         assert loop.verify() == []
+
+
+def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand on the shelf before the state that knows them is published: who reads waits for that."""
+    with choice_loop(tmp_path / "loop") as one, Loop.open(tmp_path / "loop") as two:
+        d = one.decide(person="p")
+        one.feedback(d.id, id="e", choice="first")
+        two.undo("e")
+        two.put_items([{"id": "new", "title": "x"}])
+        rebuild, told, readers = one.ledger.rebuild, list[str](), list[threading.Thread]()
+
+        def asked(name: str, ask: Callable[[], Any]) -> None:
+            try:
+                ask()
+                told.append(name)
+            except Exception as error:
+                told.append(f"{name}: {error!r}")
+
+        def slow() -> None:
+            if not readers:
+                ask: dict[str, Callable[[], Any]] = {
+                    "decide": lambda: one.decide(person="p"),
+                    "ranked": lambda: one.ranked(person="p"),
+                    "standing": lambda: one.standing("p"),
+                }
+                readers.extend([threading.Thread(target=asked, args=each) for each in ask.items()])
+                for reader in readers:
+                    reader.start()
+                time.sleep(0.2)
+            rebuild()
+
+        monkeypatch.setattr(one.ledger, "rebuild", slow)
+        one.ledger.catch_up()
+        for reader in readers:
+            reader.join(20)
+        assert sorted(told) == ["decide", "ranked", "standing"]

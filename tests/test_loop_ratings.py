@@ -14,6 +14,8 @@ from heedful import Loop, Settings, infer
 from heedful.checks import same
 from heedful.data.lines import Line
 from heedful.exchange import export_lines, import_lines, rehearse
+from heedful.loop.ledger import Draft
+from heedful.loop.log import Event, now
 from heedful.loop.wire import plain
 from loops import bits, bits_from_scratch, rating_loop, rows, small_loop, specs
 
@@ -914,3 +916,19 @@ def test_caveats(folder: Path) -> None:
         assert loop.caveats == ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
     with rating_loop(folder / "c") as loop:
         assert loop.caveats == []
+
+
+def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) -> None:
+    """Where the model is folded anew, too, the answer says what was learned."""
+    with rating_loop(tmp_path / "loop", n_items=4) as loop:
+        loop.record(["i0", "i1"], ["i0", "i1"], id="d", person="p")
+        loop.feedback("d", id="e", rating={"i1": 4})
+        loop.withdraw("i0")
+        first = loop.ledger.log.find("feedback", "e")
+        assert first is not None
+        undo = Draft(Event(0, "undo", "u", now(), None, first.seq, 0, "{}"))
+        given = [
+            loop.answering.drafted("d", id, None, {"rating": {item: 3}}) for id, item in (("f", "i0"), ("g", "i1"))
+        ]
+        answers = loop.ledger.submit([undo, *[draft for draft in given if isinstance(draft, Draft)]])
+        assert [answer.learned for answer in answers] == [True, False, True]

@@ -43,6 +43,16 @@ def test_what_is_written_is_read(file: Path) -> None:
     assert os.listdir(file.parent) == [file.name]
 
 
+def test_a_state_that_does_not_fit_is_not_written(file: Path) -> None:
+    """Not even where its type is the learner's: whoever needs it could not read it."""
+    state = taught(LEARNER)
+    before = file.read_bytes()
+    for wrong in (state._replace(w=state.w[:-1].copy()), state._replace(w=state.w.astype(np.float32))):
+        with pytest.raises(ValueError, match="state: w: wanted float64"):
+            save_state(file, LEARNER, wrong)
+    assert file.read_bytes() == before
+
+
 def test_the_manifest_is_json_for_anybody(file: Path) -> None:
     """The header of safetensors: its length in 8 bytes, then JSON."""
     content = file.read_bytes()

@@ -117,13 +117,13 @@ def copied(value: T) -> T:
 
 
 def _shapes(value: Any, grows: bool = False) -> Any:
-    """What a state is made of: the name of each type, the shape of each array; within what says that it `grows`, how
-    many axes."""
+    """What a state is made of: the name of each type, of each array what its numbers are and its shape; within what
+    says that it `grows`, how many axes."""
     if isinstance(value, tuple):
         longer = grows or bool(getattr(value, "grows", False))
         return type(value).__name__, *[_shapes(part, longer) for part in value]
     if isinstance(value, np.ndarray):
-        return value.ndim if grows else value.shape
+        return value.dtype.name, value.ndim if grows else value.shape
     return type(value).__name__
 
 

@@ -129,7 +129,12 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
     template = coerced(learner).init(generators(0)[2])
     if type(state) is not type(template):
         raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
-    write_arrays(path, arrays_of(state), _fields(learner))
+    arrays = arrays_of(state)
+    try:
+        state_like(template, arrays)
+    except ValueError as error:
+        raise ValueError(f"state: {error}") from None
+    write_arrays(path, arrays, _fields(learner))
 
 
 def load_state(path: str | os.PathLike[str], learner: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from heedful.doors import describe
+from heedful.doors import describe, is_number
 from heedful.loop import wire
 from heedful.loop.choosing import unfit
 from heedful.loop.ledger import Draft, Known, Ledger
@@ -83,7 +83,8 @@ class Answering:
             except (Closed, Damaged):
                 raise  # nobody said it
             except ValueError as error:
-                drafts.append(self.ledger.rejected(given if isinstance(given, str) else "", str(error)))
+                named = str(given) if isinstance(given, str) or is_number(given, int) else ""
+                drafts.append(self.ledger.rejected(named, str(error)))
         return drafts
 
     def unknown(self, event: str, kind: str, id: str) -> Answer:

@@ -25,6 +25,7 @@ from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
 from heedful.loop.log import Busy, Event, Log
 from heedful.loop.model import Person
+from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
@@ -103,6 +104,10 @@ class Published(NamedTuple):
     version: int
     shared: Any
     people: dict[str, Person]
+
+
+class LeftOut(ValueError):
+    """The model lacks a lesson that it should have."""
 
 
 class Ledger:
@@ -192,7 +197,23 @@ class Ledger:
             own = state.people.get(person) if person is not None else None
             if own is None or own.since <= state.version:
                 return state, own
-            time.sleep(0.0)  # a newer state is published in a moment
+            if self.turn.acquire(blocking=False):
+                try:
+                    if self._stale:  # whoever was learning this was interrupted
+                        self.catch_up()
+                finally:
+                    self.turn.release()
+            else:
+                time.sleep(0.0)  # a newer state is published in a moment
+
+    def reading_of(self, items: Ints, person: str | None) -> tuple[Published, Person | None]:
+        """The same in a loop of choices, of a state that knows these items by number (m,): one that is being taken in
+        stands on the shelf before that."""
+        state, own = self.reading(person)
+        if items.size and int(items.max()) >= state.shared.n:
+            self.catch_up()  # waits for whoever takes it in
+            state, own = self.reading(person)
+        return state, own
 
     def known(self, id: str) -> Known | None:
         """The decision of that id."""
@@ -356,11 +377,13 @@ class Ledger:
         """Whether there is a lesson in feedback."""
         context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
-        return self._model.lesson(context, feedback, extra) is not None
+        lesson = self._model.lesson(context, feedback, extra)
+        return lesson is not None and (not isinstance(self._model, RatingModel) or self._model.knows(lesson))
 
     def _catch_up(self) -> int:
         """Take in what another process appended since, inside a transaction; the head of the log."""
         if self._stale:  # an interruption, a failure to read: what is in memory may lack something
+            self.log.look_for_forgotten()
             self.forget_cached()
             self.rebuild()
         head = self.log.head()
@@ -565,20 +588,30 @@ class Ledger:
         """What a snapshot's state depends on besides the log."""
         return keeping.stamp(self.founding, self.learner, self.learner_version)
 
-    def keep(self) -> Path | None:
-        """Keep a snapshot; its path, or None where that failed, which is noted and loses nothing.
+    def snapshot(self) -> Path:
+        """Keep a snapshot; its path. OSError where it cannot be written; LeftOut where a lesson is left out of the
+        model: a start from there would neither try it again nor know of it.
 
         No other process writes meanwhile: somebody whom it forgets is not kept, or the snapshot goes with her."""
-        try:
-            with self.turn, self.log.writing():
-                head = self._catch_up()
-                path = keeping.snapshot_path(self.path, head)
-                keeping.save(path, self._model, head, self.log, self.stamp())
-        except OSError as error:
-            self.note(f"no snapshot was kept ({error}): the next start folds more of the log")
-            return None
+        with self.turn, self.log.writing():
+            head = self._catch_up()
+            if left := sorted(self.failed.keys() - self._undone):
+                event = self.log.at(left[0])
+                named = event.id if event is not None else left[0]
+                raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")
+            path = keeping.snapshot_path(self.path, head)
+            keeping.save(path, self._model, head, self.log, self.stamp())
         self._since_snapshot = 0
         return path
+
+    def keep(self) -> None:
+        """The same, where nobody asked for it: that it failed is noted, and loses nothing."""
+        try:
+            self.snapshot()
+        except (OSError, LeftOut) as error:
+            self.note(f"no snapshot was kept ({error}): the next start folds more of the log")
+            if isinstance(error, LeftOut):
+                self._since_snapshot = 0  # it is not tried at every event from now on
 
     def forget_cached(self) -> None:
         """Drop what is in memory of people, decisions and items."""

@@ -563,7 +563,7 @@ class Log:
                     db.execute(f"DROP TRIGGER {name}")
                 seq = self.head() + 1
                 digests = [(self.digest(kind, id), seq) for _, kind, id in rows]
-                db.executemany("INSERT INTO forgotten VALUES (?, ?)", digests)
+                db.executemany("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", digests)
                 db.executemany("DELETE FROM event WHERE seq = ?", [(row[0],) for row in rows])
                 self._refuse(db)
                 self.append([event(len(rows))._replace(seq=seq)])

@@ -122,7 +122,11 @@ class Loop:
                 log.append([founded])
             log.close()
             loop = cls.open(folder, learner=learner)
-            loop._put(rows, encoded)
+            try:
+                loop._put(rows, encoded)
+            except BaseException:
+                loop.close()
+                raise
         except BaseException:
             keeping.remove_folder(folder)
             raise
@@ -218,10 +222,12 @@ class Loop:
     def _put(self, rows: Sequence[Mapping[str, Any]], encoded: Any) -> int:
         drafts, latest, before = [], dict[str, str](), dict[str, int]()
         for i, row in enumerate(rows):
-            name = wire.wanted_id(
-                f"items[{i}]: {self.founding.encoding.identifier}", self.founding.encoding.name_of(row)
-            )
-            payload, arrays = self.founding.item_payload(row), encoded[i].astype("<f4").tobytes()
+            try:
+                name = wire.wanted_id(self.founding.encoding.identifier or "id", self.founding.encoding.name_of(row))
+                payload = self.founding.item_payload(row)
+            except ValueError as error:
+                raise ValueError(f"row {i + 1}: {error}") from None
+            arrays = encoded[i].astype("<f4").tobytes()
             # The digest makes the id: the same version of an item is the same event, whoever sends it again.
             digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
             if self._is_current(name, latest.get(name), digest):
@@ -231,8 +237,7 @@ class Loop:
             before[name] = (before[name] if name in before else self.ledger.log.newest("item", name)) + 1
             event_id = f"{digest}-{before[name]}"
             drafts.append(Draft(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
-        for start in range(0, len(drafts), 5000):
-            self.ledger.submit(drafts[start : start + 5000])
+        self.ledger.submit(drafts)
         return len(drafts)
 
     def _is_current(self, name: str, pending: str | None, digest: str) -> bool:
@@ -374,6 +379,8 @@ class Loop:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
         person = None if person is None else wire.wanted_id("person", person)
         request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        if self.choices is not None:
+            return request, *self.ledger.reading_of(request.x, person)
         return request, *self.ledger.reading(person)
 
     def _reread(self, read: Callable[[], T]) -> T:
@@ -576,12 +583,8 @@ class Loop:
 
     def snapshot(self) -> Path:
         """Write the model to a file in the loop's folder, from which the next start goes on; its path. OSError where
-        that cannot be written."""
-        with self.ledger.turn:
-            path = self.ledger.keep()
-        if path is None:
-            raise OSError(self.notes[-1])
-        return path
+        that cannot be written; ValueError where the learner failed on a lesson, which is left out of the model."""
+        return self.ledger.snapshot()
 
     def exported(self, path: str | Path) -> None:
         """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""

@@ -44,7 +44,7 @@ class Pairing:
         if size < 2:
             raise ValueError(f"show: wanted two or more, to choose between, got {size}")
         size = min(size, m)
-        state, own = ledger.reading(person or "")
+        state, own = ledger.reading_of(request.x, person or "")
         control = rng.random() < settings.control
         again = settings.repeats if repeats is None else repeats
         try:

@@ -134,9 +134,9 @@ class RatingModel:
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
-        there = self._there(lesson.items)
-        if not there.any():
+        if not self.knows(lesson):
             return False
+        there = self._there(lesson.items)
         lesson = Weighed(*(part[there] for part in lesson))
         learned, said, gone, users = self._own()
         person = self.people.get(context.person) if context.person is not None else None
@@ -179,6 +179,10 @@ class RatingModel:
         gone[number] = 1
         without_item(said, number)
         self.shared = RatingState(learned, said, gone, users)
+
+    def knows(self, lesson: Any) -> bool:
+        """Whether any item of a lesson is not withdrawn."""
+        return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> Any:
         """Which of these items are not withdrawn (m,)."""

@@ -106,7 +106,7 @@ class Requests:
         elif _objects(candidates):
             called, came = self._inline(candidates)
             names = called
-            kept = [self.founding.kept(each, self.founding.encoding) for each in candidates]
+            kept = [self._kept(f"candidates[{j}]", each) for j, each in enumerate(candidates)]
             attributes = tuple([each for each in kept if each is not None])
         else:
             called, items, standing = self._on_offer(candidates)
@@ -115,9 +115,16 @@ class Requests:
             rows = self.shelf.rows(items)
         encoded = self._context(context)
         scores = self._prior(prior, len(called), called)
-        kept_context = self.founding.kept(context, self.founding.encoding)
+        kept_context = self._kept("context", context)
         x = self._numbers(rows, came, encoded, scores)
         return Request(x, items, names, called, rows, scores, kept_context, attributes, came, encoded, show)
+
+    def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """What the log keeps of attributes that came along."""
+        try:
+            return self.founding.kept(given, self.founding.encoding)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def asked(self, candidates: Any) -> tuple[str, ...] | None:
         """The names that a request would have, whether they are on offer or not; None where it names none."""

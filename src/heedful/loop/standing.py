@@ -90,11 +90,11 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
     model, goal = ledger.model, ledger.choices
     if not isinstance(model, ChoiceModel) or goal is None:
         raise ValueError(f"standing: wanted a loop of choices, got one of {ledger.founding.learner}")
-    state, own = ledger.reading(person or "")
     offered = ledger.shelf.on_offer()
     if len(offered) < 2:
         raise ValueError(f"items: wanted two or more on offer, to choose between, got {len(offered)}")
     numbers = ledger.shelf.items_at(ledger.shelf.rows([version for _, version in offered]))
+    state, own = ledger.reading_of(numbers, person or "")
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
