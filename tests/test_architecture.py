@@ -555,7 +555,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.server.links": ("heedful.doors", "heedful.server.database"),
     "heedful.server.migrations": ("heedful.server.database",),
     "heedful.server.meters": (),
-    "heedful.server.schema": ("heedful.server.problems",),
+    "heedful.server.schema": (),
     "heedful.server.bodies": ("heedful.doors", "heedful.server.problems"),
     "heedful.server.desk": ("heedful.loop",),
     "heedful.server.loops": ("heedful.loop", "heedful.server.desk", "heedful.server.problems"),

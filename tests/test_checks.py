@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from heedful.checks import promises
+from heedful.learners.coactive import PreferencePerceptron
 from heedful.spaces import Ranking
 from heedful.spaces_graded import Ranks
 from heedful.worlds.instances import synthetic_ordinal
@@ -202,6 +204,21 @@ def test_learners_of_grades(on: Any, methods: dict[str, Any], promise: str | Non
     assert [f.evidence for f in findings if "permuting" in f.promise] == [
         "a context is one instance: there are no candidates to permute"
     ]
+
+
+def test_where_an_error_came_from_is_the_learner_s_own_line() -> None:
+    """Also where it was raised further in; of a learner of the package the innermost line; of numba what it names."""
+
+    def failing(self: Any, state: Any, x: Any, rng: Any) -> Any:
+        return self.space.argmax(state.w[:-1], x)
+
+    line = failing.__code__.co_firstlineno + 1
+    found = {f.promise: f.where for f in promises(spoiled(propose=failing, **INTERPRETED), WORLD)}
+    assert found["the same seed gives the same rounds"].endswith(f" (test_checks.py, line {line})")
+    built_in = PreferencePerceptron(N + 1, Ranking(5))
+    where = next(f.where for f in promises(built_in, WORLD) if not f.kept)
+    assert re.search(r" \(\w+\.py, line \d+\)$", where)
+    assert "test_checks" not in where
 
 
 def test_other_arrivals_are_found() -> None:

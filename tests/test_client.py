@@ -129,11 +129,23 @@ def test_features_are_sent_as_they_are(connect: Connected, server: Faulty) -> No
         ({"features": [[1.0]], "prior": {"0": 1.0}}, "prior: wanted 1 scores"),
         ({"candidates": "abc"}, "candidates: wanted a list"),
         ({"candidates": ["a"], "show": 0}, "show: wanted a whole number"),
-        ({"candidates": ["a"], "context": {"a": object()}}, "body: wanted what JSON can say"),
+        ({"candidates": ["a"], "context": {"a": object()}}, "context: wanted what JSON can say"),
+        ({"features": [[1.0]], "context": {"a": object()}}, "context: wanted what JSON can say"),
+        ({"features": [[1.0]], "context": {"a": "x" * 70_000}}, "context: wanted less: 60,000 characters go in the"),
+        ({"features": [[1.0]], "person": "\ud800"}, "person: wanted text that UTF-8 can say"),
+        ({"candidates": ["a"], "person": "\ud800"}, "person: wanted what JSON can say"),
+        ({"features": {"a": 1}}, "features: wanted rows of numbers"),
+        ({"features": [[1.0], [1.0, 2.0]]}, "features: wanted rows of numbers"),
+        ({"features": [["a"]]}, "features: wanted rows of numbers"),
+        ({"features": [[1e300]]}, "features: wanted finite numbers that fit into float32"),
+        ({"features": [[1.0]], "prior": ["x"]}, "prior: wanted 1 scores"),
+        ({"features": [[1.0]], "prior": [{}]}, "prior: wanted 1 scores"),
+        ({"candidates": ["a", "b"], "prior": 5}, "prior: wanted a list of scores"),
+        ({"candidates": ["a", "b"], "prior": np.array(5.0)}, "prior: wanted a list of scores"),
     ],
 )
 def test_nonsense_is_refused_whether_the_server_is_there_or_not(arguments: dict[str, Any], told: str) -> None:
-    with Client(faulty.unused()) as client, pytest.raises(ValueError, match=told):
+    with Client(faulty.unused()) as client, pytest.raises(ValueError, match=f"^{told}"):
         client.loop("cars").decide(**arguments)
 
 
@@ -187,6 +199,40 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
     server.otherwise = fault
     with pytest.raises(error):
         connect(server.url, patience=0.15, timeout=0.05).loop("cars").weights()
+
+
+def test_a_newer_server_may_say_more() -> None:
+    from heedful.client import calls
+    from heedful.loop.comparison import Difference
+    from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part
+    from heedful.loop.report import Arm, Counts, Report, Window
+    from heedful.loop.simulation import At, Measured
+    from heedful.loop.standing import Left, Standing, Standings
+    from heedful.loop.wire import plain
+
+    def more(said: Any) -> Any:
+        if isinstance(said, list):
+            return [more(each) for each in said]
+        return {**{name: more(each) for name, each in said.items()}, "new": 1} if isinstance(said, dict) else said
+
+    arm, apart = Arm(3, 2, None), Difference(0.1, 0.0, 0.2, 5)
+    measured = Measured(3, 0.5, None, "none", (At(1, 0.5, None),))
+    window = Window(9, 8, arm, arm)
+    report = Report(4, 3, True, None, 0, 0, arm, arm, apart, "", (window,), Counts(1, 0, 0, 0, 0), measured)
+    seen = Foreseen(None, None, 1.0, 3.5, 2.0, 3.0, 0.0, None)
+    between, moved = (None, 1.5), (Moved("e1", 2, "clicks", 0.5),)
+    explanation = Explanation(
+        "d1", "learned", "a", None, "", 0.5, (Part("mpg", 1.0, 2.0, 3.0, -1.0),), moved, 2, between, seen
+    )
+    ranking = (Standing("a", 0.5, 0.1, 0.9, 1, 2, 3, False),)
+    left = Left(3, 1, 9, 99, "a few")
+    standing = Standings(3, "best", None, 2, 7, False, 0.5, "a", left, ranking, (("a", "b"), ("b", "c")))
+    for said in (report, explanation, standing):
+        reply = calls.Reply(200, {}, msgspec.json.encode(more(plain(said))))
+        assert calls.read_as(reply, type(said)) == said
+    for wrong in ({**plain(report), "learned": [3]}, {**plain(report), "series": 5}, {"version": 1}):
+        with pytest.raises(ConnectionError, match="wanted an answer of heedful's, got one with other fields"):
+            calls.read_as(calls.Reply(200, {}, msgspec.json.encode(wrong)), Report)
 
 
 def test_nobody_there(connect: Connected) -> None:
@@ -583,6 +629,23 @@ def test_backoff_grows_and_ends(connect: Connected) -> None:
     assert clock.slept[0] <= 0.05
 
 
+def test_connecting_takes_no_longer_than_patience_where_the_answer_may(connect: Connected) -> None:
+    import httpx
+
+    def away(request: httpx.Request) -> httpx.Response:
+        seen.append(request.extensions["timeout"].get("connect"))
+        clock.now += 1.0
+        raise httpx.ConnectTimeout("", request=request)
+
+    client = connect("http://127.0.0.1:9", patience=3.0, transport=httpx.MockTransport(away))
+    seen: list[float] = []
+    clock = Clock(client)
+    with pytest.raises(TimeoutError, match=r"no connection within [34](\.\d+)? s$"):  # not: within 1 s, or 600
+        client.loop("cars").put_items([{"id": "a"}])
+    assert max(seen) <= 1.0
+    assert len(seen) > 1
+
+
 def test_what_may_not_be_done_twice_is_not_sent_twice(connect: Connected, server: Faulty) -> None:
     client = connect(server.url, patience=1.0)
     server.otherwise = faulty.cut
@@ -663,13 +726,24 @@ def test_events_of_a_server_that_is_gone_or_refuses(connect: Connected, server: 
         next(cars.events())
 
 
+def test_a_page_is_no_stream_of_events(connect: Connected, server: Faulty) -> None:
+    server.otherwise = faulty.with_(Response(200, b"<html>\n\n", {"Content-Type": "text/html"}))
+    for follow in (True, False):
+        with pytest.raises(ConnectionError, match="events: wanted text/event-stream, got 'text/html'; is the url"):
+            next(connect(server.url).loop("cars").events(follow=follow))
+    assert len(server.seen) == 2
+
+
 def test_a_silent_stream_is_dead(connect: Connected, server: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     from heedful.client.stream import Following
 
     monkeypatch.setattr(Following, "SILENCE", 0.1)
 
     def one_then_nothing(to: Any, request: Request, answer: Any) -> bool:
-        to.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"14\r\nid: 1\ndata: {}\n: x\n\n\r\n")
+        to.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"14\r\nid: 1\ndata: {}\n: x\n\n\r\n"
+        )
         return faulty.hang(to, request, answer)
 
     server.faults += [one_then_nothing, stream(2, 2)]
@@ -720,7 +794,8 @@ def test_a_key_is_not_sent_in_the_open(connect: Connected, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "rank.example", "ftp://a", "http://", "http://a:b", "http://a?x=1", 5, "http://a#f"]
+    "url",
+    ["", "rank.example", "ftp://a", "http://", "http://a:b", "http://a?x=1", 5, "http://a#f", "http://\u2603.com"],
 )
 def test_an_address_that_is_none(url: Any) -> None:
     with pytest.raises(ValueError, match="url: wanted one such as"):

@@ -217,6 +217,19 @@ def test_feedback_counts_once_whatever_becomes_of_its_answer(
     assert len({request.value["id"] for request in server.seen[1:]}) == 1
 
 
+def test_an_event_as_one_object_counts_once_under_the_id_beside_it(
+    connect: Connected, server: Faulty, folder: Path
+) -> None:
+    cars = connect(server.url, timeout=5.0).loop("cars")
+    d = cars.decide(NAMES)
+    event = {"decision": d.id, "clicks": ["i2"]}
+    assert [cars.feedback(event, id="e1").status for _ in range(2)] == ["applied", "duplicate"]
+    assert cars.feedback({**event, "id": "e2"}, id="e1").event == "e2"  # as heedful.Loop has it
+    with pytest.raises(ValueError, match="time: "):
+        cars.feedback(event, time="one day")
+    assert lessons(folder) == [("e1", d.id), ("e2", d.id)]
+
+
 def test_a_batch_counts_once(connect: Connected, server: Faulty, folder: Path) -> None:
     cars = connect(server.url, timeout=2.0, patience=3.0).loop("cars")
     ds = [cars.decide(NAMES) for _ in range(5)]
@@ -237,6 +250,16 @@ def test_a_deferred_fallback(connect: Connected, server: Faulty, folder: Path) -
     assert cars.feedback(d, better=["i5"]).reason == "decision later was deferred and never activated: it was not shown"
     assert cars.activate(d).status == "applied"
     assert cars.feedback(d, better=["i5"]).status == "applied"
+
+
+def test_a_loop_that_was_made_knows_the_column_of_names_that_was_found(connect: Connected, server: Faulty) -> None:
+    client = connect(server.url, timeout=5.0)
+    bikes = client.create("bikes", [{"sku": "city", "gears": 3}, {"sku": "race", "gears": 22}])
+    assert bikes.identifier == client.loop("bikes").about().identifier == "sku"
+    server.faults.append(faulty.with_(Response(502)))
+    d = bikes.decide([{"sku": "new", "gears": 1}, {"sku": "old", "gears": 5}])
+    assert (d.fallback, d.shown) == (True, ("new", "old"))
+    assert bikes.feedback(d, clicks=["old"]).status == "applied"
 
 
 def test_chains_with_a_fallback(connect: Connected, server: Faulty) -> None:

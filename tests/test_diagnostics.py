@@ -1,6 +1,7 @@
 """How good feedback was, and what the theorems of [J15] promise: by hand, on streams, and where a hypothesis fails."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_utilities_of_a_log(space: Any) -> None:
         assert known.feedback[t] == pytest.approx(w_star @ objects.phi(x, ybar.tolist()))
         assert known.best[t] == pytest.approx(max(w_star @ objects.phi(x, z) for z in objects.objects(x)))
     assert known_utilities([], space, w_star).shown.size == 0
+
+
+def test_with_the_caller_s_score_the_best_is_that_of_the_utilities() -> None:
+    """`Primed` shows the argmax of w* + e_N, which is not the object of greatest w* . phi."""
+    x, w_star = np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([1.0, 0.0])
+    known = known_utilities([(x, np.array([1]), np.array([0]))], Primed(Ranking(1)), w_star)
+    assert (known.shown[0], known.feedback[0], known.best[0]) == (0.0, 1.0, 1.0)
+    assert strict_alpha(known) == 1.0
 
 
 def test_a_log_has_the_regret_of_its_world() -> None:
@@ -244,6 +253,26 @@ def test_no_bound_where_a_hypothesis_fails_and_it_says_which(learner: Any, facts
         assert bound.lacking == (lacking,)
         assert not bound.holds
         assert np.isnan(bound.values).all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, -0.5, math.nan])
+def test_an_alpha_that_nothing_can_be_divided_by_has_no_bound(alpha: float) -> None:
+    for learner in (PERCEPTRON, EXPONENTIATED, CONVEX, SECOND):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = bounds(learner, FACTS._replace(alpha=alpha))
+        for bound in found:
+            assert "alpha is above 0 and at most 1" in bound.lacking
+            assert np.isnan(bound.values).all()
+
+
+def test_a_person_who_wants_nothing_has_every_bound() -> None:
+    """w* = 0: the quadratic loss is 0, and any gamma will do."""
+    for learner in (PERCEPTRON, EXPONENTIATED, CONVEX, SECOND):
+        margins = np.full(4, -1.0)
+        for bound in bounds(learner, FACTS._replace(w_star=np.zeros(2), margins=margins)):
+            assert bound.lacking == ()
+            assert np.isfinite(bound.values).all()
 
 
 def test_at_alpha_1_a_ball_as_large_as_w_needs_no_margins() -> None:

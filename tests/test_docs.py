@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from heedful.checks import promises
@@ -111,13 +112,43 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
     told = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("heedful ")]
     elsewhere = {"demo", "compare", "serve", "simulate", "figure", "check"}
     ran = [words for words in told if words[0] not in elsewhere]
+    outputs: dict[str, str] = {}
     for words in ran:
         result = CliRunner().invoke(app, words)
         assert (result.exit_code, result.stderr) == (0, ""), (words, result.output)
+        outputs[" ".join(words)] = result.output
     assert {words[0] for words in ran} == {"init", "import", "decide", "feedback", "explain", "report", "rank"}
+    first, then = (outputs[f"decide letters --candidates examples/drafts.json --id {id}"] for id in ("m1", "m2"))
+    assert re.search(r"^ +1 +brief ", first, re.M)
+    shown = "brief" if "arm control" in then else "warm"
+    assert re.search(rf"^ +1 +{shown} ", then, re.M), then
     ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
     ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
-    assert len(set(ids)) == len(ids) == 5, "an id that is used twice gives the same decision again"
+    assert len(set(ids)) == len(ids) == 6, "an id that is used twice gives the same decision again"
+
+
+def test_every_command_has_its_section() -> None:
+    """docs/commands.md is every command, as the README says: those of a group each on its own, or together."""
+    from heedful.cli import app
+
+    titles = re.findall(r"^## ([a-z ]+):", (ROOT / "docs" / "commands.md").read_text(), re.M)
+    command: Any = typer.main.get_command(app)
+    wanted = [
+        f"{name} {one}" if name == "simulate" else name
+        for name, each in command.commands.items()
+        for one in getattr(each, "commands", {"": each})
+    ]
+    assert sorted(titles) == sorted(set(wanted))
+
+
+def test_the_grid_of_the_page_is_one(tmp_path: Path) -> None:
+    from heedful.cli.grid import read_grid
+
+    [grid] = blocks(ROOT / "docs" / "commands.md", "toml")
+    (tmp_path / "grid.toml").write_text(grid)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    cells = read_grid(tmp_path / "grid.toml")
+    assert f"here {len(cells)} runs" in (ROOT / "docs" / "commands.md").read_text()
 
 
 def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:

@@ -33,6 +33,8 @@ from heedful.experiment import (
 )
 from heedful.fold import play
 from heedful.kernel import shown
+from heedful.spaces import Primed, Ranking
+from heedful.worlds.clicks import Cascade
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 
@@ -164,6 +166,15 @@ def test_what_settings_refuse(queries: Queries, table: Catalogue, tmp_path: Path
     setting = letor_setting(queries, Noisy())
     with pytest.raises(ValueError, match="second-order:gamma=-1: gamma: wanted a finite number above 0"):
         setting.learner("second-order:gamma=-1")
+    clicks = letor_setting(queries, Cascade(clicks_only=True))
+    with pytest.raises(
+        ValueError,
+        match=r"^learner: wanted a learner of clicks, such as fair-pairs, as with clicks_only .*, got perceptron$",
+    ):
+        clicks.learner("perceptron")
+    for spec in ("fair-pairs", "pairwise-logistic", "perturbed", "fixed-order", "random-order"):
+        clicks.learner(spec)
+    letor_setting(queries, Cascade()).learner("perceptron")
     (tmp_path / "ranks.py").write_text(
         "from typing import NamedTuple\n"
         "class Ranks(NamedTuple):\n"
@@ -378,6 +389,20 @@ def test_bounds_are_for_strict_people_and_learners_that_have_one(queries: Querie
     assert np.isnan(bound(strict.learner("pairwise-logistic"), strict, t)).all()
     assert np.isnan(bound(strict.learner("exponentiated"), strict, t)).all()  # the variable rate has no guarantee
     assert np.isfinite(bound(strict.learner("exponentiated:horizon=9"), strict, t)).all()
+
+
+class Greedy(NamedTuple):
+    """A space that says that its argmax is none."""
+
+    approximate = True
+
+
+def test_no_bound_where_what_is_shown_is_not_the_argmax(queries: Queries) -> None:
+    setting = letor_setting(queries, StrictAlpha(0.5))
+    learner = setting.learner("perceptron")
+    assert np.isfinite(bound(learner, setting, [1, 9])).all()
+    for space in (Primed(Ranking(5)), Greedy()):
+        assert np.isnan(bound(learner._replace(space=space), setting, [1, 9])).all()
 
 
 def test_bounds_are_averaged_over_people(table: Catalogue) -> None:

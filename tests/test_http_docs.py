@@ -25,6 +25,7 @@ import pytest
 
 from heedful.server import schema
 from heedful.server.bodies import Limits
+from heedful.server.description import openapi
 from heedful.server.gate import Gate
 from heedful.server.keys import SCOPES, Keys
 from heedful.server.problems import TITLES
@@ -232,7 +233,7 @@ def test_the_page_has_every_route_with_an_answer() -> None:
         for block, following in zip(blocks(TEXT), blocks(TEXT)[1:])
         if block.language == "http" and following.body.startswith("HTTP/1.1 2")
     ]
-    for path, methods in json.loads(schema.openapi("0"))["paths"].items():
+    for path, methods in json.loads(openapi("0"))["paths"].items():
         form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/?]+", re.escape(path)) + r"(\?.*)?")
         for method in methods:
             assert any(form.fullmatch(each[1]) and each[0] == method.upper() for each in asked), (method, path)

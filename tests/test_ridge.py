@@ -50,6 +50,24 @@ def test_what_stands_above_the_diagonal_is_not_read() -> None:
     np.testing.assert_allclose(V @ r, np.ones(4), atol=1e-9)
 
 
+def test_a_pivot_that_rounding_ate_is_a_small_one() -> None:
+    """Rows far beyond the penalty: of the second pivot nothing is left, or less; compiled and interpreted alike."""
+    fast = compiled(cholesky)
+    below = 0
+    for each in range(200):
+        x = np.random.default_rng(each).standard_normal(3) * 1e6
+        V = np.tril(np.outer(x, x) + 1e-10 * np.eye(3))
+        below += not V[1, 1] > (V[1, 0] / np.sqrt(V[0, 0])) ** 2
+        slow, quick, r = V.copy(), V.copy(), np.ones(3)
+        cholesky(slow)
+        fast(quick)
+        assert slow.tobytes() == quick.tobytes()
+        assert (np.diag(slow) >= 1e-8 * np.sqrt(np.diag(V)) * (1.0 - 1e-12)).all()
+        solved(slow, r)
+        assert np.isfinite(r).all()
+    assert below > 50
+
+
 @pytest.mark.parametrize("k", [3, 5])
 def test_ridge_sums_over_the_pairs_of_one(k: int) -> None:
     pairs, rows = no_pairs(1, 1), RNG.standard_normal((6, k))

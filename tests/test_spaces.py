@@ -197,6 +197,8 @@ def test_primed_opens_the_doors_of_the_space_within() -> None:
         (lambda: Primed(Ranking(3)).check_object("f", X, [0]), "f: wanted at least the first 3 of 5 candidates, got 1"),
         (lambda: Primed(Ranking(0)).check(), "k: wanted a whole number, 1 to 1024, got 0"),
         (lambda: Primed(3).check(), "space: wanted one of what can be shown, such as Ranking(5), got 3"),
+        (lambda: Primed(Ranking(3), 1).check(), "adjusted: wanted True or False, got 1"),  # type: ignore[arg-type]
+        (lambda: Primed(Primed(Ranking(3))).check(), "space: wanted one without the caller's score, got Primed(space="),
         (lambda: wanted_ranking(Primed(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got Primed"),
         (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
         (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),

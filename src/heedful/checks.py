@@ -6,9 +6,12 @@ it breaks. The test suite runs them over every learner; `heedful check FILE.py:C
 
 from __future__ import annotations
 
+import re
+import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -331,6 +334,17 @@ def promises(learner: Any, world: Any) -> Iterator[Finding]:
         except Broken as broken:
             yield Finding(name, False, str(broken), "")
         except Exception as error:
-            yield Finding(
-                name, False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", ""
-            )
+            told = str(error).splitlines()[0] if str(error) else ""
+            yield Finding(name, False, f"{type(error).__name__}: {told}{_place(error, learner)}", "")
+
+
+def _place(error: Exception, learner: Any) -> str:
+    """` (file, line)` of the innermost frame of the learner's own file that an error passed, else of the innermost of
+    all; of an error of numba, which has no frame there, the place that it names last."""
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    kinds = type(learner), type(getattr(learner, "rule", learner))
+    files = {getattr(sys.modules.get(cls.__module__), "__file__", None) for cls in kinds}
+    own = [frame for frame in frames if frame[0] in files]
+    named = re.findall(r'File "(.+)", line (\d+)', str(error)) if not own else []
+    file, line = (own or named or frames)[-1]
+    return f" ({PurePath(file).name}, line {line})"

@@ -23,9 +23,15 @@ def numbers(name: str, value: Any, wanted: str) -> npt.NDArray[Any]:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
         array = np.empty(0, object)
-    if array.dtype.kind not in "biuf" or hasattr(value, "mask"):
+    if array.dtype.kind not in "biuf" or _masked(value):
         raise ValueError(f"{name}: wanted {wanted}, got {describe(value)}")
     return array
+
+
+def _masked(value: Any) -> bool:
+    """Whether numbers may be missing behind a mask. The tables of pandas have a `mask` too: a method; and numpy.ma is
+    dear to import, so only whoever has one is asked."""
+    return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
 
 
 def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:

@@ -29,7 +29,7 @@ from heedful.data.letor import Queries, least_squares
 from heedful.doors import wanted_count
 from heedful.fold import must_interpret, trace, traced
 from heedful.naming import about, learner_class, make_learner
-from heedful.spaces import Ranking
+from heedful.spaces import Ranking, is_exact
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import feature_bounds, query_stream
 from heedful.worlds.users import StrictAlpha
@@ -81,7 +81,8 @@ class Setting(NamedTuple):
         """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given, or k
         for n_ranks where there are k grades.
 
-        ValueError as `make_learner`, for what its init refuses, and for one of another interaction.
+        ValueError as `make_learner`, for what its init refuses, for one of another interaction, and for one that would
+        take clicks alone for a whole order, where a person answers with them.
         """
         kind = about(learner_class(spec)).interaction
         if kind not in ("", self.interaction):
@@ -98,6 +99,8 @@ class Setting(NamedTuple):
             raise ValueError(f"{spec}: {error}") from error
         if self.interaction == "ordinal" and (space := getattr(learner, "space", self.space)) != self.space:
             raise ValueError(f"{spec}: n_ranks: wanted the {self.space.k} of the data, got {space.k}")
+        if self.scenes:
+            wanted_for_clicks(spec, learner, getattr(self.scenes[0].world, "user", None))
         return learner
 
 
@@ -184,6 +187,14 @@ def catalogue_setting(
     R = float(np.linalg.norm(catalogue.X, axis=1).max())
     S = float(np.abs(catalogue.X).max())
     return Setting(X.shape[1], Ranking(1), R, S, alpha, 100, tuple(scenes))
+
+
+def wanted_for_clicks(spec: str, learner: Any, user: Any) -> None:
+    """ValueError where the user answers with clicks alone, and the learner of that name takes every answer for a whole
+    order; one that does not has a property `partial` that is true."""
+    if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
+        wanted = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
+        raise ValueError(f"learner: wanted {wanted}, got {spec}")
 
 
 # ---------------------------------------------------------------------------- runs
@@ -328,10 +339,15 @@ def pairs_alike(u: Array, v: Array) -> float:
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
     """The learner's regret bound after t rounds (...,), the mean over the scenes; NaN where it has none there.
 
-    The papers' bounds are for strict users.
+    The papers' bounds are for strict users, and for a learner that shows the exact argmax: not of a space that
+    approximates it, nor of one with the caller's own score.
     """
     t = np.asarray(t, np.float64)
-    if math.isnan(setting.alpha) or not hasattr(learner, "regret_bound"):
+    if (
+        math.isnan(setting.alpha)
+        or not hasattr(learner, "regret_bound")
+        or not is_exact(getattr(learner, "space", None))
+    ):
         return np.full(t.shape, np.nan)
     bounds = [learner.regret_bound(t, setting.alpha, s.w_star, setting.R, setting.S) for s in setting.scenes]
     mean: Array = np.mean(bounds, axis=0)

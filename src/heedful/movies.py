@@ -122,7 +122,7 @@ def movie_setting(
     Each has a pool of all the movies, and a learner of her own. ValueError for more people than there are.
     """
     wanted_count("people", people, least=0, most=house.people.size)
-    wanted_user(user, "pick", "picks items (strict, better, best)")
+    wanted_user(user, "pick", "picks items")
     X = house.X.astype(dtype, copy=False)
     known: dict[int, Any] = {}
     scenes = []

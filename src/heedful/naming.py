@@ -25,21 +25,11 @@ from typing import Any, NamedTuple, cast
 from heedful import learners
 from heedful.learners.template import Template, is_rule
 from heedful.spaces_graded import Ranks
-from heedful.worlds.clicks import Cascade, PositionBiased
-from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
+from heedful.worlds.users import USERS
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
 """Names for a learner with a parameter set: name -> (learner, what is not given otherwise)."""
-USERS: dict[str, Any] = {
-    "strict": StrictAlpha,
-    "noisy": Noisy,
-    "better": Better,
-    "best": Best,
-    "position-biased": PositionBiased,
-    "cascade": Cascade,
-    "expected": ExpectedAlpha,
-}
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)

@@ -17,6 +17,9 @@ from heedful.pairs import Pairs
 Array = npt.NDArray[np.float64]
 
 BLOCK = 256
+LEAST = 1e-16
+"""Of a number on the diagonal, the share below which a pivot is rounding and nothing else: a tiny penalty beside large
+factors leaves zeros, or less, and no root could be taken."""
 _MASK = 2**64 - 1
 
 
@@ -82,23 +85,28 @@ def _cholesky_loop(V: Array) -> None:
     for a in range(k):
         for b in range(a + 1):
             v = V[a, b]
+            least = LEAST * v
             for i in range(b):
                 v -= V[a, i] * V[b, i]
-            V[a, b] = math.sqrt(v) if a == b else v / V[b, b]
+            V[a, b] = math.sqrt(max(v, least)) if a == b else v / V[b, b]
 
 
 @apart
 @lent
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
-    """V = L L', L into the lower triangle of V (k x k), which is positive definite."""
+    """V = L L', L into the lower triangle of V (k x k), which is positive definite.
+
+    Where rounding leaves nothing of a pivot, or less, it is taken for the share `LEAST` of the diagonal's number.
+    """
     L = V.tolist()  # Python's numbers: a matter of microseconds, where numpy's would take ten times as long
     for a, row in enumerate(L):
         for b, other in enumerate(L[: a + 1]):
             v = row[b]
+            least = LEAST * v
             for i in range(b):
                 v -= row[i] * other[i]
-            row[b] = math.sqrt(v) if a == b else v / other[b]
+            row[b] = math.sqrt(max(v, least)) if a == b else v / other[b]
     V[:] = L
 
 

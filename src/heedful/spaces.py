@@ -211,8 +211,12 @@ class Primed(NamedTuple):
         return positions
 
     def check(self) -> None:
-        """ValueError where the inner space is none, or makes no sense."""
+        """ValueError where the inner space is none, makes no sense or has the caller's score already."""
+        if isinstance(self.space, Primed):
+            raise ValueError(f"space: wanted one without the caller's score, got {self.space!r}")
         wanted_space(self.space)
+        if not isinstance(self.adjusted, bool):
+            raise ValueError(f"adjusted: wanted True or False, got {self.adjusted!r}")
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as the inner space wants it; the caller's score is the last of the n_features."""
@@ -231,6 +235,12 @@ def primed(w: Array, adjusted: bool) -> Array:
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
     return out
+
+
+def is_exact(space: Any) -> bool:
+    """Whether a space shows the exact argmax of w . phi(x, .), as theorems want: not one with the caller's score, nor
+    one that says it is `approximate`."""
+    return not (isinstance(space, Primed) or getattr(space, "approximate", False))
 
 
 def wanted_ranking(space: Any, why: str) -> None:

@@ -22,11 +22,12 @@ class Ended(NamedTuple):
         return json.loads(self.out)
 
 
-def heedful(line: str, *paths: object, width: int = 160) -> Ended:
-    """Run a command line, words apart by spaces and {} for each of `paths`, in a terminal of `width` columns."""
+def heedful(line: str, *paths: object, width: int = 160, charset: str = "utf-8") -> Ended:
+    """Run a command line, words apart by spaces and {} for each of `paths`, in a terminal of `width` columns whose
+    characters are those of `charset`."""
     filled = iter(map(str, paths))
     args = [word.replace("{}", next(filled)) if "{}" in word else word for word in line.split()]
-    result = CliRunner().invoke(app, args, env={"COLUMNS": str(width)}, prog_name="heedful")
+    result = CliRunner(charset=charset).invoke(app, args, env={"COLUMNS": str(width)}, prog_name="heedful")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ended(result.exit_code, result.stdout, result.stderr)

@@ -151,6 +151,37 @@ def test_import_refuses() -> None:
         assert set(loop.ledger.log.counts()) == {"loop", "item"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,f0,f1\nlater,1,2\ni0,7,7\n",
+        "\n\ufeffid\n",
+        '[\n{"kind": "undo", "event": "e1"}]\n'.replace("\n{", "\n [{"),
+        "7",
+    ],
+)
+def test_a_file_of_another_kind_is_refused_once(text: str) -> None:
+    Path("more.txt").write_text(text)
+    Path("packed.gz").write_bytes(gzip.compress(text.encode()))
+    first = text.strip().removeprefix("\ufeff").split("\n")[0]
+    told = f"wanted JSON lines, one object a line, got {first!r} first; docs/commands.md, import, has their fields; "
+    told += "a table of items is for --features"
+    bad(heedful("import cars good.jsonl more.txt"), f"more.txt: {told}")
+    bad(heedful("import cars packed.gz"), f"packed.gz: {told}")
+    bad(heedful("validate cars more.txt"), f"more.txt: {told}")
+    bad(heedful("validate more.txt"), f"more.txt: {told}")
+    with Loop.open("cars.heedful") as loop:
+        assert set(loop.ledger.log.counts()) == {"loop", "item"}  # nothing of good.jsonl either
+
+
+def test_a_torn_first_line_is_a_line_that_was_rejected() -> None:
+    write("torn.jsonl", ['2", "none": true}', *GOOD])
+    got = heedful("import cars torn.jsonl --json")
+    assert (got.code, got.json["lines"], got.json["counts"]["line"]["rejected"]) == (1, 9, 1)
+    Path("nothing.jsonl").write_text("\n")
+    assert heedful("import cars nothing.jsonl").code == 0
+
+
 def test_import_puts_items_first() -> None:
     Path("more.csv").write_text("id,f0,f1\nlater,1,2\ni0,7,7\n")
     write("d.jsonl", [DECISION | {"candidates": ["later", "i0"], "shown": ["later"]}])
@@ -213,6 +244,19 @@ def test_ubi_in_words(ubi: None) -> None:
     assert "5 rows of events, 3 used" in got.out
     assert "event of an unknown query" in got.out
     assert "What became of decisions and feedback" in got.out
+
+
+def test_a_ubi_file_of_which_nothing_was_used_ends_with_1(ubi: None) -> None:
+    got = heedful("import cars queries.jsonl --ubi events.jsonl --json")
+    assert got.code == 1
+    assert (set(got.json["ubi"]["rows"].values()), got.json["ubi"]["used"]) == ({5, 3}, {})
+    are = "is events.jsonl the queries and queries.jsonl the events?"
+    assert got.err.splitlines() == [
+        f"heedful: events.jsonl: none of its 5 rows was used as queries: {are}",
+        f"heedful: queries.jsonl: none of its 3 rows was used as events: {are}",
+    ]
+    write("events.jsonl", [])
+    assert heedful("import cars events.jsonl --ubi queries.jsonl").code == 0
 
 
 def test_ubi_chains(ubi: None) -> None:
@@ -290,6 +334,29 @@ def test_export_refuses() -> None:
     assert got.err.startswith("heedful: none/out.jsonl: wanted a file in a folder that is there, got none at ")
     with Loop.open("cars.heedful") as loop:
         assert "export" not in loop.ledger.log.counts()
+
+
+def test_export_goes_where_a_link_points_and_replaces_no_device(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    for link, target in (("there", "elsewhere/old.jsonl"), ("new.gz", "elsewhere/new"), ("lost", "none/a"), ("o", "o")):
+        Path(link).symlink_to(target)
+    Path("elsewhere/old.jsonl").write_text("old")
+    got = heedful("export cars there --json")
+    assert (got.code, got.json["path"]) == (0, str(folder / "there"))
+    assert heedful("export cars new.gz").code == 0
+    assert Path("there").is_symlink()
+    assert Path("elsewhere/old.jsonl").read_bytes() == gzip.decompress(Path("elsewhere/new").read_bytes())
+    os.mkfifo("pipe")
+    Path("to_pipe").symlink_to("pipe")
+    for file in ("pipe", "to_pipe", "/dev/null"):
+        told = f"{file}: wanted a file, got a pipe, a socket or a device; - writes to stdout"
+        bad(heedful(f"export cars {file}"), told)
+    assert heedful("export cars lost").err.startswith(
+        "heedful: lost: wanted a file in a folder that is there, got none"
+    )
+    bad(heedful("export cars o"), "o: wanted a file, got links that go round in a circle")
+    assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
+    assert sorted(file.name for file in Path("elsewhere").iterdir()) == ["new", "old.jsonl"]
 
 
 def test_an_export_that_stops_half_way_leaves_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:

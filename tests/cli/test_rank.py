@@ -217,6 +217,16 @@ def test_bars_are_there_in_any_terminal(width: int) -> None:
     assert ("±" in got.out.split("Neighbours")[0]) == (width >= 120)
 
 
+def test_what_stdout_cannot_say_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("winner,loser\ntée,milk\ntée,milk\n", encoding="utf-8")
+    plain = heedful("rank {}", tmp_path / "x.csv", charset="ascii")
+    assert (plain.code, plain.err) == (0, "")
+    assert "t?e" in plain.out
+    json = heedful("rank {} --json", tmp_path / "x.csv", charset="ascii")
+    assert "t\\u00e9e" in json.out
+    assert json.json == heedful("rank {} --json", tmp_path / "x.csv").json
+
+
 def test_sure_enough_is_said(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("winner,loser,times\na,b,40\nb,c,40\n")
@@ -286,6 +296,17 @@ def test_people_without_names_cannot_be_named(pairs: Path) -> None:
     assert (got.code, got.err) == (2, "heedful: --without: wanted a file that names people, got none of 'ada'\n")
     got = heedful(f"{LINE} --person ada", pairs)
     assert (got.code, got.err) == (2, "heedful: --person: wanted people who are told apart, got 'ada'\n")
+
+
+def test_a_loop_is_no_file(tmp_path: Path) -> None:
+    loop = tmp_path / "my logos.heedful"
+    loop.mkdir()
+    got = heedful("rank {}", loop)
+    assert (got.code, got.out) == (2, "")
+    assert got.err == (
+        f"heedful: {loop}: wanted a file, got a loop; of choices: `heedful standing '{loop}'` ranks what people chose "
+        f"in it, and its page Results has their answers; any loop: `heedful export '{loop}' FILE`\n"
+    )
 
 
 def test_no_such_file(tmp_path: Path) -> None:

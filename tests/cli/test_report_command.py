@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -145,13 +146,34 @@ def test_there_is_nothing_to_draw(folder: Path) -> None:
     [
         ("report cars --plot a.txt", "--plot: wanted a name that ends in .png or .pdf or .svg, got 'a.txt'", 2),
         ("report cars --plot no/a.png", "--plot: wanted a file in a folder that exists, got 'no/a.png'", 2),
+        ("report cars --plot dir.png", "--plot: wanted a file, got a folder, 'dir.png'", 2),
         ("report vans", "vans.heedful: no such loop; make one: heedful init vans ITEMS.csv", 2),
     ],
 )
 def test_what_is_refused(line: str, wanted: str, code: int) -> None:
     made(0)
+    Path("dir.png").mkdir()
     got = heedful(line)
     assert (got.code, got.out, got.err) == (code, "", f"heedful: {wanted}\n")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_plot_that_could_not_be_written_is_refused_first(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(0)
+    asked: list[Path] = []
+
+    def readable(path: Path, mode: int) -> bool:  # root may write all
+        if mode == os.W_OK:
+            asked.append(path)
+        return mode != os.W_OK
+
+    monkeypatch.setattr("os.access", readable)
+    if there:
+        Path("a.png").touch()
+    got = heedful("report cars --plot a.png")
+    assert (got.code, got.out) == (2, "")
+    assert got.err == "heedful: --plot: wanted a file that may be written, got 'a.png'\n"
+    assert asked == [Path("a.png" if there else ".")]
 
 
 def test_no_decisions_is_no_report() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,13 @@ import numpy as np
 import pytest
 from command import heedful
 
+from heedful.cli import simulate
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiment import catalogue_setting, letor_setting
 from heedful.fold import play
 from heedful.kernel import shown
-from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
+from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, who
 
 KEYS = ["learner", "user", "rounds", "seeds", "checkpoints", "regret", "stderr", "bound", "rounds_per_second"]
 
@@ -298,7 +301,10 @@ def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, 
         ("-l batch -l batch", "--learner: wanted each once, got batch 2 times"),
         ("--learner nowhere.py:Mine", "nowhere.py: no such file; wanted FILE.py:Class"),
         ("--user kind", "user: wanted strict, noisy, better, best, position-biased, cascade, expected, got 'kind'"),
-        ("--user best", "user: wanted one who ranks documents (strict, noisy), got Best(ties=True)"),
+        (
+            "--user best",
+            "one who ranks documents (strict, noisy, position-biased, cascade, expected), got Best(ties=True)",
+        ),
         ("--user strict:alpha=2", "strict: alpha: wanted a number above 0, at most 1, got 2.0"),
         ("--k 1", "'--k'"),
         ("--k 2000", "k: wanted a whole number, 1 to 1024, got 2000"),
@@ -334,10 +340,18 @@ def test_damaged_data_is_bad_input(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("command", "answer"), [("letor", "rank"), ("catalogue", "pick"), ("movielens", "pick")])
+def test_help_names_everybody_who_answers(command: str, answer: str) -> None:
+    """And nobody else."""
+    users = inspect.get_annotations(getattr(simulate, command), eval_str=True)["user"].__metadata__[0].help
+    named = set(re.findall(r"[a-z-]{4,}", re.sub(r":\w+=\w+", "", users)))
+    assert named == set(who(answer).split(", "))
+
+
 def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:
     got = heedful("simulate catalogue {} --user noisy", items_file)
     assert got.code == 2
-    assert "user: wanted one who picks items (strict, better, best), got Noisy(depth=10)" in got.err
+    assert "user: wanted one who picks items (strict, better, best, expected), got Noisy(depth=10)" in got.err
 
 
 def test_without_matplotlib_the_plot_says_what_to_install(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

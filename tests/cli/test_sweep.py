@@ -314,7 +314,16 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         ("users = [", "users = [] #", "grid.toml: users: wanted something, got nothing"),
         ("users = [", "users = [3, ", "grid.toml: users: wanted texts, got 3"),
         ("noisy:depth=4", "noisi", "cascade, expected, got 'noisi'; did you mean noisy?"),
-        ("noisy:depth=4", "best", "grid.toml: users: wanted strict, noisy for letor data, got best"),
+        (
+            "noisy:depth=4",
+            "best",
+            "grid.toml: users: wanted strict, noisy, position-biased, cascade, expected for letor data, got best",
+        ),
+        (
+            "noisy:depth=4",
+            "cascade:clicks_only=true",
+            "learner: wanted a learner of clicks, such as fair-pairs, as with",
+        ),
         ("noisy:depth=4", "strict:alpha=0.5", "grid.toml: users: wanted each once, got strict:alpha=0.5 2 times"),
         ('["*.txt"]', '["*.svm"]', "grid.toml: data: letor: wanted files, got none that match '*.svm'"),
         ('["*.txt"]', "[]", "grid.toml: data: letor: wanted files, got an empty list"),

@@ -178,3 +178,17 @@ def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -
 def test_a_column_of_things_is_wanted() -> None:
     with pytest.raises(ValueError, match="X: wanted a column of people and those of things"):
         HierarchicalGPClassifier().fit(np.arange(4.0)[:, None], [0, 1, 0, 1])
+
+
+def test_parameters_may_be_as_numpy_has_them_and_a_fit_that_is_refused_changes_nothing() -> None:
+    X, y, _ = choices(5)
+    given = {"nu0": np.int64(3), "kappa0": np.float32(1), "max_iter": np.int64(3), "learn_noise": np.False_}
+    model = HierarchicalGPClassifier(**given, width=np.int64(1), lapse=np.float32(0)).fit(X, y)
+    wanted = HierarchicalGPClassifier(nu0=3, max_iter=3, width=1.0).fit(X, y)
+    np.testing.assert_array_equal(model.mean_, wanted.mean_)
+    before = dict(vars(model))
+    for wrong in (np.hstack([X, X]), X[:, :1]):
+        with pytest.raises(ValueError, match=r"class|column"):
+            model.fit(wrong, np.ones(len(X)))
+        assert vars(model) == before
+    assert model.predict(X).shape == (len(X),)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from scipy.special import ndtr
 from sklearn.model_selection import GridSearchCV
@@ -102,3 +103,43 @@ def test_weights_are_whole_numbers(weight: Any) -> None:
     X, y, _ = choices(10)
     with pytest.raises(ValueError, match="sample_weight: wanted"):
         PreferenceGPClassifier().fit(X, y, weight if isinstance(weight, list | str) else [weight] * 10)
+
+
+@pytest.mark.parametrize(
+    ("numpy", "python"),
+    [
+        ({"learn_noise": np.True_, "lapse": np.float32(0.0)}, {"learn_noise": True}),
+        ({"amplitude": np.int64(2), "lapse": np.int64(0)}, {"amplitude": 2.0}),
+        ({"width": np.int64(1), "equal": "same"}, {"width": 1.0, "equal": "same"}),
+        ({"features": FEATURES, "lengthscale": np.float32(0.5)}, {"features": FEATURES, "lengthscale": 0.5}),
+    ],
+)
+def test_parameters_may_be_as_a_grid_of_arrays_has_them(numpy: dict[str, Any], python: dict[str, Any]) -> None:
+    X, y, _ = choices(20)
+    y[:2] = "same" if "equal" in python else y[:2]
+    got, wanted = PreferenceGPClassifier(**numpy).fit(X, y), PreferenceGPClassifier(**python).fit(X, y)
+    np.testing.assert_array_equal(got.coef_, wanted.coef_)
+    assert got.noise_ == wanted.noise_
+
+
+def test_features_may_be_a_table_and_none_may_be_missing() -> None:
+    X, y, _ = choices(20)
+    wanted = PreferenceGPClassifier(features=FEATURES).fit(X, y).coef_
+    table = pd.DataFrame(FEATURES, columns=["height", "width"])
+    np.testing.assert_array_equal(PreferenceGPClassifier(features=table).fit(X, y).coef_, wanted)
+    weighed = PreferenceGPClassifier(features=FEATURES).fit(X, y, sample_weight=pd.Series(np.ones(20)))
+    np.testing.assert_array_equal(weighed.coef_, wanted)
+    for missing in (np.ma.MaskedArray(FEATURES, mask=FEATURES > 1.0), table.where(FEATURES < 1.0)):
+        with pytest.raises(ValueError, match="features: wanted"):
+            PreferenceGPClassifier(features=missing).fit(X, y)
+
+
+def test_a_fit_that_is_refused_changes_nothing() -> None:
+    X, y, _ = choices(20)
+    model = PreferenceGPClassifier().fit(X, y)
+    before, predicted = dict(vars(model)), model.predict(X)
+    for wrong in ((np.hstack([X, X]), np.ones(20)), (pd.DataFrame(X, columns=list("abcdef")), np.arange(20))):
+        with pytest.raises(ValueError, match=r"classes|class"):
+            model.fit(*wrong)
+        assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(X), predicted)

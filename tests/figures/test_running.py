@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from figures.invented import letor_files
+from heedful.data.known import KNOWN
 from heedful.diagnostics import known_utilities, slacks
 from heedful.experiment import Setting
 from heedful.figures import FIGURES, running
 from heedful.figures.figure import AVERAGE, CUMULATIVE, QUADRATIC, Figure, Panel, Size, verdicts
-from heedful.figures.panels import one, web
+from heedful.figures.panels import BOOKS, CHAINS, WEB, one, web
+from heedful.figures.places import FILES, FOLDERS, files_of, looked_for
 from heedful.figures.running import Sources, lacking, run
 from heedful.figures.theory import NONE, promised, with_slack
 from heedful.fold import play, trace
@@ -104,6 +106,34 @@ def test_without_data_nothing_is_run_and_it_is_said(tmp_path: Path) -> None:
         assert all(str(tmp_path) in words for words in why.values())
         assert run(FIGURES[name], sources, quick=True) == {}
     assert lacking(FIGURES["jair2015/lemma3"], sources) == {}
+
+
+@pytest.mark.parametrize(
+    ("world", "name"),
+    [(WEB, "MQ2008"), (CHAINS, "trec-session-2012"), (CHAINS, "trec-session"), (BOOKS, "book-crossing")],
+)
+def test_folders_have_more_than_one_name(tmp_path: Path, world: str, name: str) -> None:
+    (tmp_path / name).mkdir()
+    wanted = [tmp_path / name / file for file in FILES[world]]
+    for file in wanted:
+        assert files_of(world, tmp_path) == []
+        file.touch()
+    assert files_of(world, tmp_path) == wanted
+
+
+def test_every_folder_of_the_figures_is_one_that_heedful_data_knows() -> None:
+    known = {entry.key: set(entry.files) for entry in KNOWN}
+    for world, folders in FOLDERS.items():
+        assert folders[0] in known, world
+        assert set(FILES[world]) <= known[folders[0]], world
+
+
+def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
+    assert Sources(tmp_path).lacks(FIGURES["coactive2012/fig2"].panels[0]) == (
+        f"no letor4-mq2008 in {tmp_path}: looked in letor4-mq2008, MQ2008 and the folder itself for S1.txt, S2.txt, "
+        "S3.txt, S4.txt and S5.txt, plain or .gz"
+    )
+    assert looked_for(BOOKS, tmp_path).endswith("and the folder itself for BX-Book-Ratings.subset.csv, plain or .gz")
 
 
 def test_without_scikit_learn_there_is_no_ranking_svm(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:

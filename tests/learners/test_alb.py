@@ -376,6 +376,20 @@ def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None
         ALB()._replace(**change).init(RNG)
 
 
+@pytest.mark.parametrize(
+    ("learner", "scale", "rounds"),
+    [(ALB(penalty=1e-10), 1.0, 300), (ALB(), 1e10, 300), (ALB(penalty=1e-10, switching=0.5), 1.0, 300)],
+)
+def test_a_penalty_that_rounding_eats_beside_the_factors_ends_nothing(learner: ALB, scale: float, rounds: int) -> None:
+    state, rng = learner.init(np.random.default_rng(0)), np.random.default_rng(1)
+    for _ in range(rounds):
+        x = given(int(rng.integers(10)), range(10))
+        shown = int(learner.propose(state, x, rng)[0])
+        state = learner.update(state, x, np.array([shown]), one(shown, scale * float(rng.integers(1, 6))))
+    assert np.isfinite(state.A).all()
+    assert np.isfinite(state.B).all()
+
+
 def test_proposals_are_numbers_of_items() -> None:
     shown: Ints = ALB().propose(ALB().init(RNG), given(0, [7, 90]), RNG)
     assert shown.dtype == np.int64

@@ -74,6 +74,18 @@ def test_how_many_particles_count() -> None:
     assert effective(np.array([0.0, -2000.0])) == 1.0
 
 
+@pytest.mark.parametrize(("sigma", "scale"), [(1e-8, 1.0), (0.5, 1e10)])
+def test_a_penalty_that_rounding_eats_beside_the_factors_ends_nothing(sigma: float, scale: float) -> None:
+    learner, rng = PTS(n_particles=3, sigma=sigma), np.random.default_rng(0)
+    state = learner.init(rng)
+    for _ in range(60):
+        x = Offer(int(rng.integers(5)), np.arange(6))
+        rated = Rated(learner.propose(state, x, rng), scale * rng.integers(1, 6, 1).astype(np.float64))
+        state = learner.update(state, x, rated.items, rated)
+    assert np.isfinite(state.U).all()
+    assert np.isfinite(state.V).all()
+
+
 def test_the_weight_is_the_predictive_likelihood() -> None:
     """The second rating of a user, by hand: sigma^2 + v' Lambda^-1 v, and not the precision in its place."""
     learner = PTS(n_factors=1, n_particles=2, sigma=0.5, resample=0.0)

@@ -44,7 +44,7 @@ from heedful.server.bodies import Limits
 from heedful.server.keys import Keys
 from heedful.server.running import served
 from heedful.server.service import Options
-from loops import bits, bits_from_scratch, rows, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
 
 ITEMS = rows(12, 4)
 NAMES = [row["id"] for row in ITEMS]
@@ -448,7 +448,8 @@ BAD_NUMBERS: list[tuple[str, bytes, str]] = [
     ("show=-1", bytes(16), "show"),
     ("show=1.5", bytes(16), "show"),
     ("show=%C2%B2", bytes(16), "show"),
-    ("show=9999999999", bytes(16), "show"),
+    ("show=4611686018427387905", bytes(16), "show"),
+    ("show=99999999999999999999", bytes(16), "show"),
     ("show=1&show=1", bytes(16), "show"),
     ("id=", bytes(16), "id"),
     ("id=%00", bytes(16), "id"),
@@ -459,6 +460,18 @@ BAD_NUMBERS: list[tuple[str, bytes, str]] = [
     ("speed=1", bytes(16), "query"),
     ("candidates=a", bytes(16), "query"),
 ]
+
+
+@pytest.mark.parametrize("query", ["person=ann", "show=2", "colour=red", "id=", "show"])
+def test_a_query_beside_fields_is_refused(ask: Caller, cars: str, query: str) -> None:
+    """It is not dropped: who says there whom a decision is for would never have her forgotten."""
+    name = query.partition("=")[0]
+    for what, body in (("decisions", {}), ("feedback", {"decision": "d", "none": True}), ("feedback", [])):
+        for _ in range(3):
+            answer = ask.post(f"{cars}/{what}?{query}", body)
+            assert f"got {name!r}" in is_problem(answer, "bad-input", "query")["detail"]
+    is_problem(ask.send("POST", f"{cars}/decisions?{query}"), "bad-input", "query")
+    assert ok(ask.get(cars))["events"] == {"item": 12, "loop": 1}
 
 
 @pytest.mark.parametrize(("query", "body", "field"), BAD_NUMBERS, ids=[q[:20] or len(b) for q, b, _ in BAD_NUMBERS])
@@ -1221,6 +1234,74 @@ def test_what_is_measured(tmp_path: Path) -> None:
         assert everything["heedful_open_loops", frozenset()] == 3
         assert everything["heedful_disk_free_bytes", frozenset()] > 0
         assert everything["process_resident_memory_bytes", frozenset()] > 0
+
+
+def test_what_comes_to_no_route_is_counted(tmp_path: Path) -> None:
+    """Also what is no HTTP, too slow or refused before its body came; never by what somebody made up."""
+    small_loop(tmp_path / "cars.heedful").close()
+    with closing(Keys(tmp_path)) as keys:
+        key, acme = keys.create("m")[1], keys.create("a", tenant="acme")[1]
+    with served(tmp_path, Options(limits=Limits(seconds=0.3))) as url, ExitStack() as stack:
+        by, other, nobody = (stack.enter_context(closing(Caller(url, each))) for each in (key, acme, None))
+        for n in range(3):
+            is_problem(by.get(f"/v1/nothing{n}"), "not-found")
+        is_problem(other.get("/v1/nothing"), "not-found")
+        is_problem(by("PATCH", "/v1/loops"), "not-allowed")
+        is_problem(nobody.get("/v1/nothing"), "no-key")
+        is_problem(nobody.get("/v1/loops"), "no-key")
+        for sent, kind in (
+            (b"no such thing\r\n\r\n", "malformed"),
+            (request("POST", "/v1/loops/cars/decisions")[:-2], "too-slow"),
+            (request("GET", "/v1/loops", None, "X: " + "y" * 70_000), "too-large"),
+            (
+                request("PUT", "/v1/loops/cars/items", None, f"Authorization: Bearer {key}", "Content-Length: 9"),
+                "too-slow",
+            ),
+        ):
+            with Wire(url) as wire:
+                wire.send(sent)
+                assert wire.must().kind == kind
+        found = metrics(by.send("GET", "/metrics").value)
+    counted = {
+        (each["tenant"], each["route"], each["status"]): value
+        for (name, labels), value in found.items()
+        if name == "heedful_requests_total" and (each := dict(labels))
+    }
+    assert counted == {
+        ("main", "elsewhere", "404"): 3.0,
+        ("acme", "elsewhere", "404"): 1.0,
+        ("main", "elsewhere", "405"): 1.0,
+        ("", "elsewhere", "401"): 1.0,
+        ("", "GET /v1/loops", "401"): 1.0,
+        ("", "elsewhere", "400"): 1.0,
+        ("", "elsewhere", "408"): 1.0,
+        ("", "elsewhere", "413"): 1.0,
+        ("main", "PUT /v1/loops/{loop}/items", "400"): 1.0,  # a body that did not all come
+    }
+
+
+@pytest.mark.parametrize("make", [small_loop, choice_loop], ids=["at once", "in a thread"])
+def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "cars.heedful", control=0.0).close()
+    names = [f"i{j}" for j in range(8)]
+    with served(tmp_path) as url, closing(Caller(url)) as caller:
+        for _ in range(4):  # from the second on with a head that came before
+            ok(caller.post("/v1/loops/cars/decisions", {"id": "d"}))
+            ok(caller.post("/v1/loops/cars/records", {"id": "r", "candidates": names, "shown": names[:2]}))
+            ok(caller.post("/v1/loops/cars/feedback", {"decision": "d", "id": "e", "none": True}))
+        found = metrics(caller.send("GET", "/metrics").value)
+    counted = {
+        (each["kind"], each["outcome"]): value
+        for (name, labels), value in found.items()
+        if name == "heedful_events_total" and (each := dict(labels))
+    }
+    assert counted == {
+        ("decision", "learned"): 1.0,
+        ("decision", "imported"): 1.0,
+        ("decision", "duplicate"): 6.0,
+        ("feedback", "applied"): 1.0,
+        ("feedback", "duplicate"): 3.0,
+    }
 
 
 def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller) -> None:

@@ -312,16 +312,16 @@ def test_a_body_that_looks_like_a_request_is_none(url: str, begun: list[str]) ->
 
 def test_one_that_is_slow_is_answered_first(url: str, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     content = request("POST", DECIDE, b'{"id":"second","candidates":["i1","i2"]}')
-    go, was = threading.Event(), Desk.decide
+    go, was = threading.Event(), Desk.decide_once
     with Wire(url) as wire:
         warm(wire, content)
 
-        async def decide(self: Desk, *given: Any) -> Decision:
+        async def decide_once(self: Desk, *given: Any) -> tuple[Decision, bool]:
             while not go.is_set():
                 await asyncio.sleep(0.01)
             return await was(self, *given)
 
-        monkeypatch.setattr(Desk, "decide", decide)
+        monkeypatch.setattr(Desk, "decide_once", decide_once)
         wire.send(request("POST", DECIDE, b'{"candidates":["i1","i2"]}', "Idempotency-Key: first"))
         time.sleep(0.1)
         wire.send(content)
@@ -401,6 +401,16 @@ def test_a_rate_counts_each_once(folder: Path, begun: list[str]) -> None:
         assert [answer.status for answer in got] == [200] * 10 + [429] * 2
         assert got[-1].headers["retry-after"] == "100"
     assert len(begun) == 9
+
+
+def test_a_rate_counts_each_once_that_is_refused(folder: Path, begun: list[str]) -> None:
+    keys = Keys(folder)
+    _, key = keys.create("looker", rate=0.01, scopes=["read"])
+    keys.close()
+    with served(folder) as url, Wire(url) as wire:
+        content = request("POST", DECIDE, b"{}", f"Authorization: Bearer {key}")
+        assert [asked(wire, content).status for _ in range(12)] == [403] * 10 + [429] * 2
+    assert begun == []
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from budget import FACTOR
 from heedful.server.bodies import Limits
+from heedful.server.description import openapi
 from heedful.server.keys import Keys
 from heedful.server.problems import TITLES
 from heedful.server.running import served
-from heedful.server.schema import openapi
 from heedful.server.service import Options
 from loops import small_loop
 
@@ -103,6 +103,8 @@ def test_a_route_is_as_it_is_described(
         if here and data.draw(st.integers(0, 9)) < 8:
             parameters = {name: data.draw(st.sampled_from(names)) for name, names in here.items()}
         case = data.draw(operation.as_strategy(generation_mode=mode, path_parameters=parameters))
+        if path.endswith("/decisions") and case.media_type != "application/octet-stream":
+            case.query = {}  # of raw numbers alone
         if path.endswith("/events"):  # a stream that goes on has no end to look at
             case.query = {**case.query, "follow": "false"}
             if data.draw(st.booleans()):
@@ -203,6 +205,43 @@ def test_all_is_described(url: str) -> None:
     assert len(set(names)) == len(names)
     for name in re.findall(r'"\$ref":"#/components/schemas/(\w+)"', openapi("1").decode()):
         assert name in DESCRIBED["components"]["schemas"]
+
+
+def test_all_that_decisions_take_is_described(url: str) -> None:
+    """The parameters of raw numbers, how large `show` may be in either form, and that no body is one among all."""
+    described = DESCRIBED["paths"]["/v1/loops/{loop}/decisions"]["post"]
+    query = {each["name"]: each for each in described["parameters"] if each["in"] == "query"}
+    path, numbers = f"{url}/v1/loops/cars/decisions", {"content-type": "application/octet-stream"}
+    refused = httpx.post(path, params={"colour": "red"}, headers=numbers, content=bytes(16)).json()
+    assert f"wanted {', '.join(query)}, got" in refused["detail"]
+    given = {"person": "p", "show": "1", "id": "n1", "deferred": "true", "context": "{}", "prior": "false"}
+    assert given.keys() == query.keys()
+    assert httpx.post(path, params=given, headers=numbers, content=bytes(16)).status_code == 200
+    [form] = [each for each in DESCRIBED["components"]["schemas"].items() if each[0] == "Decide"]
+    most = form[1]["properties"]["show"]["maximum"]
+    assert query["show"]["schema"]["maximum"] == most
+    for show, status in ((most, 200), (most + 1, 422)):
+        assert httpx.post(path, json={"show": show}).status_code == status
+        assert httpx.post(path, params={"show": show}, headers=numbers, content=bytes(16)).status_code == status
+    assert not described["requestBody"]["required"]
+    assert httpx.post(path).status_code == 200
+
+
+def test_headers_and_problems_are_described(url: str) -> None:
+    paths = DESCRIBED["paths"]
+    last, keyed = (
+        {each["name"]: each["schema"] for each in paths[f"/v1/loops/{{loop}}/{what}"][method]["parameters"]}[name]
+        for what, method, name in (("events", "get", "Last-Event-ID"), ("undo", "post", "Idempotency-Key"))
+    )
+    for number, status in ((last["maximum"], 200), (last["maximum"] + 1, 422)):
+        headers = {"last-event-id": str(number)}
+        assert httpx.get(f"{url}/v1/loops/cars/events?follow=false", headers=headers).status_code == status
+    for length, status in ((keyed["maxLength"], 200), (keyed["maxLength"] + 1, 400), (keyed["minLength"] - 1, 400)):
+        headers = {"idempotency-key": "k" * length}
+        assert httpx.post(f"{url}/v1/loops/cars/decisions", headers=headers).status_code == status
+    answer = httpx.post(f"{url}/v1/loops/cars/feedback", json={"decision": "d0", "clicks": ["nobody"]})
+    assert answer.status_code == 409
+    strictly(answer.json(), DESCRIBED["components"]["schemas"]["Problem"])
 
 
 def test_it_is_the_same_with_keys(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ import textwrap
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
 
 import httpx
 import pytest
@@ -22,7 +25,7 @@ from heedful.loop.log import Event, Log
 from heedful.server import desk as desks
 from heedful.server.keys import Keys
 from heedful.server.service import Options
-from loops import bits, bits_from_scratch, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 from processes import Asker, Process, check, here, made, problem, taught, until
 
 # ---------------------------------------------------------------------------- the disk
@@ -413,6 +416,94 @@ def test_an_open_loop_that_is_removed(tmp_path: Path, back: bool) -> None:
     else:
         assert (decided.status_code, answered.status_code) != (200, 200)
         assert decided.status_code in (404, 500, 503)
+
+
+MAKE: dict[str, Callable[[Path], Loop]] = {
+    "rankings": small_loop,
+    "grades": partial(small_loop, learner="averaged-prank:n_ranks=5"),
+    "ratings": rating_loop,
+    "choices": choice_loop,
+}
+FIRST: dict[str, tuple[str, str, Any]] = {
+    "decide": ("POST", "/decisions", {"id": "d9"}),
+    "look": ("GET", "", None),
+    "items": ("GET", "/items", None),
+    "put": ("PUT", "/items", [{"id": "new"}]),
+    "record": ("POST", "/records", {"id": "r9", "candidates": ["i0", "i1"], "shown": ["i0", "i1"]}),
+    "undo": ("POST", "/undo", {"event": "e9"}),
+    "forget": ("DELETE", "/people/ann", None),
+    "events": ("GET", "/events?follow=false", None),
+}
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_loop_whose_folder_went_is_let_go(tmp_path: Path, kind: str) -> None:
+    """Whoever asks first, whatever for: from then on there is none, its name is free, and what comes back is opened."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    MAKE[kind](tmp_path / "made.heedful").close()
+    with here(folder) as (app, client):
+        for name, (method, path, body) in FIRST.items():
+            shutil.copytree(tmp_path / "made.heedful", folder / f"{name}.heedful")
+            one = f"/v1/loops/{name}"
+            assert client.get(one).status_code == 200
+            (folder / f"{name}.heedful").rename(tmp_path / f"{name}.gone")
+            reply = client.request(method, one + path, json=body)
+            if path == FIRST["events"][1]:
+                assert reply.text == ": events of the loop\n\n"  # the answer had begun
+            else:
+                assert "moved" in problem(reply, 503, "unavailable")["detail"]
+            problem(client.request(method, one + path, json=body), 404, "not-found")
+            assert ("main", name) not in app.service.loops.desks
+            (tmp_path / f"{name}.gone").rename(folder / f"{name}.heedful")
+            assert client.get(one).status_code == 200
+            assert client.post(f"{one}/decisions", json={"id": "d1"}).status_code == 200
+
+
+def test_the_name_of_a_loop_whose_folder_went_is_free_at_once(tmp_path: Path) -> None:
+    folder = made(tmp_path / "served", "a")
+    new = {"name": "a", "items": [{"id": "x", "f": 1.0}, {"id": "y", "f": 2.0}]}
+    with here(folder) as (_, client):
+        taught(client, "a", range(2))
+        problem(client.post("/v1/loops", json=new), 409, "exists")
+        (folder / "a.heedful").rename(tmp_path / "gone")
+        assert client.post("/v1/loops", json=new).status_code == 201
+        assert client.get("/v1/loops/a/items").json()["items"] == ["x", "y"]
+        assert client.post("/v1/loops/a/decisions", json={}).status_code == 200
+    with Loop.open(tmp_path / "gone") as loop:
+        assert loop.ledger.model.shared.t == 2
+        assert loop.verify() == []
+
+
+def test_a_loop_whose_folder_went_is_closed_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Where nobody asks for it, it is let go in time; who was forgotten there is erased where it is opened next."""
+    folder = made(tmp_path / "served", "a", "b")
+    with here(folder, Options(idle=0.1)) as (app, client):
+        taught(client, "a", range(2))
+        taught(client, "b", range(2))
+        app.service.loops.desks["main", "b"].unerased = 0.0
+        for name in "ab":
+            (folder / f"{name}.heedful").rename(tmp_path / name)
+        until(lambda: not app.service.loops.desks)
+    assert caplog.records == []
+
+
+def test_a_stream_ends_where_the_folder_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("heedful.server.events.LOOK", 0.02)
+    folder = made(tmp_path / "served", "a")
+    with here(folder) as (_, client):
+        taught(client, "a", range(1))
+        with client.stream("GET", "/v1/loops/a/events?kinds=feedback") as reply:
+            lines = reply.iter_lines()
+            assert next(line for line in lines if line.startswith("id")) == "id: 15"
+            (folder / "a.heedful").rename(tmp_path / "gone")
+            assert list(lines) == ["event: feedback", ANY, ""]
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.exc_info is None
+    assert record.getMessage().startswith(f"{folder / 'a.heedful'}: a stream of events ended: ")
 
 
 def test_a_loop_is_not_made_where_the_folder_went(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ def test_the_stream_of_the_paper() -> None:
         assert (world.ranks == r).sum() > 1000
     other = synthetic_instances(20_000, seed=2)
     assert not np.array_equal(world.X, other.X)
+    with pytest.raises(ValueError, match=r"^seed: wanted a whole number, 0 or more, got -1$"):
+        synthetic_instances(5, seed=-1)
     with pytest.raises(ValueError, match=r"^n: wanted a whole number, 1 or more, got 0$"):
         synthetic_instances(0)
 
@@ -146,6 +148,7 @@ def test_the_linear_stream() -> None:
         ({"n_ranks": 1}, "n_ranks: wanted"),
         ({"noise": -1.0}, "noise: wanted a number, 0 or more, got -1.0"),
         ({"noise": math.nan}, "noise: wanted a number, 0 or more, got nan"),
+        ({"seed": -1}, "seed: wanted a whole number, 0 or more, got -1"),
         ({"dtype": "float16"}, "dtype: wanted float64 or float32, got 'float16'"),
     ],
 )

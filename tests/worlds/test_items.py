@@ -124,7 +124,9 @@ def test_ratings_where_none_is_known() -> None:
 
 
 def test_people_who_rank_documents_do_not_pick_items() -> None:
-    with pytest.raises(ValueError, match=r"^user: wanted one who picks items \(strict, better, best\), got Noisy"):
+    with pytest.raises(
+        ValueError, match=r"^user: wanted one who picks items \(strict, better, best, expected\), got Noisy"
+    ):
         item_pool(items(3), W_STAR, Noisy())
 
 

@@ -174,9 +174,15 @@ def test_misuse_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^k: wanted a ranking of at least 2 positions, got 1"):
         stream(k=1)
     with pytest.raises(
-        ValueError, match=r"^user: wanted one who ranks documents \(strict, noisy\), got Best\(ties=True\)"
+        ValueError,
+        match=r"^user: wanted one who ranks documents \(strict, noisy, position-biased, cascade, expected\), got Best",
     ):
         stream(Best())
+    with pytest.raises(ValueError, match=r"^shuffle: wanted a whole number, 0 or more, got -1$"):
+        stream(shuffle=-1)
+    for field, value in [("seed", -1), ("noise", -1.0), ("noise", np.nan), ("noise", True)]:
+        with pytest.raises(ValueError, match=rf"^{field}: wanted a (whole )?number, 0 or more, got {value}$"):
+            synthetic_queries(3, 4, 2, **{"noise": 0.0, "user": Noisy(), field: value})  # type: ignore[arg-type]
 
 
 ROWS, GOOD = np.arange(24.0).reshape(6, 4), np.array([0, 2, 6])

@@ -180,6 +180,8 @@ def test_a_learner_learns(kind: str) -> None:
 def test_what_is_refused() -> None:
     for make, told in [
         (lambda: synthetic_paths(5, 1, 1, 2, STRICT), "grid: wanted at least two nodes, got one"),
+        (lambda: synthetic_paths(5, 2, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
+        (lambda: synthetic_subsets(5, 4, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
         (lambda: synthetic_paths(0, 2, 2, 2, STRICT), "rounds: wanted a whole number, 1 or more, got 0"),
         (lambda: synthetic_paths(5, 2, 2, 2, Better()), "user: wanted one who goes another way (strict), got Better"),
         (lambda: synthetic_subsets(5, 2, 3, 2, STRICT), "candidates: wanted a whole number, 3 or more, got 2"),

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from heedful import naming
+from heedful.worlds import users
 from heedful.worlds.answers import insert, least_gaining, next_above, nth, promoted
 from heedful.worlds.users import (
     Best,
@@ -26,6 +28,14 @@ from heedful.worlds.users import (
 SEEDS = st.integers(0, 2**32 - 1)
 ALPHAS = st.sampled_from([0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
 RNG = np.random.default_rng(0)
+
+
+def test_everybody_goes_by_one_name() -> None:
+    """The worlds name the people that the command line takes."""
+    assert users.USERS is naming.USERS
+    assert users.who("rank") == "strict, noisy, position-biased, cascade, expected"
+    assert users.who("pick") == "strict, better, best, expected"
+    assert users.who("rearrange") == users.who("detour") == users.who("exchange") == "strict"
 
 
 def values(rng: np.random.Generator, m: Any) -> np.ndarray:

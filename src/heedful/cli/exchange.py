@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.tally import Tally, report_json, show_counts, show_report
-from heedful.cli.terminal import BadInput, Failure, console, notes, print_json, reading_input
+from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input
 
 if TYPE_CHECKING:
     from heedful.data.lines import Line
@@ -49,7 +49,8 @@ def import_(
     Importing twice changes nothing. A line that does not fit is rejected with the reason, and the others go on. It can
     be stopped at any time, and started again.
 
-    Exit codes: 0 everything is in; 1 some lines were rejected, or the loop cannot be written; 2 bad input.
+    Exit codes: 0 everything is in; 1 some lines were rejected, of a file of a UBI log no row was used, or the loop
+    cannot be written; 2 bad input, such as a file of another kind.
     """
     files = files or []
     if not files and (items is None or ubi is not None):
@@ -65,6 +66,8 @@ def import_(
             raise BadInput(f"{file}: {'wanted a file, got a folder' if file.is_dir() else 'no such file'}")
     tally = Tally()
     with opened(name, own) as loop, asking():
+        for file in files if ubi is None else ():
+            _wanted_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         for file in files if ubi is None else ():
@@ -76,8 +79,42 @@ def import_(
             print_json(told)
         else:
             _show(loop, tally, put, report, bool(files))
-    if tally.rejected:
+    unused = [] if report is None or ubi is None else _unused(report, {"queries": ubi, "events": files[0]})
+    for told_of in unused:
+        note(told_of)
+    if tally.rejected or unused:
         raise typer.Exit(1)
+
+
+def _wanted_objects(file: Path) -> None:
+    """BadInput for a file that holds no objects: what is said of every line of a CSV helps nobody.
+
+    One line alone may be torn, as the first of a log is that was cut up; where neither of the first two begins an
+    object, it is a file of another kind. What comes through a pipe can be looked at but once, and is not.
+    """
+    from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+
+    if not file.is_file():
+        return
+    first = list[str]()
+    with suppress(*GZIP_ERRORS), uncompressed(file) as text:  # that it is cut off is said where it is read
+        while len(first) < 2 and (line := text.readline(2**16)):
+            if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
+                first.append(told)
+    if first and not any(each.startswith("{") for each in first):
+        wanted = f"wanted JSON lines, one object a line, got {shown(first[0])} first"
+        help = "docs/commands.md, import, has their fields; a table of items is for --features"
+        raise BadInput(f"{file}: {wanted}; {help}")
+
+
+def _unused(report: Report, files: Mapping[str, Path]) -> list[str]:
+    """What to say of the files of a UBI log of which no row was used, though there are some."""
+    named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
+    return [
+        f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"
+        for what, file in files.items()
+        if report.rows[what] and not report.used[what]
+    ]
 
 
 def _put_items(loop: Loop, file: Path) -> int:
@@ -197,10 +234,12 @@ def validate(
 
     with reading_input(), _progress(path.name, None) as advance:
         if file is None:
+            _wanted_objects(path)
             for outcome in _forms(advance(read_lines(path))):
                 take(outcome)
         else:
             with opened(name, own, rehearsed=True) as loop:
+                _wanted_objects(path)
                 for outcome in import_lines(loop, advance(read_lines(path))):
                     take(outcome)
     problems.sort(key=lambda problem: problem["line"])

@@ -37,13 +37,12 @@ def export(
     if file == "-" and json:
         raise BadInput("--json: wanted a FILE, as with - the lines themselves go to stdout")
     path = Path(os.path.abspath(file))
-    if file != "-" and not path.parent.is_dir():
-        raise BadInput(f"{file}: wanted a file in a folder that is there, got none at {path.parent}")
-    if file != "-" and path.is_dir():
-        raise BadInput(f"{file}: wanted a file, got a folder")
+    target = Path(os.path.realpath(file))  # what a link points to is written, not the link
+    if file != "-":
+        _check_target(file, target)
     with opened(name, own) as loop, asking():
         counts = Counter[str]()
-        with _whole(path) if file != "-" else _stdout() as out:
+        with _whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
             loop.exported(file)  # before: nothing goes out that nobody knows of
             for kind, line in _encoded(loop):
                 out.write(line)
@@ -57,6 +56,18 @@ def export(
             console().print(f"{file}: {counts.total():,} lines: {told}", markup=False, soft_wrap=True)
 
 
+def _check_target(file: str, target: Path) -> None:
+    """BadInput where no file can be put, or something is that a file must not take the place of."""
+    if os.path.isdir(file):
+        raise BadInput(f"{file}: wanted a file, got a folder")
+    if os.path.exists(file) and not os.path.isfile(file):
+        raise BadInput(f"{file}: wanted a file, got a pipe, a socket or a device; - writes to stdout")
+    if not target.parent.is_dir():
+        raise BadInput(f"{file}: wanted a file in a folder that is there, got none at {target.parent}")
+    if target.is_symlink():
+        raise BadInput(f"{file}: wanted a file, got links that go round in a circle")
+
+
 def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
     import msgspec
 
@@ -67,14 +78,14 @@ def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def _whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
     """A file to write, which is there whole or as it was before; for its owner only, as it is about people."""
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as zipped:
-                    yield zipped  # type: ignore[misc]
+            if zipped:
+                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as lines:
+                    yield lines  # type: ignore[misc]
             else:
                 yield file
             file.flush()

@@ -44,7 +44,7 @@ def found(name: str) -> Path:
     folder = place(name)
     if not (folder / "log.db").is_file():
         wrong = "this folder holds no loop" if folder.is_dir() else "no such loop"
-        raise BadInput(f"{folder}: {wrong}; make one: heedful init {name} ITEMS.csv")
+        raise BadInput(f"{folder}: {wrong}; make one: {quoted(['heedful', 'init', name, 'ITEMS.csv'])}")
     return folder
 
 

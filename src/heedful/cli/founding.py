@@ -141,6 +141,8 @@ def init(
         )
     if texts and (identifier is not None or kind):
         raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
+    if not 0.0 <= people <= 1e9:
+        raise BadInput(f"--people: wanted a number from 0 to {1e9:g}, got {people:g}")
     kinds, bounds = pairs("--kind", "COLUMN=KIND", kind or ()), None if ratings is None else _bounds(ratings)
     purpose: dict[str, Any] = {"choices": goal or "best", "repeats": repeats} if choices else {}
     if choices:

@@ -86,9 +86,14 @@ def read_grid(path: Path) -> list[Cell]:
             raise ValueError(f"{path.name}: {key}: wanted each once, got {twice[0]} {len(twice)} times")
     if alone:
         alone_setting(files, data, 0)
+    from heedful.experiment import wanted_for_clicks
+    from heedful.naming import make_user
+
     loads = {spec: _check_learner(path.parent, spec, data) for spec in learners}
     for user in users if not alone else ():
         _check_user(path.name, user, data)
+        for spec in learners:
+            wanted_for_clicks(spec, loads[spec][2], make_user(user))
     seeds, decided = tuple(range(grid.get("seeds", 1))), {"heedful": __version__, "rounds": grid.get("rounds")}
     return [
         Cell(
@@ -127,8 +132,8 @@ def _specs(where: str, entry: Any) -> list[str]:
     return [f"{entry['name']}:{text}" if text else entry["name"] for text in given]
 
 
-def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[str, str]:
-    """(the name to load it by, the sum of its source). ValueError where there is no such learner."""
+def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """(the name to load it by, the sum of its source, itself). ValueError where there is no such learner."""
     from heedful.experiment import Setting
     from heedful.naming import learner_class
     from heedful.spaces import Ranking
@@ -142,16 +147,18 @@ def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[st
         setting = setting._replace(space=Ranks(5), interaction="ordinal")
     if data["kind"] == "ratings":
         setting = setting._replace(space=Slate(data["slate"]), interaction="rating")
-    setting.learner(load)
-    return load, hashlib.sha256(Path(inspect.getfile(learner_class(load))).read_bytes()).hexdigest()
+    learner = setting.learner(load)
+    source = Path(inspect.getfile(learner_class(load))).read_bytes()
+    return load, hashlib.sha256(source).hexdigest(), learner
 
 
 def _check_user(where: str, user: str, data: Mapping[str, Any]) -> None:
     from heedful.naming import make_user
+    from heedful.worlds.users import who
 
-    act, wanted = ("rank", "strict, noisy") if data["kind"] == "letor" else ("pick", "strict, better, best")
+    act = "rank" if data["kind"] == "letor" else "pick"
     if not hasattr(make_user(user), act):
-        raise ValueError(f"{where}: users: wanted {wanted} for {data['kind']} data, got {user}")
+        raise ValueError(f"{where}: users: wanted {who(act)} for {data['kind']} data, got {user}")
 
 
 # ---------------------------------------------------------------------------- cells and their files

@@ -116,18 +116,32 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
-    if loop.ratings is not None:
-        low, high = loop.ratings
-        said, form = f"rates it, {low:g} to {high:g}", ["--rating", f"{decision.shown[0]}={high:g}"]
-    elif loop.choices is not None:
-        said = "prefers the first"
-        form = ["--choice", "first"] if len(decision.shown) == 2 else ["--better", decision.shown[0]]
-    elif loop.grades is None:
-        said, form = "clicks", ["--clicks", decision.shown[0]]
-    else:
-        said, form = f"grades it, 1 to {loop.grades}", ["--grade", f"{decision.shown[0]}={loop.grades}"]
+    said, form = _answer(loop, decision)
     again = quoted(["heedful", "feedback", name, decision.id, *form])
     screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
+
+
+def _answer(loop: Loop, decision: Decision) -> tuple[str, list[str]]:
+    """What somebody might do about a decision, in words, and the options of `heedful feedback` that tell it: in a form
+    from which the loop can learn."""
+    first = decision.shown[0]
+    if loop.ratings is not None:
+        low, high = loop.ratings
+        return f"rates it, {low:g} to {high:g}", ["--rating", f"{first}={high:g}"]
+    if loop.choices is not None:
+        return "prefers the first", ["--choice", "first"] if len(decision.shown) == 2 else ["--better", first]
+    if loop.grades is not None:
+        return f"grades it, 1 to {loop.grades}", ["--grade", f"{first}={loop.grades}"]
+    if len(decision.shown) > 1:
+        return "clicks", ["--clicks", first]
+    # A click on the only one there is compares nothing.
+    columns = [column.kind for column in loop.founding.encoding.columns if column.kind != "ignored"]
+    refusal = loop.ledger.model.refusal
+    if len(columns) == 1 and columns[0] in ("text", "prose") and refusal("edit") is None:
+        return "corrects it", ["--edit", "THE CORRECTED TEXT"]
+    if refusal("thumb") is None:
+        return "likes it", ["--thumb", "up"]
+    return "would rather have another", ["--better", "ITEM"]
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
@@ -357,4 +371,4 @@ def forget(
         for path in gone.exports:
             where = "what was printed by an export to stdout" if path == "-" else path
             screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        screen.print("So are back-ups of the folder.")
+        screen.print("Back-ups of the folder are out of reach, and may still hold them.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,10 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
         raise ValueError(f"{option}: wanted a name that ends in {' or '.join(suffixes)}, got {path.name!r}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: wanted a file in a folder that exists, got {str(path)!r}")
+    if path.is_dir():
+        raise ValueError(f"{option}: wanted a file, got a folder, {str(path)!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{option}: wanted a file that may be written, got {str(path)!r}")
 
 
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:

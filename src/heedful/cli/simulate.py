@@ -39,7 +39,10 @@ def simulate(context: typer.Context) -> None:
 )
 def letor(
     files: Annotated[list[str], typer.Argument(help="LETOR / SVMlight files, plain or gzip.")],
-    user: Annotated[str, typer.Option(help="strict:alpha=A or noisy:depth=D.")] = "strict:alpha=0.5",
+    user: Annotated[
+        str,
+        typer.Option(help="strict:alpha=A, expected:alpha=A, noisy:depth=D, position-biased:eta=E or cascade:stop=P."),
+    ] = "strict:alpha=0.5",
     learner: Learners = ["perceptron"],  # noqa: B006
     rounds: Annotated[
         int | None,
@@ -78,7 +81,7 @@ def letor(
 )
 def catalogue(
     items: Annotated[str, typer.Argument(metavar="ITEMS.csv", help="A table of items with numeric columns.")],
-    user: Annotated[str, typer.Option(help="strict:alpha=A, better, better:exact=true or best.")] = "better",
+    user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
     learner: Learners = ["perceptron"],  # noqa: B006
     rounds: Rounds = 100,
     people: Annotated[int, typer.Option(min=1, help="People with a hidden taste each.")] = 20,

@@ -91,6 +91,8 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
     rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
     screen, runs = notes(), []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    if not wanted.interpreted and not screen.is_terminal and (slow := _never_compiled(setting, learners)):
+        note(f"compiling {', '.join(slow)} (first time only)")  # where there is a bar, that says it
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
         if not wanted.interpreted and jobs > 1 and (new := uncompiled(setting, learners)):
@@ -108,6 +110,14 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
                     runs.append(event)
     order = {spec: i for i, spec in enumerate(learners)}
     return sorted(runs, key=lambda run: (order[run.learner], run.seed, run.person))
+
+
+def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
+    """The learners whose loop is not on disk. `uncompiled` names none where there is but one, so each is asked about
+    beside itself."""
+    from heedful.cli.compiling import uncompiled
+
+    return [spec for spec, learner in learners.items() if uncompiled(setting, {spec: learner, "": learner})]
 
 
 Against = tuple[str, dict[str, tuple[float, float]]]

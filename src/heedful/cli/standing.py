@@ -26,7 +26,8 @@ def standing(
     """Say how things stand in a loop of choices: the ranking, how sure it is, and about how many questions are left.
 
     A range of positions holds with 90 % probability; where two neighbours cannot be told apart, a sign says so. Of all
-    people together, it is the ranking of the mean of what they like.
+    people together, it is the ranking of the mean of what they like; of a person without answers, which is said, what
+    is believed of somebody new.
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
@@ -45,6 +46,9 @@ def _show(found: Standings, title: str) -> None:
     from rich.markup import escape
 
     screen = console()
+    if found.person is not None and not found.answers:  # perhaps the name was mistyped
+        told = f"{found.person}: no answers so far; this is what is believed of somebody new\n"
+        screen.print(told, markup=False, soft_wrap=True)
     whose = "all together" if found.person is None else found.person
     table = new_table(escape(f"{title}: what {whose} prefer{'s' if found.person is not None else ''}"))
     table.add_column("", justify="right")

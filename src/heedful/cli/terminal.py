@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -45,6 +46,7 @@ class Commands(TyperGroup):
         debug = "--debug" in given
         if debug:
             extra["args"] = [arg for arg in given if arg != "--debug"]
+        _print_anyway()
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: note(str(message))
             try:
@@ -59,6 +61,13 @@ class Commands(TyperGroup):
             if code == 130:
                 note("stopped")
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_anyway() -> None:
+    """What stdout has no characters for is printed as question marks, not an end of everything: names from elsewhere,
+    bars, where the terminal or the pipe is not UTF-8."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 def in_words(error: Exception) -> tuple[str, int]:
@@ -133,8 +142,14 @@ def short(value: float) -> str:
 
 
 def print_json(value: Any) -> None:
-    """A value as JSON on stdout; what is not finite must be null by now."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """A value as JSON on stdout, with escapes where stdout has not all characters; what is not finite must be null by
+    now."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2, allow_nan=False)
+    sys.stdout.write(f"{text}\n")
 
 
 def number(value: float) -> float | None:

@@ -5,9 +5,10 @@ Pure: nothing in here waits, opens or sends. Both clients share it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +19,8 @@ from heedful.loop.wire import Answer
 
 T = TypeVar("T")
 JSON, MSGPACK, FLOATS = "application/json", "application/msgpack", "application/octet-stream"
+LONGEST = 60_000
+"""Characters of a path with its query, as it is sent: httpx takes 65,536, with the address of the server."""
 
 
 class Call(NamedTuple):
@@ -33,6 +36,8 @@ class Call(NamedTuple):
     """seconds for all of it"""
     last_id: str = ""
     """of a stream, the last event that was seen"""
+    connect: float | None = None
+    """seconds of them for connecting, where that may not take all"""
 
 
 class Reply(NamedTuple):
@@ -62,28 +67,54 @@ class Wait(NamedTuple):
 
 
 def path(*parts: str, **query: Any) -> str:
-    """The path of a request under /v1; parts are names, whatever characters they are made of."""
+    """The path of a request under /v1; parts are names, whatever characters they are made of.
+
+    ValueError, by name, where a value of the query is nothing that JSON can say, or all is too long to be sent.
+    """
     found = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
-    given = [f"{name}={quote(_said(value), safe='')}" for name, value in query.items() if value is not None]
-    return f"{found}?{'&'.join(given)}" if given else found
+    given = {name: _said(name, value) for name, value in query.items() if value is not None}
+    if given:
+        found += f"?{'&'.join(f'{name}={said}' for name, said in given.items())}"
+    if len(found) > LONGEST:
+        longest = max(given, key=lambda name: len(given[name]), default="name")
+        told = f"wanted less: {LONGEST:,} characters go in the address of a request, quoted, got {len(found):,}"
+        raise ValueError(f"{longest}: {told}")
+    return found
 
 
 def _segment(name: str) -> str:
     # Dots alone would be read as "this folder" and "the one above" on the way.
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+    return _quoted("name", name) if name.strip(".") else name.replace(".", "%2E")
 
 
-def _said(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=_plain).decode()
+def _said(name: str, value: Any) -> str:
+    return _quoted(name, value if isinstance(value, str) else _encoded(name, value, msgspec.json.encode).decode())
+
+
+def _quoted(name: str, text: str) -> str:
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: wanted text that UTF-8 can say, got {describe(text)}") from None
 
 
 def body(value: Any, content: str = JSON) -> bytes:
     """value as JSON or msgpack; what numpy and others call a number, a list or an object is one."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
     try:
+        return _encoded("body", value, encode)
+    except ValueError:
+        if isinstance(value, dict):
+            for name, each in value.items():  # the field that is to blame, where it is a single one
+                _encoded(str(name), each, encode)
+        raise
+
+
+def _encoded(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:
+    try:
         return encode(value, enc_hook=_plain)
-    except (TypeError, NotImplementedError, OverflowError, RecursionError) as error:
-        raise ValueError(f"body: wanted what JSON can say, got something else: {error}") from None
+    except (TypeError, NotImplementedError, OverflowError, RecursionError, UnicodeEncodeError) as error:
+        raise ValueError(f"{name}: wanted what JSON can say, got something else: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -177,21 +208,40 @@ def read(reply: Reply, wanted: type[T]) -> T:
         raise ConnectionError(told) from None
 
 
-def _known(wanted: Callable[..., Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that `wanted` takes: a newer server may say more."""
-    takes = inspect.signature(wanted).parameters.values()
-    if any(each.kind is each.VAR_KEYWORD for each in takes):
-        return fields
-    return {each.name: fields[each.name] for each in takes if each.name in fields}
+def read_as(reply: Reply, wanted: type[T]) -> T:
+    """A reply's fields as a tuple with names, and so what is in them. ConnectionError where they are others."""
+    return _made(wanted, read(reply, dict[str, Any]))
 
 
-def read_as(reply: Reply, wanted: Callable[..., T]) -> T:
-    """A reply's fields as a tuple with names, or whatever takes them by name."""
-    fields = read(reply, dict[str, Any])
+def _made(wanted: type[T], fields: Any) -> T:
     try:
-        return wanted(**_known(wanted, fields))
+        made: T = _of(wanted, fields)
+        return made
     except TypeError as error:
         raise ConnectionError(f"wanted an answer of heedful's, got one with other fields: {error}") from None
+
+
+def _of(wanted: Any, value: Any) -> Any:
+    """A value as `wanted`, a type: objects as tuples with names, lists as tuples; all else as it is. A newer server may
+    say more, at any depth: that is left out."""
+    kinds = get_args(wanted)
+    if get_origin(wanted) is UnionType:  # this or None
+        return None if value is None else _of(next(each for each in kinds if each is not type(None)), value)
+    if get_origin(wanted) is tuple:
+        if not isinstance(value, list):
+            raise TypeError(f"wanted a list, got {describe(value)}")
+        return tuple(_of(kinds[0], each) for each in value) if kinds[-1] is Ellipsis else tuple(value)
+    if hasattr(wanted, "_fields"):
+        if not isinstance(value, dict):
+            raise TypeError(f"wanted an object, got {describe(value)}")
+        return wanted(**{name: _of(kind, value[name]) for name, kind in _kinds(wanted).items() if name in value})
+    return value
+
+
+@cache
+def _kinds(wanted: Any) -> dict[str, Any]:
+    """The fields of a tuple with names, and what each of them is."""
+    return get_type_hints(wanted)
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
@@ -206,11 +256,7 @@ def answer_of(reply: Reply, event: str) -> Answer:
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
     """What became of the n events of a batch."""
-    found = read(reply, list[dict[str, Any]])
-    try:
-        answers = [Answer(**{name: each[name] for name in Answer._fields if name in each}) for each in found]
-    except TypeError as error:
-        raise ConnectionError(f"wanted an answer of heedful's, got one with other fields: {error}") from None
+    answers = [_made(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"wanted {n} answers, got {len(answers)}")
     return answers

@@ -70,6 +70,10 @@ class _Carrier:
         key = key.strip() if isinstance(key, str) else key
         self.url, self._here = _checked(url, key, insecure)
         self.httpx = _httpx()
+        try:
+            self.httpx.URL(self.url)
+        except self.httpx.InvalidURL as error:  # a host that no network has: IDNA goes without snowmen
+            raise ValueError(f"url: wanted one such as https://rank.example, got {describe(url)}: {error}") from None
         self._transport = transport
         self._headers = [
             (b"Accept", JSON.encode()),
@@ -118,14 +122,17 @@ class _Carrier:
 
 
 class _Left(dict[str, Any]):
-    """The time-outs of one request: whatever it waits for, no longer than until its deadline."""
+    """The time-outs of one request: whatever it waits for, no longer than until its deadline, or that of connecting."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, call: Call) -> None:
         super().__init__()
-        self.deadline = deadline
+        now = time.monotonic()
+        self.deadline = now + call.timeout
+        self.connected = self.deadline if call.connect is None else now + call.connect
 
     def get(self, name: str, default: Any = None) -> Any:
-        return max(self.deadline - time.monotonic(), 0.001)
+        deadline = self.connected if name in ("connect", "pool") else self.deadline
+        return max(deadline - time.monotonic(), 0.001)
 
     __getitem__ = get
 
@@ -168,15 +175,15 @@ class Carrier(_Carrier):
 
     def send(self, call: Call) -> Reply | Failed:
         """The answer to a call, or what went wrong."""
-        deadline = time.monotonic() + call.timeout
+        left = _Left(call)
         try:
-            response = self.http.send(self.request(call, _Left(deadline)), stream=True)
+            response = self.http.send(self.request(call, left), stream=True)
             try:
                 length = int(response.headers.get("content-length", 1 << 60))
                 body = b""
                 for chunk in response.iter_bytes():
                     body += chunk
-                    if len(body) < length and time.monotonic() > deadline:
+                    if len(body) < length and time.monotonic() > left.deadline:
                         raise TimeoutError  # it dribbles
             finally:
                 response.close()
@@ -193,7 +200,7 @@ class Carrier(_Carrier):
                 response = self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
                     if response.status_code == 200:
-                        following.answered()
+                        following.answered(response.headers.get("content-type", ""))
                         for chunk in response.iter_bytes():
                             yield from following.take(chunk)
                     else:
@@ -238,7 +245,8 @@ class AsyncCarrier(_Carrier):
         """The answer to a call, or what went wrong."""
         try:
             async with asyncio.timeout(call.timeout):
-                response = await self.http.send(self.request(call, {}), stream=True)
+                connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}
+                response = await self.http.send(self.request(call, connect), stream=True)
                 try:
                     body = b"".join([chunk async for chunk in response.aiter_bytes()])
                 finally:
@@ -256,7 +264,7 @@ class AsyncCarrier(_Carrier):
                 response = await self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
                     if response.status_code == 200:
-                        following.answered()
+                        following.answered(response.headers.get("content-type", ""))
                         async for chunk in response.aiter_bytes():
                             for event in following.take(chunk):
                                 yield event

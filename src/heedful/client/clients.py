@@ -106,9 +106,10 @@ class Client(_Client, Blocking):
         transport: Any = None,
     ) -> None:
         """`timeout`: seconds after which `decide` shows the caller's own order. `patience`: seconds for which
-        everything else is asked again. After `failures` decisions in a row without an answer nobody waits for the
-        server for `pause` seconds. `insecure` sends a key over plain http to another machine. `transport`: httpx's, for
-        certificates or a proxy of one's own."""
+        everything else is asked again; what may have to go through a whole log may take ten minutes once connected,
+        `create`, `put_items`, `forget`, `explain`, `standing`, `report` and `replay`. After `failures` decisions in a
+        row without an answer nobody waits for the server for `pause` seconds. `insecure` sends a key over plain http to
+        another machine. `transport`: httpx's, for certificates or a proxy of one's own."""
         self._set(timeout, patience, failures, pause)
         self._carrier = Carrier(url, key, insecure, transport)
 
@@ -137,8 +138,8 @@ class Client(_Client, Blocking):
     ) -> RemoteLoop:
         """Make a loop with `items` on offer; in one of choices, of their `features` or of none. FileExistsError where
         there is one of that name."""
-        self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
-        return self.loop(name, identifier=identifier or "id")
+        about = self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
+        return self.loop(name, identifier=about.identifier)
 
     def close(self) -> None:
         """Close the connections."""
@@ -199,8 +200,9 @@ class AsyncClient(_Client, Awaiting):
         features: bool | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
-        await self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
-        return self.loop(name, identifier=identifier or "id")
+        steps = self._created(name, items, learner, settings, identifier, kinds, context, crosses, features)
+        about = await self._run(steps)
+        return self.loop(name, identifier=about.identifier)
 
     async def close(self) -> None:
         """Close the connections."""

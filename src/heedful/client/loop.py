@@ -6,7 +6,7 @@ Written once: see `heedful.client.either`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,15 +17,10 @@ from heedful.client.deciding import Deciding, Time
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
-from heedful.loop.accuracy import Accuracy, Stretch
-from heedful.loop.comparison import Difference
-from heedful.loop.foretelling import Foretelling, Span
-from heedful.loop.guessing import Guessing, Tried
-from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part, Replayed, Weighed
+from heedful.loop.hindsight import Explanation, Replayed
 from heedful.loop.loop import Forgotten
-from heedful.loop.report import Arm, Counts, Report, Window
-from heedful.loop.simulation import At, Measured
-from heedful.loop.standing import Left, Standing, Standings
+from heedful.loop.report import Report
+from heedful.loop.standing import Standings
 from heedful.loop.wire import Answer, new_id
 
 
@@ -43,7 +38,7 @@ class Answering(Deciding):
         id to send it again with.
         """
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
-            given = {**decision, **form}
+            given = {"id": id, "time": time, **decision, **form}
         else:
             given = {**form, "decision": decision, "id": id, "time": time}
         event = _event(given)
@@ -105,7 +100,7 @@ class Answering(Deciding):
         server was away, and has not told yet."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
-        return calls.read_as((yield from self._asked(call, repeat=False, long=True)), _forgotten)
+        return calls.read_as((yield from self._asked(call, repeat=False, long=True)), Forgotten)
 
 
 class LoopOperations(Answering):
@@ -158,20 +153,20 @@ class LoopOperations(Answering):
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
         """Why the first of a decision stood first: which features put it there, which feedback moved it."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
-        return calls.read_as((yield from self._asked(call, long=True)), _explanation)
+        return calls.read_as((yield from self._asked(call, long=True)), Explanation)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
         """How things stand in a loop of choices, for a person or for all together: the ranking with its uncertainty,
         whether to stop, about how many questions are left."""
         call = Call("GET", self._path("standing", person=person))
-        return calls.read_as((yield from self._asked(call, long=True)), _standings)
+        return calls.read_as((yield from self._asked(call, long=True)), Standings)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
         """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
         reply = yield from self._asked(Call("GET", self._path("report", last=last)), long=True)
-        return calls.read_as(reply, _report)
+        return calls.read_as(reply, Report)
 
     @either
     def replay(self, learner: str) -> Steps[Replayed]:
@@ -210,73 +205,3 @@ def _event(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _because(answer: Answer, trouble: str) -> Answer:
     return answer._replace(reason=f"{answer.reason}: {trouble}") if trouble and answer.status == "rejected" else answer
-
-
-def _forgotten(events: int, exports: Sequence[str], version: int, erased: bool = True) -> Forgotten:
-    return Forgotten(events, tuple(exports), version, erased)
-
-
-def _explanation(
-    features: Sequence[Any],
-    lessons: Sequence[Any],
-    between: Any = None,
-    rating: Any = None,
-    choice: Any = None,
-    **others: Any,
-) -> Explanation:
-    parts = tuple(Part(**part) for part in features)
-    ends = None if between is None else (between[0], between[1])
-    seen = None if rating is None else Foreseen(**rating)
-    moved = tuple(Moved(**each) for each in lessons)
-    weighed = None if choice is None else Weighed(**choice)
-    return Explanation(features=parts, lessons=moved, between=ends, rating=seen, choice=weighed, **others)
-
-
-def _report(
-    learned: Any,
-    control: Any,
-    difference: Any,
-    series: Sequence[Any],
-    feedback: Any,
-    simulation: Any,
-    grades: Any = None,
-    ratings: Any = None,
-    choices: Any = None,
-    **others: Any,
-) -> Report:
-    windows = [Window(each["seq"], each["time"], Arm(**each["learned"]), Arm(**each["control"])) for each in series]
-    return Report(
-        learned=Arm(**learned),
-        control=Arm(**control),
-        difference=None if difference is None else Difference(**difference),
-        series=tuple(windows),
-        feedback=Counts(**feedback),
-        simulation=None if simulation is None else _measured(**simulation),
-        grades=None if grades is None else _accuracy(**grades),
-        ratings=None if ratings is None else _foretelling(**ratings),
-        choices=None if choices is None else _guessing(**choices),
-        **others,
-    )
-
-
-def _accuracy(difference: Any, series: Sequence[Any], **others: Any) -> Accuracy:
-    apart = None if difference is None else Difference(**difference)
-    return Accuracy(difference=apart, series=tuple(Stretch(**each) for each in series), **others)
-
-
-def _foretelling(difference: Any, series: Sequence[Any], **others: Any) -> Foretelling:
-    apart = None if difference is None else Difference(**difference)
-    return Foretelling(difference=apart, series=tuple(Span(**each) for each in series), **others)
-
-
-def _guessing(difference: Any, series: Sequence[Any], **others: Any) -> Guessing:
-    apart = None if difference is None else Difference(**difference)
-    return Guessing(difference=apart, series=tuple(Tried(**each) for each in series), **others)
-
-
-def _standings(left: Any, ranking: Sequence[Any], **others: Any) -> Standings:
-    return Standings(left=Left(**left), ranking=tuple(Standing(**each) for each in ranking), **others)
-
-
-def _measured(curve: Sequence[Any], **others: Any) -> Measured:
-    return Measured(curve=tuple(At(**each) for each in curve), **others)

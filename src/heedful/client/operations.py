@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from heedful.client import calls
-from heedful.client.calls import MSGPACK, Call, Reply, Wait
+from heedful.client.calls import MSGPACK, Call, Failed, Reply, Wait
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
 from heedful.doors import describe
@@ -20,7 +20,7 @@ from heedful.doors import describe
 LEAST = 0.02
 """Seconds that must be left for asking again to make sense."""
 LONG = 600.0
-"""Seconds for what may have to fold a whole log."""
+"""Seconds, once connected, for what may have to fold a whole log."""
 MOST, SIZE = 1000, 4 << 20
 """Of a batch: events, bytes."""
 
@@ -31,6 +31,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     learner: str
     version: int
+    identifier: str = "id"
+    """the column, or attribute, that names an item"""
     features: int
     """how many numbers a row of `decide(features=...)` has"""
     names: list[str]
@@ -60,12 +62,13 @@ class Operations:
 
     def _asked(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
         """The answer to a call, asked again until `patience` has run out. `repeat` where a call may arrive twice: then
-        it is also sent again where nobody knows whether it arrived. Raises what the server said."""
-        until = self._clock() + self.patience
-        pause = 0.05
+        it is also sent again where nobody knows whether it arrived. `long` where an answer may take LONG seconds: then
+        patience is for connecting alone. Raises what the server said."""
+        started = self._clock()
+        until, pause = started + self.patience, 0.05
         while True:
-            share = min(until - self._clock(), max(self.patience / 3, self.timeout))
-            outcome = yield call._replace(timeout=LONG if long else max(share, 0.001))
+            share = max(min(until - self._clock(), max(self.patience / 3, self.timeout)), 0.001)
+            outcome = yield call._replace(timeout=LONG, connect=share) if long else call._replace(timeout=share)
             if isinstance(outcome, Reply):
                 if 200 <= outcome.status < 300 or (outcome.status == 409 and calls.kind_of(outcome) == "rejected"):
                     return outcome
@@ -74,6 +77,9 @@ class Operations:
                 again = repeat or not outcome.sent
             wait = max(calls.retry_after(outcome), pause * random.uniform(0.5, 1.0))
             if not again or self._clock() + wait + LEAST > until:
+                if isinstance(outcome, Failed) and outcome.timed_out:  # of all tries, not of the last alone
+                    what = "answer" if outcome.sent else "connection"
+                    outcome = outcome._replace(told=f"no {what} within {self._clock() - started:.3g} s")
                 raise calls.error_of(call, outcome)
             yield Wait(wait)
             pause = min(2.0 * pause, 2.0)
@@ -158,7 +164,8 @@ def id_of(decision: Any) -> Any:
 
 def listed(name: str, values: Any, wanted: str) -> list[Any]:
     """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    single = isinstance(values, np.ndarray) and values.ndim == 0
+    if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ValueError(f"{name}: wanted a list of {wanted}, got {describe(values)}")
     found: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return found

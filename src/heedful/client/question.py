@@ -33,6 +33,8 @@ class Question:
     ) -> None:
         if show is not None:
             wanted_count("show", show)
+        if prior is not None and not isinstance(prior, Mapping):
+            prior = listed("prior", prior, "scores, or an object of them by name")
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._beside = calls.given(**beside)  # person and context
@@ -83,12 +85,23 @@ def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.fl
     """(features, features as they are sent, the caller's score in a last column where there is one)."""
     if candidates is not None:
         raise ValueError('features: wanted no candidates beside them, got both; their names are "0", "1", ...')
-    X = np.array(features, "<f4", order="C")
+    X = _numbers(features)
     if X.ndim != 2 or not X.size:
         raise ValueError(f"features: wanted rows of numbers, got {describe(features)}")
+    if not np.isfinite(X).all():
+        raise ValueError("features: wanted finite numbers that fit into float32, got one that is not")
     if prior is None:
         return X, X
-    scores = np.empty(0) if isinstance(prior, Mapping) else np.array(prior, "<f4")
+    scores = np.empty(0) if isinstance(prior, Mapping) else _numbers(prior)
     if scores.shape != (len(X),):
         raise ValueError(f"prior: wanted {len(X)} scores, one for each row, got {describe(prior)}")
     return X, np.column_stack([X, scores]).astype("<f4")
+
+
+def _numbers(value: Any) -> npt.NDArray[np.float32]:
+    """value as it is sent; nothing where it is no array of numbers; infinite where it does not fit."""
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(value, "<f4", order="C")
+    except (TypeError, ValueError, OverflowError):  # rows of several lengths, words, objects
+        return np.empty(0, np.float32)

@@ -38,8 +38,11 @@ class Following:
         path = calls.path("loops", self._loop, "events", after=self.last, kinds=self._kinds, follow=follow)
         return Call("GET", path, timeout=self.SILENCE, last_id=str(self.last))
 
-    def answered(self) -> None:
-        """The server is there, and will send."""
+    def answered(self, content: str) -> None:
+        """The server is there, and will send. ConnectionError where that, by its type, is no stream of events."""
+        if content.partition(";")[0].strip().lower() != "text/event-stream":
+            told = f"events: wanted text/event-stream, got {describe(content)}; is the url the server's?"
+            raise ConnectionError(told)
         self._away = None
 
     def take(self, chunk: bytes) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ import gzip
 import io
 import math
 import re
+import shlex
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 def uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for its uncompressed bytes; its first two, not its name, tell whether it is gzip.
 
-    FileNotFoundError says what to do when there is no such file.
+    FileNotFoundError says what to do when there is no such file, IsADirectoryError where it is a folder.
     """
     try:
         file = path.open("rb")
@@ -34,6 +35,11 @@ def uncompressed(path: Path) -> Iterator[io.BufferedReader]:
         wanted = "nothing is fetched: put it there, or name the path where it lies"
         raise FileNotFoundError(f"{path}: no such file; {wanted}") from None
     except IsADirectoryError:
+        if path.name.endswith(".heedful"):
+            name = shlex.quote(str(path))
+            ranked = f"`heedful standing {name}` ranks what people chose in it, and its page Results has their answers"
+            told = f"of choices: {ranked}; any loop: `heedful export {name} FILE`"
+            raise IsADirectoryError(f"{path}: wanted a file, got a loop; {told}") from None
         raise IsADirectoryError(f"{path}: wanted a file, got a folder; name the files in it: {path}/*") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":

@@ -115,6 +115,24 @@ KNOWN = (
         },
     ),
     Known(
+        key="jester-1",
+        title="Jester 1, part 1: 1,810,455 ratings of 100 jokes by 24,983 people",
+        format="jester",
+        licence="Eigentaste, Berkeley: research use with acknowledgement",
+        home="https://eigentaste.berkeley.edu/dataset/",
+        cite="Goldberg, Roeder, Gupta & Perkins, Eigentaste, Information Retrieval 4(2), 2001",
+        files={"jester-data-1.csv": ""},  # its home has an .xls, which every program saves as another CSV
+    ),
+    Known(
+        key="book-crossing-subset",
+        title="Book-Crossing, a subset: 100,726 ratings of 44,133 books by 5,157 people",
+        format="book-crossing",
+        licence="Ziegler, Freiburg: research use with acknowledgement",
+        home="http://www2.informatik.uni-freiburg.de/~cziegler/BX/",  # offline; it had the whole
+        cite="Ziegler, McNee, Konstan & Lausen, Improving Recommendation Lists, WWW 2005",
+        files={"BX-Book-Ratings.subset.csv": "494be2b3bc47c67604e9b0a0fdc25320ce13e66d7b3bf31a2c47e3ee651930a0"},
+    ),
+    Known(
         key="sushi",
         title="SUSHI preference data, orders of sushi by 5,000 people",
         format="sushi",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import shown
+from heedful.spaces import Primed
 
 Array = npt.NDArray[np.float64]
 
@@ -27,9 +28,13 @@ class Known(NamedTuple):
 def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
     """The utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, as the world's user sees them.
 
-    y* is the argmax over all objects of x, of those left where a pool runs dry. Where two items are shown (a dueling
-    bandit), the first stands for them.
+    y* is the argmax over all objects of x, of those left where a pool runs dry; of a space that is `approximate`
+    (`Subset`) what greed finds, so another object may be better. Where two items are shown (a dueling bandit), the
+    first stands for them. With `Primed` the objects are those of the inner space: w* has the caller's score in it, or
+    not.
     """
+    if isinstance(space, Primed):  # its argmax counts the caller's score once more than U does
+        space = space.space
     rows = []
     for x, y, feedback in log:
         objects = (shown(y), feedback, space.argmax(w_star, x))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.diagnostics.feedback import ROUNDING
 from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.spaces import Primed
+from heedful.spaces import is_exact
 
 Array = npt.NDArray[np.float64]
 
@@ -83,6 +83,7 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
     Subtracting what Eq. 6 says, alpha cancels: mean gain <= 2 R |w*| sqrt(k/t). So among all alphas with the slacks
     that belong to them, 1 has the least right side, whatever the feedback.
     """
+    facts = _divisible(facts)
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
     constant = 2.0 * facts.R * _norm(facts.w_star) * math.sqrt(learner.batch)
     values = _mean(facts.slack) / facts.alpha + constant / (facts.alpha * np.sqrt(_rounds(facts)))
@@ -96,6 +97,7 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
     |w*|_1 other than 1 scales the utilities, and with them the terms without slack. (Printed are S/2, which is false
     where S bounds phi and not D, and log m for log N.)
     """
+    facts = _divisible(facts)
     hypotheses = (
         *_general(learner, facts),
         Hypothesis("the rate is fixed for a horizon (the variable rate has no guarantee)", learner.horizon > 0),
@@ -115,6 +117,7 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
     on from there with slope -6M to the left, and from M with slope 0 to the right, it is a loss as the theorem wants.
     (Printed is |B|, the diameter, for its square D2.)
     """
+    facts = _divisible(facts)
     G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)
     t, d2 = _rounds(facts), (2.0 * learner.radius) ** 2
     root = np.sqrt(t)
@@ -135,6 +138,7 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
     reaches down to -2M/alpha, so G = 2M (1 + 2/alpha), 6M at alpha = 1; and c(-w_t . D_t / alpha) <= c(0), which a
     parabola about M has up to 2M. Expected feedback takes the slope on both sides of M, where it is not monotone.
     """
+    facts = _divisible(facts)
     alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon
     M = facts.R * _norm(facts.w_star)
     G = 2.0 * M * (1.0 + 2.0 / alpha)
@@ -143,7 +147,9 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
     hypotheses = (
         *_general(learner, facts),
         _in_the_ball(learner, facts),
-        Hypothesis(f"gamma is at most lambda / G = {2.0 / G:.3g}", gamma * G <= 2.0 * (1.0 + ROUNDING)),
+        Hypothesis(
+            f"gamma is at most lambda / G = {2.0 / G if G else math.inf:.3g}", gamma * G <= 2.0 * (1.0 + ROUNDING)
+        ),
         Hypothesis("-w_t . D_t is at most 2 alpha M in every round" + ("" if known else " (not known)"), within),
         Hypothesis("each answer is alpha-informative, not only their mean", not facts.expected),
     )
@@ -160,13 +166,17 @@ def lower_bound(horizon: int) -> float:
     return 2.0 / math.sqrt(horizon)
 
 
+def _divisible(facts: Facts) -> Facts:
+    """The facts with NaN for an alpha that a bound cannot be divided by: then the hypothesis says why there is none."""
+    return facts if facts.alpha > 0.0 else facts._replace(alpha=math.nan)
+
+
 def _general(learner: Any, facts: Facts) -> tuple[Hypothesis, ...]:
     """What every theorem takes for granted."""
-    exact = not (isinstance(learner.space, Primed) or getattr(learner.space, "approximate", False))
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
         Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),
-        Hypothesis("what is shown is the exact argmax of w . phi(x, .)", exact),
+        Hypothesis("what is shown is the exact argmax of w . phi(x, .)", is_exact(learner.space)),
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, wanted_count
 from heedful.estimators.folding import compiles, folded
-from heedful.estimators.labels import Labels, distinct, ranks_of, scale
+from heedful.estimators.labels import Labels, all_or_nothing, distinct, ranks_of, scale
 from heedful.fold import coerced, copied
 from heedful.kernel import Floats, Ints
 
@@ -84,18 +84,13 @@ class Graded(ClassifierMixin, BaseEstimator):
     def _learn(self, X: Any, y: Any, classes: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept: wanted True or False, got {describe(self.fit_intercept)}")
-        before = dict(self.__dict__)
-        try:
+        with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
             X = finite_array("X", X, 2, self.n_features_in_)
             labels, at = distinct(y)
             self.classes_ = scale(labels, classes, self.order, None if afresh else self.classes_)
             ranks = ranks_of(labels, self.classes_)[at]
             self._take(X, ranks, epochs, shuffle, afresh)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _take(self, X: Floats, ranks: Ints, epochs: int, shuffle: bool, afresh: bool) -> None:

@@ -1,7 +1,10 @@
-"""Labels as ranks: which there are, in which order, and which rank each row has."""
+"""Labels as ranks: which there are, in which order, and which rank each row has. And what a fit that is refused leaves:
+nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -57,3 +60,16 @@ def ranks_of(labels: Labels, classes: Labels) -> Ints:
         if label not in ranks:
             raise ValueError(f"y: wanted one of the classes {describe(classes.tolist())}, got {label!r}")
     return np.array([ranks[label] for label in labels.tolist()], np.int64)
+
+
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """The estimator as it was before, where what is done inside raises or is interrupted: also what scikit-learn's
+    checks write into it before anything else is looked at."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

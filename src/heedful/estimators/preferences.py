@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
-from heedful.estimators.labels import Labels, distinct
+from heedful.estimators.labels import Labels, all_or_nothing, distinct
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many, inferred
 from heedful.preferences.hierarchical import Population, fit, with_items
@@ -21,6 +21,9 @@ from heedful.preferences.posterior import Posterior
 from heedful.preferences.sites import designed
 
 Array = npt.NDArray[np.float64]
+
+NUMBERS = int, float, np.integer, np.floating
+"""What parameters may be: a grid of them is often an array."""
 
 
 class _Rows(NamedTuple):
@@ -72,9 +75,9 @@ class _Choices(ClassifierMixin, BaseEstimator):
     def _wanted(self) -> None:
         wanted_amplitude(self.amplitude)
         for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, MOST)):
-            if not is_number(value, int, float) or not least <= value <= most:
+            if not is_number(value, *NUMBERS) or not least <= value <= most:
                 raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
-        if not isinstance(self.learn_noise, bool):
+        if not isinstance(self.learn_noise, bool | np.bool_):
             raise ValueError(f"learn_noise: wanted True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
@@ -85,7 +88,8 @@ class _Choices(ClassifierMixin, BaseEstimator):
             X = finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0).astype(np.float64)
             if len(X) != n:
                 raise ValueError(f"features: wanted {n} rows, one for each column of X, got {len(X)}")
-        return kernel_for(X, self.lengthscale, float(self.amplitude)), X
+        scale = self.lengthscale.item() if isinstance(self.lengthscale, np.generic) else self.lengthscale
+        return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Any) -> Array:
         """Of the classes, from mean and variance (n,) of the difference."""
@@ -153,28 +157,31 @@ class PreferenceGPClassifier(_Choices):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x columns) with labels y (n,). ValueError, naming what is wrong, where they do not
-        fit."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
-        rows, _ = self._rows(D, y, sample_weight)
-        kernel, features = self._kernel(D.shape[1])
-        K, mean = kernel.over(features), np.zeros(D.shape[1])
-        design = designed(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
-        prior = NoisePrior(width=float(self.width))
-        ties = self.equal is not None
-        if self.learn_noise:
-            got, noise = infer_with_noise(K, mean, design, prior, ties=ties)
-        else:
-            noise = Noise(np.array([self.width if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1))
-            got = inferred(
-                infer_many(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
-            )
-            noise = noise._replace(random=at_random(design.rows, np.array([got.log_evidence]), noise, prior))
-        self.classes_, self._labels = rows.classes, rows.labels
-        self.coef_, self.covariance_ = got.posterior
-        self.log_evidence_ = got.log_evidence
-        self.noise_ = noise.of(0)
-        self.n_iter_ = got.sites.sweeps
+        fit; then nothing is changed."""
+        with all_or_nothing(self):
+            X, y = validate_data(self, X, y, dtype=np.float64)
+            D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
+            rows, _ = self._rows(D, y, sample_weight)
+            kernel, features = self._kernel(D.shape[1])
+            K, mean = kernel.over(features), np.zeros(D.shape[1])
+            design = designed(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
+            prior = NoisePrior(width=float(self.width))
+            ties = self.equal is not None
+            if self.learn_noise:
+                got, noise = infer_with_noise(K, mean, design, prior, ties=ties)
+            else:
+                noise = Noise(
+                    np.array([float(self.width) if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1)
+                )
+                got = inferred(
+                    infer_many(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
+                )
+                noise = noise._replace(random=at_random(design.rows, np.array([got.log_evidence]), noise, prior))
+            self.classes_, self._labels = rows.classes, rows.labels
+            self.coef_, self.covariance_ = got.posterior
+            self.log_evidence_ = got.log_evidence
+            self.noise_ = noise.of(0)
+            self.n_iter_ = got.sites.sweeps
         return self
 
     def posterior(self) -> Posterior:
@@ -256,38 +263,39 @@ class HierarchicalGPClassifier(_Choices):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
-        not fit."""
+        not fit; then nothing is changed."""
         self._wanted_population()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
-        n = X.shape[1] - 1
-        if n < 1:
-            raise ValueError("X: wanted a column of people and those of things, got 1 feature(s)")
-        rows, kept = self._rows(X[:, 1:], y, sample_weight)
-        people, user = np.unique(X[kept, 0], return_inverse=True)
-        order = np.argsort(user, kind="stable")
-        design = designed(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
-        kernel, features = self._kernel(n)
-        got = fit(
-            kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),
-            width=self.width if self.equal is not None else 0.0, lapse=self.lapse,
-            noise=NoisePrior(width=float(self.width)) if self.learn_noise else None,
-            steps=self.max_iter, tolerance=float(self.tol),
-        )  # fmt: skip
-        self.people_, self._kernel_, self._features = people, kernel, features
-        self.classes_, self._labels = rows.classes, rows.labels
-        self.mean_, self.covariance_ = got.population
-        self._means, self._covs = got.people.mean, got.people.cov
-        self.noise_ = got.noise._replace(
-            random=at_random(design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width)))
-        )
-        self.log_evidence_ = float(got.trace[-1])
-        self.n_iter_ = got.trace.size - 1
+        with all_or_nothing(self):
+            X, y = validate_data(self, X, y, dtype=np.float64)
+            X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
+            n = X.shape[1] - 1
+            if n < 1:
+                raise ValueError("X: wanted a column of people and those of things, got 1 feature(s)")
+            rows, kept = self._rows(X[:, 1:], y, sample_weight)
+            people, user = np.unique(X[kept, 0], return_inverse=True)
+            order = np.argsort(user, kind="stable")
+            design = designed(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
+            kernel, features = self._kernel(n)
+            got = fit(
+                kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),
+                width=float(self.width) if self.equal is not None else 0.0, lapse=float(self.lapse),
+                noise=NoisePrior(width=float(self.width)) if self.learn_noise else None,
+                steps=self.max_iter, tolerance=float(self.tol),
+            )  # fmt: skip
+            self.people_, self._kernel_, self._features = people, kernel, features
+            self.classes_, self._labels = rows.classes, rows.labels
+            self.mean_, self.covariance_ = got.population
+            self._means, self._covs = got.people.mean, got.people.cov
+            self.noise_ = got.noise._replace(
+                random=at_random(design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width)))
+            )
+            self.log_evidence_ = float(got.trace[-1])
+            self.n_iter_ = got.trace.size - 1
         return self
 
     def _wanted_population(self) -> None:
         for name, value in (("nu0", 0.0 if self.nu0 is None else self.nu0), ("kappa0", self.kappa0)):
-            if not is_number(value, int, float) or not 0.0 <= value <= 1e50:
+            if not is_number(value, *NUMBERS) or not 0.0 <= float(value) <= 1e50:
                 raise ValueError(f"{name}: wanted a number, 0 or more, got {describe(value)}")
         wanted_count("max_iter", self.max_iter)
         wanted_positive("tol", self.tol)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from heedful.data.paired import Paired
 
 FOLDERS = {
-    WEB: ("letor4-mq2008",),
+    WEB: ("letor4-mq2008", "MQ2008"),
     MOVIES: ("movielens-1m", "ml-1m"),
-    CHAINS: ("trec-session",),
+    CHAINS: ("trec-session-2012", "trec-session"),
     BOOKS: ("book-crossing-subset", "book-crossing"),
     MOVIES_100K: ("movielens-100k", "ml-100k"),
     JESTER: ("jester-1", "jester"),
@@ -36,7 +36,8 @@ FOLDERS = {
     ELECTION: ("uk-election-2010",),
     JURA: ("jura",),
 }
-"""Where under the data folder a world's files are looked for; the folder itself is looked into last."""
+"""Where under the data folder a world's files are looked for, first where `heedful data` has its name; the folder
+itself is looked into last."""
 FILES = {
     WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
     MOVIES: ("ratings.dat",),
@@ -60,6 +61,14 @@ def files_of(world: str, data: Path) -> list[Path]:
         if all(found):
             return [files[0] for files in found]
     return []
+
+
+def looked_for(world: str, data: Path) -> str:
+    """What was looked for where `files_of` finds nothing: the folders, and the files in them."""
+    *others, last = (*FOLDERS[world], "the folder itself")
+    *more, final = FILES[world]
+    files = f"{', '.join(more)} and {final}" if more else final
+    return f"no {FOLDERS[world][0]} in {data}: looked in {', '.join(others)} and {last} for {files}, plain or .gz"
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> Paired:

@@ -35,7 +35,7 @@ from heedful.figures.panels import (
     TOY,
     WEB,
 )
-from heedful.figures.places import FOLDERS, files_of, load_choices
+from heedful.figures.places import files_of, load_choices, looked_for
 from heedful.figures.rated import SYNTHETIC as MADE
 from heedful.figures.rated import rated
 from heedful.figures.statistics import log_spaced
@@ -90,7 +90,7 @@ class Sources:
                 return f"{machines[machine]} {told}"
         if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
-        return f"no {FOLDERS[world][0]} in {self._data}"
+        return looked_for(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
         """What the learners of a panel are compared in."""

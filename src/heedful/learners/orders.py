@@ -34,6 +34,11 @@ class FixedOrder(NamedTuple):
         """Why it is there for simulations alone, and no loop takes it."""
         return "it learns nothing"
 
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
     def init(self, rng: np.random.Generator) -> OrderState:
         wanted_count("n_features", self.n_features)
         wanted_space(self.space)
@@ -63,6 +68,11 @@ class RandomOrder(NamedTuple):
     def simulated(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "it learns nothing"
+
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
         wanted_count("n_features", self.n_features)

@@ -43,8 +43,11 @@ class SecondOrderPerceptron(NamedTuple):
     def init(self, rng: np.random.Generator) -> SecondOrderState:
         wanted_count("n_features", self.n_features)
         wanted_positive("gamma", self.gamma)
-        wanted_positive("epsilon", self.epsilon)
-        wanted_positive("radius", self.radius)
+        # Below, rounding can leave nothing of A^-1 that the projection could be found by.
+        for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
+            wanted_positive(name, value)
+            if value < 1e-6:
+                raise ValueError(f"{name}: wanted a number from 1e-6 to 1e50, got {value!r}")
         wanted_space(self.space)
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)

@@ -23,13 +23,14 @@ from heedful.loop.wire import plain
 from heedful.naming import names_of_learners
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
+from heedful.server.description import openapi
 from heedful.server.desk import Desk
 from heedful.server.events import stream
 from heedful.server.fast import SCOPES, accepted, outcome
 from heedful.server.founding import found, naming
 from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.meters import exposition
+from heedful.server.meters import ELSEWHERE, exposition
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 
@@ -150,8 +151,8 @@ async def withdraw(asked: Asked) -> Any:
 async def record(asked: Asked) -> Any:
     given = bodies.with_key(fields(asked.given, schema.RECORD), bodies.key(asked.headers))
     wanted(given, "candidates", "shown", "id")
-    decision = await asked.desk.run(partial(asked.loop.record, **given))
-    asked.note("decision", "imported")
+    decision, again = await asked.desk.once(partial(asked.loop.record, **given), given["id"])
+    asked.note("decision", "duplicate" if again else decision.arm)
     return decision.plain()
 
 
@@ -276,12 +277,12 @@ def build(service: Service) -> FastAPI:
     )
     for route in ROUTES:
         api.add_route(route.path, _endpoint(service, route), methods=[route.method], include_in_schema=False)
-    description = schema.openapi(__version__)
+    description = openapi(__version__)
 
     async def healthz(request: Request) -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
 
-    async def openapi(request: Request) -> Response:
+    async def described(request: Request) -> Response:
         return Response(description, media_type="application/json")
 
     async def elsewhere(request: Request) -> Response:
@@ -290,22 +291,28 @@ def build(service: Service) -> FastAPI:
     for what in SCOPES:  # what is posted there never comes here: it is so that other methods are told what is allowed
         api.add_route(f"/v1/loops/{{loop}}/{what}", elsewhere, methods=["POST"])
     api.add_route("/healthz", healthz, methods=["GET"])
-    api.add_route("/openapi.json", openapi, methods=["GET"])
+    api.add_route("/openapi.json", described, methods=["GET"])
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        began, tenant = time.perf_counter(), ""
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         try:  # also for what is not there it takes a key
             authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
-            service.gate.admit(authorization, host, origin, None)
-        except Problem as problem:
-            return _problem(problem)
+            tenant = service.gate.admit(authorization, host, origin, None).tenant
+            problem = not_here(request, error)
+        except Problem as refusal:
+            problem = refusal
+        service.meters.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
+        return _problem(problem)
+
+    def not_here(request: Request, error: HTTPException) -> Problem:
         if error.status_code == 405:
             matching = [route for route in api.routes if route.matches(request.scope)[0] != Match.NONE]
             methods = {method for route in matching for method in getattr(route, "methods", None) or ()}
             allowed = {"Allow": ", ".join(sorted(methods))}
-            return _problem(Problem("not-allowed", f"{request.method} is not for this path", headers=allowed))
-        return _problem(Problem("not-found", "there is nothing at this path; /openapi.json says what there is"))
+            return Problem("not-allowed", f"{request.method} is not for this path", headers=allowed)
+        return Problem("not-found", "there is nothing at this path; /openapi.json says what there is")
 
     api.add_exception_handler(HTTPException, refused)
     return api

@@ -172,20 +172,20 @@ def encode(value: Any, kind: bytes) -> bytes:
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 
-async def answer(send: Send, value: Any, kind: bytes = JSON, status: int = 200) -> None:
+async def answer(send: Send, value: Any, kind: bytes = JSON) -> None:
     """Send a value."""
     body = encode(value, kind)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
     headers = [*same, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-async def answer_problem(send: Send, problem: Problem, head: bool = False) -> None:
+async def answer_problem(send: Send, problem: Problem) -> None:
     """Send what is wrong."""
     body = problem.body
     await send({"type": "http.response.start", "status": problem.status, "headers": _problem_headers(problem, body)})
-    await send({"type": "http.response.body", "body": b"" if head else body})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]:

@@ -21,7 +21,7 @@ from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
 from heedful.loop.ledger import AGAIN, Draft
 from heedful.loop.log import Moved
-from heedful.loop.wire import Answer, Decision
+from heedful.loop.wire import Answer, Decision, wanted_id
 
 T = TypeVar("T")
 
@@ -80,8 +80,9 @@ class Desk:
         self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
         """when it was last tried to remove what is left of somebody; None where nothing is"""
-        self.moved = False
-        """whether its file is no longer there: it has to be opened anew"""
+        self._file = _file(self.log_path)
+        self.moved = self._file is None
+        """whether it was found that its file is no longer the one that was opened: it has to be opened anew"""
         self.ledger.log.leave_write_ahead()
 
     def __enter__(self) -> Desk:
@@ -102,13 +103,26 @@ class Desk:
 
     async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
         """As `Loop.decide`; what is `large` is worked on in a thread."""
+        return (await self.decide_once(given, large))[0]
+
+    async def decide_once(self, given: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
+        """The same, and whether the decision was there before."""
         while (draft := None if large else self.decision_of(given)) is not None:
             if not isinstance(draft, Draft):
-                return draft
+                return draft, True
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
-                return self.loop.deciding.decided(draft, answer)
-        return await self.run(partial(self.loop.decide, **given))
+                return self.loop.deciding.decided(draft, answer), answer.status == "duplicate"
+        return await self.once(partial(self.loop.decide, **given), given.get("id"))
+
+    async def once(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
+        """The decision that `work` makes under an id, in a thread, and whether it was there before."""
+
+        def done() -> tuple[Decision, bool]:
+            there = id is not None and self.ledger.known(wanted_id("id", id)) is not None
+            return work(), there
+
+        return await self.run(done)
 
     def decision_of(self, given: dict[str, Any]) -> Draft | Decision | None:
         """The event of a decision, to be handed in; or the decision that was made under its id before. None where it
@@ -161,9 +175,24 @@ class Desk:
         return answer
 
     async def read(self, work: Callable[[], T]) -> T:
-        """What `work`, which writes nothing, gives, done in a thread."""
+        """What `work`, which writes nothing, gives, done in a thread. Moved where the file went: what is in memory is
+        of one that nobody can find again."""
         async with self._threads:  # one loop does not take the threads of all
-            return await self._aio.run_in_executor(self._pool, work)
+            return await self._aio.run_in_executor(self._pool, self._done_here, work)
+
+    def _done_here(self, work: Callable[[], T]) -> T:
+        if self.gone():
+            raise Moved(f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened anew")
+        try:
+            return work()
+        except Exception:
+            self.gone()  # it may have gone meanwhile, whatever that was told as
+            raise
+
+    def gone(self) -> bool:
+        """Whether its file is no longer the one that was opened."""
+        self.moved = self.moved or _file(self.log_path) != self._file
+        return self.moved
 
     # ------------------------------------------------------------------------ committing
 
@@ -263,6 +292,20 @@ class Desk:
     def path(self) -> str:
         """Where the loop's folder is."""
         return os.fspath(self.loop.path)
+
+    @property
+    def log_path(self) -> str:
+        """Where its log is."""
+        return os.fspath(self.ledger.log.path)
+
+
+def _file(path: str) -> tuple[int, int] | None:
+    """Which file it is, wherever it is moved to; None where there is none."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return None
+    return there.st_ino, there.st_dev
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from itertools import islice
@@ -26,6 +27,7 @@ SILENCE = 15.0
 LOOK = 1.0
 """Seconds between two looks at what another process wrote."""
 
+log = logging.getLogger("heedful.server")
 
 Holds = Callable[[], Awaitable[bool]]
 
@@ -90,7 +92,11 @@ async def _parts(
     yield b": events of the loop\n\n"
     while await goes_on():
         changed = desk.changed
-        told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
+        try:
+            told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
+        except (OSError, ValueError) as error:  # the answer has begun: whoever reads can only be left to come again
+            log.warning("%s: a stream of events ended: %s", desk.path, error)
+            return
         if told:
             silent = 0.0
             yield told

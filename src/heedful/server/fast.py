@@ -92,8 +92,8 @@ class Fast:
         """What is answered to what was read."""
         large = kind != FLOAT32 and size > LARGE
         if what == DECISIONS:
-            decision = await desk.decide(bodies.with_key(given, key), large)
-            return self.decided(caller, name, decision)
+            decision, again = await desk.decide_once(bodies.with_key(given, key), large)
+            return self.decided(caller, name, decision, again)
         if type(given) is list:
             return await self._many(desk, caller, name, given, key, large)
         answer = await desk.feedback(bodies.with_key(given, key), large)
@@ -101,7 +101,11 @@ class Fast:
 
     def _read(self, desk: Desk, what: str, kind: bytes, body: bytes | memoryview, query: bytes | dict[str, Any]) -> Any:
         """What a body says, checked as far as its form goes; `query` may have been read before."""
-        if what == DECISIONS and kind == FLOAT32:
+        numbers = what == DECISIONS and kind == FLOAT32
+        if query and isinstance(query, bytes) and not numbers:
+            for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+                raise ValueError(f"query: wanted none, as only raw numbers have fields there, got {describe(name)}")
+        if numbers:
             size = desk.loop.founding.encoding.size if desk.loop.choices is None else 0
             if not size:
                 kind_of = "ratings" if desk.loop.choices is None else "choices"
@@ -130,9 +134,9 @@ class Fast:
             self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
         return [answer._asdict() for answer in answers]
 
-    def decided(self, caller: Caller, name: str, decision: Decision) -> dict[str, Any]:
-        """A decision as it is told; it is counted."""
-        self._service.meters.events[caller.tenant, name, "decision", decision.arm] += 1
+    def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
+        """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
+        self._service.meters.events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
         return decision.plain()
 
     def taken(self, caller: Caller, name: str, answer: Answer) -> dict[str, Any]:
@@ -157,7 +161,7 @@ class Fast:
             kind, given = bodies.form(headers), parameters(query)
         except (Problem, ValueError):
             return None
-        if given.keys() & {"context", "id"} or (kind != FLOAT32 and int(length) > LARGE):
+        if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > LARGE)):
             return None
         asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
         name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
@@ -165,8 +169,9 @@ class Fast:
         return Head(name, what, kind, int(length), form, given, *asking, digest)
 
     def admit(self, head: Head) -> Caller:
-        """Who is asking. Problem where they may not."""
-        return self._service.gate.admit(head.authorization, head.host, head.origin, SCOPES[head.what], head.digest)
+        """Who is asking. Problem where they may not: it is asked once more then, so it does not count."""
+        gate, scope = self._service.gate, SCOPES[head.what]
+        return gate.admit(head.authorization, head.host, head.origin, scope, head.digest, tried=True)
 
     def begin(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> bool:
         """Begin with a request whose caller was admitted: `told` is called with its answer, perhaps before this
@@ -238,7 +243,7 @@ class UnderWay:
             self._desk.__enter__()
             self._desk.hand_in([made], self)
         else:
-            self._finish(self._value(made))
+            self._finish(self._value(made, True))
         return True
 
     def done(self) -> bool:
@@ -254,7 +259,8 @@ class UnderWay:
         try:
             draft = self._draft
             decides = draft is not None and draft.event.kind == "decision"
-            value = self._value(self._desk.loop.deciding.decided(draft, answer) if decides else answer)  # type: ignore[arg-type]
+            made = self._desk.loop.deciding.decided(draft, answer) if decides else answer  # type: ignore[arg-type]
+            value = self._value(made, answer.status == "duplicate")
         except Exception as error:
             self.set_exception(error)
         else:
@@ -268,16 +274,17 @@ class UnderWay:
 
     async def _once_more(self) -> None:
         try:
-            value = self._value(await self._desk.decide(self._given))
+            value = self._value(*await self._desk.decide_once(self._given))
         except Exception as error:
             self.set_exception(error)
         else:
             self._desk.__exit__()
             self._finish(value)
 
-    def _value(self, made: Decision | Answer) -> Any:
-        counted = self._fast.decided if isinstance(made, Decision) else self._fast.taken
-        return counted(self._caller, self._head.loop, made)  # type: ignore[arg-type]
+    def _value(self, made: Decision | Answer, again: bool) -> Any:
+        if isinstance(made, Decision):
+            return self._fast.decided(self._caller, self._head.loop, made, again)
+        return self._fast.taken(self._caller, self._head.loop, made)
 
     def _finish(self, value: Any) -> None:
         self._fast.tell(self._head, self._caller, value, self._told, self._began)
@@ -328,7 +335,7 @@ def _parameter(name: str, text: str) -> Any:
             raise ValueError(f"{name}: wanted true or false, got {describe(text)}")
         return text == "true"
     if name == "show":
-        if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        if not text.isascii() or not text.isdecimal() or len(text) > 19:
             raise ValueError(f"show: wanted a whole number above 0, got {describe(text)}")
         return int(text)
     if name == "context":

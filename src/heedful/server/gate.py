@@ -101,9 +101,11 @@ class Gate:
         origin: bytes | None,
         scope: str | None,
         digest: bytes | None = None,
+        tried: bool = False,
     ) -> Caller:
         """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
-        they may not. `digest` is that of the key (`digested`), where it was worked out before."""
+        they may not; where it is only `tried`, that costs nothing of their rate. `digest` is that of the key
+        (`digested`), where it was worked out before."""
         now = self._fresh()
         if not self._keyed:
             entry = self._nearby(host, origin)
@@ -120,6 +122,8 @@ class Gate:
             if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
                 _no_key()
             entry = known
+        if tried and scope is not None and scope not in entry.caller.scopes:
+            _no_scope(entry.caller, scope)
         return self._passed(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
@@ -137,9 +141,7 @@ class Gate:
             entry.take(now)
         caller = entry.caller
         if scope is not None and scope not in caller.scopes:
-            held = ", ".join(in_order(caller.scopes))
-            told = f"wanted a key that may {scope!r}, got one that may: {held}"
-            raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
+            _no_scope(caller, scope)
         return caller
 
     def _fresh(self) -> float:
@@ -239,6 +241,12 @@ def digested(authorization: bytes) -> bytes:
 
 def _shown(header: bytes | None) -> str:
     return "none" if header is None else describe(header.decode("latin-1"))
+
+
+def _no_scope(caller: Caller, scope: str) -> NoReturn:
+    held = ", ".join(in_order(caller.scopes))
+    told = f"wanted a key that may {scope!r}, got one that may: {held}"
+    raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
 
 
 def _no_key() -> NoReturn:

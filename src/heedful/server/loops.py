@@ -18,6 +18,7 @@ from typing import Any
 
 from heedful.loop import Loop
 from heedful.loop.keeping import LOG
+from heedful.loop.log import Moved
 from heedful.server.desk import Desk
 from heedful.server.problems import Problem
 
@@ -107,8 +108,10 @@ class Loops:
         key = tenant, name
         while (moving := self._moving.get(key)) is not None:
             await asyncio.shield(moving)
-        if key in self._open:
-            raise FileExistsError
+        if (desk := self._open.get(key)) is not None:
+            if not desk.gone():
+                raise FileExistsError
+            self._abandon(key)
         return await self._move(key, partial(make, self.path(tenant, name)))
 
     async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> Desk:
@@ -178,11 +181,16 @@ class Loops:
                         desk.unerased = None
                     except TimeoutError as error:
                         log.warning("%s", error)
+                    except Moved:  # wherever its file is now, the next opening does it there
+                        desk.unerased = None
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close one, if it is open and nobody uses it."""
         desk = self._open.get(key)
         if desk is None or desk.busy:
+            return
+        if desk.gone():
+            self._abandon(key)
             return
         del self._open[key]
         aio = asyncio.get_running_loop()

@@ -12,6 +12,9 @@ from typing import Any
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 """Seconds: upper bounds of the classes of duration."""
 
+ELSEWHERE = "elsewhere"
+"""The route of requests that came to none: what strangers make up does not make series."""
+
 
 class Durations:
     """How long something took, in classes."""

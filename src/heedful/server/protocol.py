@@ -10,6 +10,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server.bodies import PROBLEM
+from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
 
 MOST_HEADERS = 65_536
@@ -137,8 +138,11 @@ class Protocol(HttpToolsProtocol):
         self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
 
     def _most(self) -> int:
-        service = getattr(self.config.app, "service", None)
-        return service.limits.body if service is not None else 2**23
+        return self._service.limits.body if self._service is not None else 2**23
+
+    @property
+    def _service(self) -> Any:
+        return getattr(self.config.app, "service", None)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer after the body."""
@@ -215,8 +219,11 @@ class Protocol(HttpToolsProtocol):
             if self.cycle.response_started:
                 self.transport.abort()
                 return
-            self.cycle.disconnected = True
+            self.cycle.disconnected = True  # its route counts it
             self.cycle.message_event.set()
+        elif (service := self._service) is not None:
+            seconds = 0.0 if self.began is None else self.loop.time() - self.began
+            service.meters.request("", ELSEWHERE, problem.status, seconds)
         status = f"HTTP/1.1 {problem.status} {problem.title}\r\n"
         headers = (
             f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(problem.body)}\r\nconnection: close\r\n\r\n"

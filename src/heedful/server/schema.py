@@ -1,4 +1,4 @@
-"""What the routes take and give, as an OpenAPI description."""
+"""What the routes take and give, field by field."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from heedful.server.problems import TITLES
-
 # Types with `Meta` may be freed twice in the interpreter's last collection, which then crashes (msgspec issue 717):
 # nothing is left for it to collect.
 atexit.register(gc.freeze)
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
+MOST = 2**62
+"""What a count may be."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
@@ -53,7 +53,7 @@ class Decide(_Body):
     prior: Annotated[
         dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
     ] = UNSET
-    show: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    show: Annotated[int, Meta(ge=1, le=MOST, description="where there are fewer, all of them")] | UnsetType = UNSET
     id: Id | UnsetType = UNSET
     deferred: bool | UnsetType = UNSET
     repeats: Annotated[
@@ -516,7 +516,8 @@ class Problem(msgspec.Struct):
     title: str
     status: int
     detail: str
-    field: str | UnsetType = UNSET
+    field: Annotated[str | UnsetType, Meta(description="that is to blame")] = UNSET
+    answer: Annotated[Answer | UnsetType, Meta(description="of what was rejected: what became of it")] = UNSET
 
 
 class Health(msgspec.Struct):
@@ -530,131 +531,3 @@ def _fields(body: Any) -> frozenset[str]:
 
 
 DECIDE, NEW_LOOP, RECORD, ACTIVATE, UNDO, REPLAY = map(_fields, (Decide, NewLoop, Record, Activate, Undo, Replay))
-
-_ONE = "/v1/loops/{loop}"
-_KEYED = {"name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"}}
-_PATH: dict[str, dict[str, Any]] = {
-    "loop": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"},
-    "item": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
-    "id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
-    "person": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
-}
-_KINDS = "item|decision|activate|feedback|undo"
-_QUERY: dict[str, dict[str, Any]] = {
-    "start": {"type": "integer", "minimum": 0},
-    "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
-    "person": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": PRINTABLE},
-    "after": {"type": "integer", "minimum": 0},
-    "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
-    "follow": {"type": "boolean"},
-    "last": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "decisions, the newest"},
-}
-
-# (method, path, scope, what it does, what it takes, what it gives, query)
-_ROUTES: tuple[tuple[str, str, str | None, str, Any, Any, tuple[str, ...]], ...] = (
-    ("get", "/v1/loops", "read", "The loops there are", None, Loops, ()),
-    ("post", "/v1/loops", "admin", "Make a loop", NewLoop, Loop, ()),
-    ("get", _ONE, "read", "What there is to know of a loop", None, Loop, ()),
-    ("put", f"{_ONE}/items", "admin", "Put items on offer, new or changed", list[Object], Put, ()),
-    ("get", f"{_ONE}/items", "read", "The items on offer", None, Items, ("start", "limit")),
-    ("delete", f"{_ONE}/items/{{item}}", "admin", "Take an item off offer", None, Withdrawn, ()),
-    ("post", f"{_ONE}/decisions", "decide", "Decide what to show", Decide, Decision, ()),
-    ("post", f"{_ONE}/records", "decide", "Tell what somebody else decided", Record, Decision, ()),
-    ("post", f"{_ONE}/feedback", "feedback", "Tell what people answered, one or many", Feedback | list[Feedback],
-     Answer | list[Answer], ()),
-    ("post", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", Activate, Answer, ()),
-    ("post", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", Undo, Answer, ()),
-    ("post", f"{_ONE}/replays", "read", "What another learner makes of the log", Replay, Replayed, ()),
-    ("get", f"{_ONE}/weights", "read", "What each feature counts", None, Weights, ("person",)),
-    ("get", f"{_ONE}/standing", "read", "How things stand in a loop of choices", None, Standings, ("person",)),
-    ("get", f"{_ONE}/report", "read", "What the loop learned, measured", None, Report, ("last",)),
-    ("get", f"{_ONE}/decisions/{{id}}/explanation", "read", "Why the first stood first", None, Explanation, ()),
-    ("get", f"{_ONE}/events", "read", "The events as they come", None, None, ("after", "kinds", "follow")),
-    ("delete", f"{_ONE}/people/{{person}}", "admin", "Forget a person", None, Forgotten, ()),
-    ("get", "/metrics", "read", "For Prometheus", None, None, ()),
-    ("get", "/healthz", None, "Whether the server answers", None, Health, ()),
-    ("get", "/openapi.json", None, "This description", None, None, ()),
-)  # fmt: skip
-_KEYED_PATHS = ("decisions", "records", "feedback", "undo")
-_TEXT = {"/metrics": "text/plain", f"{_ONE}/events": "text/event-stream"}
-
-
-_EVENT = {
-    "type": "object",
-    "description": "each event of the stream",
-    "properties": {
-        "id": {"type": "string", "description": "its place in the log"},
-        "event": {"type": "string", "enum": _KINDS.split("|")},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
-
-
-def _named(method: str, path: str) -> str:
-    """The name of an operation: get_loops, get_loop, post_decisions, delete_person."""
-    words = [word for word in path.strip("/").split("/") if word != "v1"]
-    return f"{method}_{words[-1].strip('{}').partition('.')[0]}"
-
-
-def openapi(version: str) -> bytes:
-    """The description of all routes, as JSON."""
-    bodies = [each for route in _ROUTES for each in route[4:6] if each is not None]
-    schemas, components = msgspec.json.schema_components([*bodies, Problem], ref_template="#/components/schemas/{name}")
-    known = dict(zip([*map(str, bodies), "problem"], schemas))
-    paths: dict[str, Any] = {}
-    for method, path, scope, summary, takes, gives, query in _ROUTES:
-        paths.setdefault(path, {})[method] = _operation(method, path, scope, summary, takes, gives, query, known)
-    return msgspec.json.encode(
-        {
-            "openapi": "3.1.0",
-            "info": {
-                "title": "heedful",
-                "version": version,
-                "description": "Loops over HTTP: show something, take the reaction, do better next time.",
-            },
-            "paths": paths,
-            "components": {
-                "schemas": components,
-                "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "heedful keys create"}},
-            },
-        }
-    )
-
-
-def _operation(
-    method: str, path: str, scope: str | None, summary: str, takes: Any, gives: Any, query: tuple[str, ...],
-    known: dict[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-    parameters = [{"name": n, "in": "path", "required": True, "schema": _PATH[n]} for n in names]
-    parameters += [{"name": n, "in": "query", "required": False, "schema": _QUERY[n]} for n in query]
-    if path.rpartition("/")[2] in _KEYED_PATHS and method == "post":
-        parameters.append(_KEYED)
-    content = {"application/json": {"schema": known[str(gives)] if gives is not None else {}}}
-    if gives is not None and scope is not None:
-        content["application/msgpack"] = content["application/json"]
-    if path in _TEXT:
-        content = {_TEXT[path]: {"schema": _EVENT if path.endswith("/events") else {"type": "string"}}}
-    status = "201" if gives is Loop and method == "post" else "200"
-    operation: dict[str, Any] = {
-        "summary": summary,
-        "operationId": _named(method, path),
-        "parameters": parameters,
-        "responses": {status: {"description": "Done", "content": content}},
-    }
-    if scope is None:
-        return operation
-    operation["description"] = f"Needs the scope {scope}."
-    operation["security"] = [{"key": []}]
-    if takes is not None:
-        schema = known[str(takes)]
-        media = ["application/json", "application/msgpack"]
-        operation["requestBody"] = {"required": True, "content": {each: {"schema": schema} for each in media}}
-        if path.endswith("/decisions"):
-            numbers = {"schema": {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}}
-            operation["requestBody"]["content"]["application/octet-stream"] = numbers
-    for kind, (code, title) in TITLES.items():
-        problem = {"application/problem+json": {"schema": known["problem"]}}
-        if kind != "not-allowed":
-            operation["responses"].setdefault(str(code), {"description": title, "content": problem})
-    return operation

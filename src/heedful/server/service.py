@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from heedful.loop.log import Closed, Damaged
+from heedful.loop.log import Closed, Damaged, Moved
 from heedful.server import database
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
@@ -105,6 +105,10 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)
         return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
+    if isinstance(error, Moved):  # whoever asks again hears of what is in its place
+        log.warning("%s", error)
+        told = "the loop's folder was moved or replaced; nothing was changed: send it again"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
     inside = isinstance(error, Closed | Damaged | database.Damaged | KeyError | IndexError)
     if isinstance(error, LookupError) and not inside:
         return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))

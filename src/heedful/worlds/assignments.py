@@ -64,7 +64,8 @@ def synthetic_assignments(
     for name, value in (("rounds", rounds), ("slots", slots), ("n_features", n_features)):
         wanted_count(name, value)
     wanted_count("people", people, least=slots)
-    wanted_user(user, "rearrange", "rearranges assignments (strict)")
+    wanted_count("seed", seed, least=0, most=2**128)
+    wanted_user(user, "rearrange", "rearranges assignments")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rounds, people, slots, n_features))
     w_star = rng.standard_normal(n_features)

@@ -97,6 +97,7 @@ def study(
     """
     if not (isinstance(clicks, str) and clicks in ("documents", "positions")) and not hasattr(clicks, "rank"):
         raise ValueError(f"clicks: wanted documents, positions or a person who clicks, got {clicks!r}")
+    wanted_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng(seed)
     differences, unchanged = [], []
     for chain in chains:

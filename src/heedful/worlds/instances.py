@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.doors import describe, finite_array, numbers, wanted_count
 from heedful.kernel import Floats, Ints, fetch_row, scores
 from heedful.spaces_graded import Ranks
-from heedful.worlds.queries import StreamState
+from heedful.worlds.queries import StreamState, wanted_noise
 
 Array = npt.NDArray[np.float64]
 
@@ -80,7 +80,7 @@ def instance_stream(
     # A copy: what the caller does to the data later must not reach a run.
     order: Ints = np.arange(grades.size)
     if shuffle is not None:
-        wanted_count("shuffle", shuffle, least=0)
+        wanted_count("shuffle", shuffle, least=0, most=2**128)
         order = np.random.default_rng(shuffle).permutation(grades.size)
     return InstanceStream(features[order], grades[order].astype(np.int64), fixed)
 
@@ -107,6 +107,7 @@ def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
     b = (-infinity, -1, -.1, .25, 1); the features are the `polynomial` ones of x, of degree 2.
     """
     wanted_count("n", n)
+    wanted_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng(seed)
     x = rng.random((n, 2))
     value = 10.0 * (x[:, 0] - 0.5) * (x[:, 1] - 0.5) + 0.125 * rng.standard_normal(n)
@@ -125,8 +126,8 @@ def synthetic_ordinal(
     wanted_count("n", n)
     wanted_count("n_features", n_features)
     Ranks(n_ranks).check()
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1e50:
-        raise ValueError(f"noise: wanted a number, 0 or more, got {describe(noise)}")
+    wanted_noise(noise)
+    wanted_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
     from scipy.special import ndtri

@@ -101,7 +101,7 @@ def item_pool(X: Floats, w_star: Array, user: Any, ratings: npt.ArrayLike | None
 
     `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.
     """
-    wanted_user(user, "pick", "picks items (strict, better, best)")
+    wanted_user(user, "pick", "picks items")
     rows = numbers("X", X, "2-dimensional numbers")
     X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
     utilities = scores(X, finite_array("w_star", w_star, 1, X.shape[1]))

@@ -52,6 +52,7 @@ def told_before(world: LowRank | Replay, count: int, seed: int) -> Told:
 
     Of a replay each at most once, of others each of a random user and item. ValueError where there are fewer.
     """
+    wanted_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, LowRank):
         wanted_count("warm", count)

@@ -60,7 +60,8 @@ def synthetic_paths(
     """Paths from corner to corner of a grid, and w* (N,): normal features, |w*| = 1."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         wanted_count(name, value)
-    wanted_user(user, "detour", "goes another way (strict)")
+    wanted_count("seed", seed, least=0, most=2**128)
+    wanted_user(user, "detour", "goes another way")
     space = grid(rows, columns)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rounds, space.tails.size, n_features))

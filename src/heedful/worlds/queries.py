@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, numbers, wanted_count
+from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
 from heedful.kernel import DISCOUNTS, Floats, Ints, scores, top
 from heedful.spaces import Ranking
 from heedful.worlds.users import utility, wanted_user
@@ -75,7 +75,7 @@ def query_stream(
     Ranking(k).check()
     if k < 2:
         raise ValueError(f"k: wanted a ranking of at least 2 positions, got {k}; items are for `item_pool`")
-    wanted_user(user, "rank", "ranks documents (strict, noisy)")
+    wanted_user(user, "rank", "ranks documents")
     rows = numbers("X", X, "2-dimensional numbers")
     X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
     weights = finite_array("w_star", w_star, 1, X.shape[1])
@@ -88,6 +88,7 @@ def query_stream(
         raise ValueError(
             f"offsets: wanted them to rise from 0 to {X.shape[0]}, the rows of X, got {describe(offsets.tolist())}"
         )
+    wanted_count("shuffle", shuffle, least=0, most=2**128)
     rng = np.random.default_rng(shuffle)
     order = np.concatenate([lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)])
     X, grades = X[order], grades[order]
@@ -96,6 +97,12 @@ def query_stream(
         [utility(u, top(u, u.size), k) for u in np.split(utilities, offsets[1:-1])],
     )
     return QueryStream(X, grades, utilities, best, offsets, int(k), user)
+
+
+def wanted_noise(noise: Any) -> None:
+    """ValueError unless noise is a standard deviation: a number from 0 to 1e50."""
+    if not is_number(noise, int, float, np.integer, np.floating) or not 0.0 <= noise <= 1e50:
+        raise ValueError(f"noise: wanted a number, 0 or more, got {describe(noise)}")
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
@@ -126,6 +133,8 @@ def synthetic_queries(
     """A linear stream and its w* (N,): normal features, |w*| = 1, grades 0..4 = round(2 + 1.2 (u + noise N(0,1)))."""
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         wanted_count(name, value)
+    wanted_noise(noise)
+    wanted_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
     rng = np.random.default_rng(seed)

@@ -73,7 +73,8 @@ def synthetic_subsets(
     wanted_count("candidates", candidates, least=k)
     if comb(candidates, k) > MOST_SETS:
         raise ValueError(f"k: wanted at most {MOST_SETS} sets to try, got {comb(candidates, k)}")
-    wanted_user(user, "exchange", "exchanges members of a set (strict)")
+    wanted_count("seed", seed, least=0, most=2**128)
+    wanted_user(user, "exchange", "exchanges members of a set")
     rng = np.random.default_rng(seed)
     X = rng.random((rounds, candidates, n_features)) * (rng.random((rounds, candidates, n_features)) < 0.3)
     w_star = np.abs(rng.standard_normal(n_features))

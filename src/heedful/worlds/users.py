@@ -16,6 +16,7 @@ import numpy.typing as npt
 from heedful.doors import is_number, wanted_count
 from heedful.kernel import DISCOUNTS, Floats, Ints, kernel, top
 from heedful.worlds.answers import drawn_from, gain, insert, least_gaining, next_above, nth, promoted, random_share
+from heedful.worlds.clicks import Cascade, PositionBiased
 
 Array = npt.NDArray[np.float64]
 
@@ -246,10 +247,28 @@ class Best(NamedTuple):
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
+USERS: dict[str, Any] = {
+    "strict": StrictAlpha,
+    "noisy": Noisy,
+    "better": Better,
+    "best": Best,
+    "position-biased": PositionBiased,
+    "cascade": Cascade,
+    "expected": ExpectedAlpha,
+}
+"""Everybody there is, by name."""
+
+
+def who(answer: str) -> str:
+    """The names of those who answer in a way (`rank`, `pick`, `rearrange`), separated by commas."""
+    return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
+
+
 def wanted_user(user: Any, answer: str, meaning: str) -> None:
-    """ValueError unless user answers in this way (`rank`, `pick`, `rearrange`), with parameters that make sense."""
+    """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `rearrange`), with parameters
+    that make sense."""
     if isinstance(user, type) or not hasattr(user, answer):
-        raise ValueError(f"user: wanted one who {meaning}, got {user!r}")
+        raise ValueError(f"user: wanted one who {meaning} ({who(answer)}), got {user!r}")
     if hasattr(user, "check"):
         user.check()
 
