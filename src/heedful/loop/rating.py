@@ -134,9 +134,9 @@ class RatingModel:
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
-        if not self.knows(lesson):
-            return False
         there = self._there(lesson.items)
+        if not there.any():
+            return False
         lesson = Weighed(*(part[there] for part in lesson))
         learned, said, gone, users = self._own()
         person = self.people.get(context.person) if context.person is not None else None
