@@ -1,9 +1,14 @@
-"""Is a loop of choices as sure as it is right? `python bench/standing.py`.
+"""Is a standing as sure as it is right? `python bench/standing.py`.
 
-Studies are drawn: people who choose among items, asked what the loop asks, for the best one. Of each, P(the likeliest
-favourite is the best) as `Loop.standing` has it is compared with how often it is the best: of all people together, and
-of one of them. What utilities were drawn from is not told to the model. Prints a table and writes
-bench/results/standing.json; `--quick` takes a tenth of the studies and writes nothing.
+Studies are drawn: people choose among items, with logistic noise, which the model does not have; their utilities are
+what all like and what is their own. Of each study, P(the likeliest favourite is the best) is compared with how often it
+is the best: of the mean of all people, as `Loop.standing`, the pages and `heedful rank` say it, which share one
+inference, and of one person. What utilities were drawn from is not told to the model. One person, and three, are asked
+what a loop asks; more are asked pairs at random.
+
+A cell is a number of people, answers of each, a spread of utilities and how much of its square is each person's own. It
+writes bench/results/standing/CELL.json while it goes and takes up where it was stopped, so cells may run in several
+processes at once (`--only PEOPLE`). `--table` prints what there is; `--quick` takes 20 studies a cell and writes nothing.
 """
 
 from __future__ import annotations
@@ -16,85 +21,141 @@ if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # before numpy starts its thr
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 import argparse
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from machine import record
+from machine import description
 from rich.console import Console
 from rich.table import Table
 
 from heedful.learners.preference_gp import HierarchicalGP
+from heedful.preferences.answers import answers, together
+from heedful.preferences.estimating import infer_utilities
 from heedful.preferences.standing import standing
 from heedful.spaces_pairs import Choice, Pool
 
-ITEMS, SPREADS, APART = 12, (0.5, 1.0, 2.0, 3.0), 0.3
+ITEMS, SPREADS, SHARES = 5, (0.3, 0.6, 1.0, 3.0), (0.08, 0.5)
+FOLDER = Path(__file__).parent / "results" / "standing"
+ASKED_BY_THE_LOOP = 3
+SAVE = 25
 out = Console(width=120)
 
 
-class Study(NamedTuple):
+class Cell(NamedTuple):
     people: int
-    answers: int  # of each
+    answers: int
+    """of each"""
     studies: int
+    spread: float
+    share: float
+    """of the variance of a utility, that is each person's own"""
+
+    @property
+    def file(self) -> Path:
+        return FOLDER / f"{self.people}x{self.answers}-spread-{self.spread:g}-own-{self.share:g}.json"
 
 
-STUDIES = (Study(1, 20, 100), Study(1, 50, 100), Study(6, 20, 50))
+CELLS = [
+    Cell(people, each, studies, spread, share)
+    for people, each, studies in ((1, 50, 1_000), (3, 25, 1_000), (20, 10, 1_000), (1_000, 5, 100))
+    for spread in SPREADS
+    for share in (SHARES if people > 1 else SHARES[:1])
+]
 
 
-def answered(study: Study, spread: float, rng: np.random.Generator) -> tuple[Any, Any, Any]:
-    """The learner, its state after the answers, and the true utilities (people x ITEMS): what all like, and where there
-    are several, APART of its spread of their own."""
-    own = APART if study.people > 1 else 0.0
-    F = spread * (rng.standard_normal(ITEMS) + own * rng.standard_normal((study.people, ITEMS)))
+def answered(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
+    """Rows of what people with utilities F (people x ITEMS) answer."""
+    if cell.people <= ASKED_BY_THE_LOOP:
+        return asked_by_the_loop(cell, F, rng)
+    rows = []
+    for u, f in enumerate(F):
+        a = rng.integers(ITEMS, size=cell.answers)
+        b = (a + rng.integers(1, ITEMS, size=cell.answers)) % ITEMS
+        won = f[a] - f[b] + rng.logistic(size=cell.answers) > 0.0
+        rows.append(answers(np.column_stack([np.where(won, a, b), np.where(won, b, a)]), user=u))
+    return together(rows)
+
+
+def asked_by_the_loop(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
     learner = HierarchicalGP(Choice(ITEMS), rule="eubo")
-    state, asked = learner.init(rng), [np.empty((0, 2), np.int64) for _ in F]
-    for _ in range(study.answers):
+    state, rows = learner.init(rng), []
+    for t in range(cell.answers):
         for u, f in enumerate(F):
-            pair = np.sort(learner.question(state, u, np.arange(ITEMS), 2, rng, asked[u]))
-            asked[u] = np.vstack([asked[u], pair])
-            y = pair[rng.permutation(2)]
-            state = learner.update(state, Pool(u, y[None]), y, int(f[y[0]] - f[y[1]] + rng.standard_normal() < 0.0))
-    return learner, state, F
+            known = np.sort(np.array([row for row, who in rows if who == u]).reshape(-1, 2), axis=1)[-(t % 10) :]
+            pair = np.sort(learner.question(state, u, np.arange(ITEMS), 2, rng, known if t % 10 else ()))
+            second = bool(f[pair[0]] - f[pair[1]] + rng.logistic() < 0.0)
+            state = learner.update(state, Pool(u, pair[None]), pair, int(second))
+            rows.append((pair[::-1] if second else pair, u))
+    return answers([row for row, _ in rows], user=[u for _, u in rows])
 
 
-def judged(study: Study, spread: float, studies: int) -> dict[str, Any]:
-    """What was said, and what was true."""
-    found: dict[str, list[tuple[float, bool]]] = {"all": [], "one": []}
-    for k in range(studies):
-        learner, state, F = answered(study, spread, np.random.default_rng([k, round(10 * spread)]))
-        for whose, users, truth in (("all", np.arange(study.people), F.mean(axis=0)), ("one", np.array([0]), F[0])):
-            best = standing(*learner.stands(state, users)).best
-            found[whose].append((float(best.max()), bool(best.argmax() == truth.argmax())))
-    row: dict[str, Any] = {**study._asdict(), "studies": studies, "spread": spread}
-    for whose, each in found.items():
-        said, right = np.array(each).T
-        sure = said >= 0.9
-        row[whose] = {
-            "said": float(said.mean()), "right": float(right.mean()), "sure": int(sure.sum()),
-            "right where sure": int(right[sure].sum()),
-        }  # fmt: skip
-    return row
+def study(cell: Cell, number: int) -> dict[str, list[float]]:
+    """What was said of the favourite, whether it is the best, and -log P(the best): of all, and of one person."""
+    rng = np.random.default_rng([cell.people, cell.answers, round(10 * cell.spread), round(100 * cell.share), number])
+    common, own = rng.standard_normal(ITEMS), rng.standard_normal((cell.people, ITEMS))
+    F = cell.spread * (np.sqrt(1.0 - cell.share) * common + np.sqrt(cell.share) * own)
+    belief = infer_utilities(np.empty((ITEMS, 0)), cell.people, answered(cell, F, rng))
+    found = {}
+    for whose, posterior, truth in (("all", belief.average(), F.mean(axis=0)), ("one", belief.of(0), F[0])):
+        best = standing(posterior).best
+        right = int(truth.argmax())
+        found[whose] = [float(best.max()), float(best.argmax() == right), float(-np.log(max(best[right], 1e-4)))]
+    return found
+
+
+def run(cell: Cell) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    had = json.loads(cell.file.read_text()) if cell.file.exists() else {"all": [], "one": []}
+    while len(had["all"]) < cell.studies:
+        for number in range(len(had["all"]), min(len(had["all"]) + SAVE, cell.studies)):
+            for whose, each in study(cell, number).items():
+                had[whose].append([round(x, 4) for x in each])
+        told = {**cell._asdict(), "items": ITEMS, "machine": description(), "all": had["all"], "one": had["one"]}
+        part = cell.file.with_suffix(".part")
+        part.write_text(json.dumps(told, separators=(",", ":")) + "\n")
+        part.replace(cell.file)
+    out.print(f"{cell.file.name}: {judged(had['all'])}")
+
+
+def judged(each: list[list[float]]) -> str:
+    """Claimed against right, by how much the two are apart and its standard error, and the log loss."""
+    said, right, loss = np.array(each).T
+    error = float((said - right).std() / np.sqrt(len(said)))
+    off = abs(float((said - right).mean()))
+    mark = "" if off <= 0.03 + 2.0 * error else "  off"
+    return f"{said.mean():.3f} / {right.mean():.3f} (+- {error:.3f}), {loss.mean():.3f}{mark}"
+
+
+def table() -> Table:
+    drawn = Table(title=f"{ITEMS} items: P(favourite is the best), claimed / right (standard error), log loss")
+    for name in ("people x answers", "studies", "spread", "own", "all together", "one of them"):
+        drawn.add_column(name, justify="right")
+    for cell in CELLS:
+        if cell.file.exists():
+            had = json.loads(cell.file.read_text())
+            size, told = len(had["all"]), [judged(had[whose]) for whose in ("all", "one")]
+            drawn.add_row(f"{cell.people} x {cell.answers}", str(size), f"{cell.spread:g}", f"{cell.share:g}", *told)
+    return drawn
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the studies; write nothing")
-    quick = parser.parse_args().quick
-    table = Table(title=f"{ITEMS} items: P(best) said / true; (right where it said .9 and more)")
-    for name in ("people", "answers of each", "studies", "spread", "all together", "one of them"):
-        table.add_column(name, justify="right")
-    rows = []
-    for study in STUDIES:
-        for spread in SPREADS:
-            row = judged(study, spread, study.studies // 10 if quick else study.studies)
-            rows.append(row)
-            told = [
-                f"{one['said']:.2f} / {one['right']:.2f} ({one['right where sure']} of {one['sure']})"
-                for one in (row["all"], row["one"])
-            ]
-            table.add_row(f"{study.people}", f"{study.answers}", f"{row['studies']}", f"{spread:g}", *told)
-    out.print(table)
-    if not quick:
-        record("standing", {"items": ITEMS, "rows": rows})
+    parser.add_argument("--quick", action="store_true", help="20 studies a cell; write nothing")
+    parser.add_argument("--table", action="store_true", help="print what there is")
+    parser.add_argument("--only", type=int, metavar="PEOPLE", action="append", help="cells of so many people")
+    given = parser.parse_args()
+    for cell in CELLS if not given.table else ():
+        if given.only and cell.people not in given.only:
+            continue
+        if given.quick:
+            found = [study(cell, k)["all"] for k in range(20)]
+            out.print(f"{cell.people} x {cell.answers}, spread {cell.spread:g}, own {cell.share:g}: {judged(found)}")
+        else:
+            run(cell)
+    if not given.quick:
+        out.print(table())
 
 
 if __name__ == "__main__":

@@ -164,19 +164,21 @@ def _described(choices: Choices, items: Path | None, identifier: str | None) -> 
 
 def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, goal: str, sure: float) -> Found:
     from heedful.preferences.estimating import estimate
+    from heedful.preferences.questions import next_question
     from heedful.preferences.remarks import remarks
     from heedful.preferences.standing import standing, verdict
+    from heedful.preferences.stopping import GOALS
 
     whole = estimate(choices, X)
-    of_many = whole.population is not None
-    new = None
-    if person is not None or not of_many:
-        posterior, seen = whole.of(choices.people.index(choices.people[0] if person is None else person))
-        told = verdict(posterior, goal, seen, at=sure)
-    else:
-        posterior, seen, new = whole.posterior, None, whole.new()
-        told = verdict(posterior, goal, at=sure, ask=False)._replace(next=verdict(new, goal, at=sure, ask=False).next)
-    places = standing(posterior, seen, at=sure)
+    posterior, new = whole.posterior, None
+    if person is not None:
+        posterior = whole.belief.of(choices.people.index(person))
+    elif len(choices.people) > 1:
+        new = whole.belief.new()
+    places = standing(posterior, at=sure)
+    told = verdict(posterior, goal, places, at=sure, ask=new is None)
     for_new = None if new is None else standing(new).best
+    if new is not None:
+        told = told._replace(next=next_question(new.whole(), GOALS[goal]))
     said = remarks(whole, X, None if person is None else choices.people.index(person))
     return Found(file, read, whole, person, places, told, for_new, said, sure)

@@ -71,8 +71,8 @@ def as_json(found: Found) -> dict[str, Any]:
     choices, order = estimate.choices, standing.order.tolist()
     better = [*standing.better.tolist(), None]
     one = choices.people.index(found.person) if found.person is not None else 0
-    many = estimate.population is not None
-    noise = estimate.noise
+    many = len(estimate.choices.people) > 1
+    noise = estimate.belief.noise
     return {
         "file": found.file,
         "read": found.read,
@@ -111,7 +111,9 @@ def as_json(found: Found) -> dict[str, Any]:
         "next": [found.names[verdict.next.first], found.names[verdict.next.second]],
         "next_for": None if many and found.person is None else choices.people[one],
         "settings": {
-            **estimate.chosen._asdict(),
+            "spread": estimate.belief.spread,
+            "share_of_each": estimate.belief.share if many else None,
+            **estimate.belief.kernel._asdict(),
             "width": _median(noise.width) if many and found.person is None else float(noise.width[one]),
             "lapse": _median(noise.lapse) if many and found.person is None else float(noise.lapse[one]),
         },
@@ -221,9 +223,7 @@ def _verdict(found: Found) -> list[str]:
     stop, left = found.verdict.stop, found.verdict.left
     first, second = (_line(found.names[i]) for i in (found.verdict.next.first, found.verdict.next.second))
     if found.verdict.goal == "best":
-        tabled = float(found.standing.best[stop.item])  # from other draws: the same figure, where it says the same
-        p = tabled if (tabled >= found.sure) == stop.stop else stop.sure
-        told = f"{_line(found.names[stop.item])} is the best with probability {p:.2f}"
+        told = f"{_line(found.names[stop.item])} is the best with probability {stop.sure:.2f}"
     else:
         told = f"{stop.sure:.0%} of the pairs are expected to be in the right order"
     if stop.stop:
@@ -238,17 +238,20 @@ def _verdict(found: Found) -> list[str]:
 
 def _how(found: Found) -> list[str]:
     """What the figures are, and by which settings."""
-    estimate, noise = found.estimate, found.estimate.noise
-    many = estimate.population is not None
+    estimate, belief = found.estimate, found.estimate.belief
+    noise = belief.noise
+    many = len(estimate.choices.people) > 1
     told = "Utilities are less their average, in units of the noise of one choice; ± and bars hold 90 %."
-    settings = [f"amplitude {estimate.chosen.amplitude:.2g}"]
-    if estimate.chosen.explained:
-        settings.append(f"features explain {estimate.chosen.explained:.0%} of what differs before anything is answered")
+    settings = [f"utilities are spread by {belief.spread:.2g}"]
+    if many:
+        settings.append(f"{belief.share:.0%} of that squared is each person's own")
+    if belief.kernel.explained:
+        settings.append(f"features explain {belief.kernel.explained:.0%} of what differs before anything is answered")
     if noise.width.max() > 0.0:
         settings.append(f'"equally good" within {_median(noise.width):.2g}')
-    if (estimate.rows.group < 0).any():
+    if (belief.rows.group < 0).any():
         settings.append(f"answers at random {_median(noise.lapse):.1%}{' (median)' if many else ''}")
-    model = "Many people, f ~ N(m, S), learned" if many else "A Gaussian process over the items"
+    model = "Many people, each with utilities around their mean" if many else "A Gaussian process over the items"
     choices = estimate.choices
     people = f" by {len(choices.people):,} people" if len(choices.people) > 1 else ""
     answers = "1 answer" if choices.answers == 1 else f"{choices.answers:,} answers"

@@ -10,15 +10,15 @@ import numpy.typing as npt
 from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many
-from heedful.preferences.evidence import AMPLITUDE
+from heedful.preferences.estimating import infer_utilities
 from heedful.preferences.kernels import MOST, kernel_for, wanted_amplitude
+from heedful.preferences.mixture import Mixture
 from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, improved
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import RULES, next_question
 from heedful.preferences.said import (
     Said,
     believed,
-    believed_together,
     comparisons,
     narrowed,
     nothing_said,
@@ -28,7 +28,6 @@ from heedful.preferences.said import (
 from heedful.preferences.sets import next_set, worth_of_sets
 from heedful.preferences.stopping import Seen
 from heedful.preferences.trust import Trust, trust
-from heedful.preferences.unfixed import of_one, of_several
 from heedful.spaces_pairs import MOST_ITEMS, Pool, order_of, wanted_choice
 
 Array = npt.NDArray[np.float64]
@@ -39,9 +38,6 @@ SETTLED = 1e-6
 NARROW = 1e-6
 """Widths are at least so large, and such a share of the amplitude: that several are equally good says how they were
 perceived to a width, and what is left of two variances so far apart would be rounding."""
-
-MANY = 50
-"""People of whom what the fold believes is believed: what is not known besides hardly matters."""
 
 ROUNDS = 2
 """How often a person's sites, and how they answer, are put right in turn after one more answer."""
@@ -191,25 +187,18 @@ def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, siz
     return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
 
 
-def stands(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> tuple[Posterior, Seen | None]:
-    """What is believed of the mean of these people's utilities, and of one from which answers, with nothing taken for
-    known that only the same answers say; `pooled`: what others said tells of them. Of more than MANY people, as the
-    fold has it."""
+def stands(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
+    """What is believed of the mean of these people's utilities, with nothing taken for known that only the answers say;
+    of one person of whom others tell nothing (`pooled` is False), from their own answers."""
     said = state.said
-    known = np.unique(said.user[: said.n])
-    if not pooled:
-        known = known[np.isin(known, users)]
-    if known.size > MANY and users.size > 1:
-        return believed_together(state.cov, state.mean, said, users, np.arange(state.mean.size)), None
-    at = np.flatnonzero(np.isin(said.user[: said.n], known))
-    every = np.union1d(known, users)
-    rows = said.rows(at)._replace(user=np.searchsorted(every, said.user[at]))
-    noise = np.array([supposed(learner, said, user) for user in every.tolist()])
-    around = AMPLITUDE / float(learner.amplitude)
-    if every.size == 1:
-        return of_one(prior_covariance(learner, state.X), rows, noise[0, 0], noise[0, 1], around)
+    at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))
+    every = np.union1d(said.user[at], users)
+    rows = said.rows(at)
+    if not rows.size:
+        return Posterior(state.mean, state.cov)
+    belief = infer_utilities(state.X, every.size, rows._replace(user=np.searchsorted(every, rows.user)))
     whose = np.searchsorted(every, users)
-    return of_several(state.cov, every.size, rows, whose, noise[:, 0], noise[:, 1], around, pooled=pooled)
+    return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
 
 
 def seen(learner: Any, state: PreferenceGPState, user: int) -> Seen:

@@ -28,6 +28,7 @@ from heedful.learners.choosing import (
     with_more,
 )
 from heedful.preferences.hierarchical import Population, fit, with_items
+from heedful.preferences.mixture import Mixture
 from heedful.preferences.noise import MOVES, Person
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.said import Said, nothing_said, rows_about, without
@@ -92,10 +93,9 @@ class PreferenceGP(NamedTuple):
         """What is believed of a person's utilities of these items, distinct, or of all."""
         return known(state, user, items)
 
-    def stands(self, state: PreferenceGPState, users: Ints) -> tuple[Posterior, Seen | None]:
-        """What is believed of the mean of the utilities of these people (u,), of all items, and of one person from
-        which answers, where neither the spread of utilities nor what people are like is taken for known: to say how
-        sure it is."""
+    def stands(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
+        """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
+        utilities nor what people are like is taken for known: to say how sure it is."""
         return stands(self, state, users, pooled=False)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
@@ -209,10 +209,9 @@ class HierarchicalGP(NamedTuple):
         are like."""
         return known(state, user, items)
 
-    def stands(self, state: PreferenceGPState, users: Ints) -> tuple[Posterior, Seen | None]:
-        """What is believed of the mean of the utilities of these people (u,), of all items, and of one person from
-        which answers, where neither the spread of utilities nor what people are like is taken for known: to say how
-        sure it is."""
+    def stands(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
+        """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
+        utilities nor what people are like is taken for known: to say how sure it is."""
         return stands(self, state, users, pooled=True)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:

@@ -8,7 +8,7 @@ People are taken to be independent given what is known of the population.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,10 @@ from heedful.loop.choosing import ChoiceModel
 from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
 from heedful.preferences.futures import questions_left
+from heedful.preferences.mixture import Mixture
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.standing import Standing as Found
-from heedful.preferences.standing import standing
-from heedful.preferences.stopping import Stop, stopping
+from heedful.preferences.standing import enough, standing
 
 Array = npt.NDArray[np.float64]
 
@@ -98,10 +98,10 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
-    posterior, seen = _believed(model, state, whose, numbers)
-    found = standing(posterior, seen, at=SURE)
-    verdict = _verdict(posterior, goal, seen, found)
-    left = questions_left(posterior, goal, seen=seen, at=SURE, stop=verdict)
+    posterior = _believed(model, state, whose, numbers)
+    found = standing(posterior, at=SURE)
+    verdict = enough(posterior, goal, found, at=SURE)
+    left = questions_left(posterior.whole(), goal, at=SURE, stop=verdict)
     users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
@@ -111,17 +111,6 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
     )  # fmt: skip
 
 
-def _verdict(posterior: Posterior, goal: str, seen: Any, found: Found) -> Stop:
-    """Whether to stop. What is told of the favourite is what stands in its row; where that is sure, it has to be so in
-    other draws, too."""
-    if goal == "ranking":
-        return stopping(posterior, goal, at=SURE)
-    item = int(found.best.argmax())
-    sure = min(float(found.best[item]), 1.0)
-    stop = sure >= SURE and stopping(posterior, goal, seen=seen, at=SURE).stop
-    return Stop(stop, sure, item, 0.0)
-
-
 def _people(state: Published, person: str | None, own: Person | None) -> list[Person]:
     """Whose ranking it is: that person's, or everybody's; nobody's where nobody said anything."""
     if person is not None:
@@ -129,27 +118,21 @@ def _people(state: Published, person: str | None, own: Person | None) -> list[Pe
     return list(state.people.copy().values())
 
 
-def _believed(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> tuple[Posterior, Any]:
-    """What is believed of the mean of these people's utilities, and of one person from which answers; of none of them,
-    what somebody new is like. With nothing taken for known that only their answers say, where the learner can."""
+def _believed(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> Posterior | Mixture:
+    """What is believed of the mean of these people's utilities; of none of them, what somebody new is like. Nothing is
+    taken for known that only their answers say, where the learner can."""
     if not people:
-        return model.believed(state.shared, None, numbers), None
+        return model.believed(state.shared, None, numbers)
     if hasattr(model.learner, "stands"):
         users: Ints = np.array([one.state.user for one in people], np.int64)
-        posterior, seen = model.learner.stands(model.ready(state.shared), users)
-        if numbers.size == posterior.mean.size:
-            return posterior, seen
-        known = seen is not None and np.isin(seen.rows.pairs, numbers).all()
-        seen = seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs))) if known else None
-        return Posterior(posterior.mean[numbers], posterior.cov[np.ix_(numbers, numbers)]), seen
-    if len(people) == 1:
-        return model.believed(state.shared, people[0], numbers), model.seen(state.shared, people[0], numbers)
+        whole: Posterior | Mixture = model.learner.stands(model.ready(state.shared), users)
+        return whole.of_items(numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
     for one in people:
         believed = model.believed(state.shared, one, numbers)
         mean += believed.mean
         cov += believed.cov
-    return Posterior(mean / len(people), cov / len(people) ** 2), None
+    return Posterior(mean / len(people), cov / len(people) ** 2)
 
 
 def _asked(model: ChoiceModel, state: Published, users: list[int], numbers: Ints) -> Ints:

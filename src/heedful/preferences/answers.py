@@ -87,3 +87,27 @@ def together(parts: Sequence[Answers]) -> Answers:
         return answers(np.empty((0, 2)))
     user, pairs, equal, times, _ = (np.concatenate(column) for column in zip(*parts))
     return Answers(user, pairs, equal, times, np.concatenate(groups))
+
+
+def chosen_rows(rows: Answers, at: Any) -> Answers:
+    """The rows at these places, in that order."""
+    user, pairs, equal, times, group = rows
+    return Answers(user[at], pairs[at], equal[at], times[at], group[at])
+
+
+def counted(rows: Answers) -> Answers:
+    """The same answers, those of a person that stand alone and are equal as one row with its times; two that are
+    equally good in rising order. Rows of groups stay, behind them."""
+    alone = rows.group < 0
+    pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]
+    n = int(rows.pairs.max(initial=0)) + 1
+    key = ((rows.user[alone] * n + pairs[:, 0]) * n + pairs[:, 1]) * 2 + rows.equal[alone]
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    times: Array = np.bincount(which, rows.times[alone], first.size).astype(np.float64)
+    each = Answers(
+        rows.user[alone][first], pairs[first], rows.equal[alone][first], times, np.full(first.size, -1, np.int64)
+    )
+    if alone.all():
+        return each
+    columns: Any = (np.concatenate(both) for both in zip(each, chosen_rows(rows, ~alone)))
+    return Answers(*columns)

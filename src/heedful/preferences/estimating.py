@@ -1,4 +1,5 @@
-"""What a table of choices says: of the one person who gave them, or of what people are like and of each."""
+"""What answers say of utilities: of the one person who gave them, or of several people together and of each. One
+inference for `heedful rank`, for the standing of a loop, and for its pages."""
 
 from __future__ import annotations
 
@@ -8,89 +9,156 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import finite_array, numbers
-from heedful.preferences.answers import Answers
-from heedful.preferences.ep import infer
-from heedful.preferences.evidence import (
-    AGAIN,
-    KAPPA0,
-    QUICK,
-    Chosen,
-    choose,
-    chosen_rows,
-    covariance,
-    mean_of,
-    some_of,
-    told_of_mean,
-)
-from heedful.preferences.hierarchical import Population, fit
-from heedful.preferences.noise import PRIOR, Noise, at_random, infer_with_noise
-from heedful.preferences.people import infer_apart, people_of
+from heedful.kernel import Ints
+from heedful.preferences.answers import Answers, chosen_rows, counted
+from heedful.preferences.ep import infer_many
+from heedful.preferences.evidence import Kernel, choose_kernel, covariance
+from heedful.preferences.hyperparameters import Node, learned
+from heedful.preferences.joint_ep import message_of, person_prior
+from heedful.preferences.mixture import Mixture, mixture
+from heedful.preferences.noise import PRIOR, Noise, at_random
+from heedful.preferences.people import people_of
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.sites import Sites
-from heedful.preferences.stopping import Seen
 from heedful.preferences.table import Choices, rows_of
 
 Array = npt.NDArray[np.float64]
 
 MOST_ITEMS = 3_000
 MOST_ITEMS_OF_MANY = 1_000
-"""Items that are ranked at most; where what people are like is learned, too."""
+"""Items that are ranked at most; where people are told apart, too."""
 
-HELD = 20_000_000
-"""Numbers in the covariances of the people from whom m and S are learned, at most."""
 
-NU0 = 4.0
-"""The prior on S counts as so many people for each item: with few answers each, S would soon be far too wide."""
+class Belief(NamedTuple):
+    """Utilities after some answers, hyperparameters integrated out: `nodes` are Gaussians over the items that were met,
+    each with its hyperparameters and weight, the likeliest first."""
+
+    users: int
+    rows: Answers
+    """over the items met (q), equal ones together"""
+    K: Array
+    """(n x n) how alike items are; diagonal 1"""
+    kernel: Kernel
+    met: Ints
+    """(q,) the items that answers are about, rising"""
+    R: Array
+    """(q x q) how alike what people differ in is"""
+    nodes: tuple[Node, ...]
+    noise: Noise
+    """how each person answers"""
+    log_evidence: Array
+    """(U,) of each person's answers, given all others'"""
+
+    @property
+    def spread(self) -> float:
+        """The likeliest standard deviation of a person's utilities, in units of the noise of one choice."""
+        return self.nodes[0].hyper.spread
+
+    @property
+    def share(self) -> float:
+        """The likeliest share of their variance that is each person's own; of one person 1."""
+        return self.nodes[0].hyper.share
+
+    @property
+    def sites(self) -> Sites:
+        """Of the rows, with the likeliest hyperparameters."""
+        return self.nodes[0].sites
+
+    def average(self, people: Ints | None = None) -> Posterior | Mixture:
+        """The mean of the utilities of these people (numbers, distinct), or of all."""
+        few = None if people is None or people.size == self.users else np.sort(people)
+        count = self.users if few is None else few.size
+        return self._mixed([self._average(node, few) for node in self.nodes], 1.0 / count)
+
+    def of(self, person: int) -> Posterior | Mixture:
+        """One person's utilities, of one who said nothing those of somebody new."""
+        if self.users > 1 and not (self.rows.user == person).any():
+            return self.new()
+        return self._mixed([self._person(node, person) for node in self.nodes], 1.0)
+
+    def new(self) -> Posterior | Mixture:
+        """The utilities of somebody who has not answered; where one person did, theirs."""
+        parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
+        return self._mixed(parts, 1.0) if parts else self.average()
+
+    def _average(self, node: Node, few: Ints | None) -> Posterior:
+        if node.joint is None:
+            return _own(node)
+        if few is None:
+            return node.joint.average(self.users)
+        rows = np.flatnonzero(np.isin(self.rows.user, few))
+        of = chosen_rows(self.rows, rows)
+        of = of._replace(user=np.searchsorted(few, of.user))
+        tau, nu = node.sites.tau[rows], node.sites.nu[rows]
+        return node.joint.average(few.size, message_of(node.joint.own, people_of(of, few.size), tau, nu))
+
+    def _person(self, node: Node, person: int) -> Posterior:
+        if node.joint is None:
+            return _own(node)
+        at = np.flatnonzero(self.rows.user == person)
+        rows = chosen_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
+        [few] = people_of(rows, 1)
+        tau, nu = node.sites.tau[at], node.sites.nu[at]
+        before = person_prior(node.joint, few, tau, nu)
+        noise = node.hyper.noise
+        width, lapse = noise.width[person], noise.lapse[person]
+        many = infer_many(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
+        return many.of(0)
+
+    def _mixed(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
+        """Posteriors of the items met as one of all items; `apart` is the share of what is a person's own in it."""
+        whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
+        return mixture([node.weight for node in self.nodes], whole)
+
+    def _of_all(self, node: Node, part: Posterior, apart: float) -> Posterior:
+        """Items that nobody met, given those that were, are as K has them."""
+        n, met = len(self.K), self.met
+        if met.size == n:
+            return part
+        spread, share, _ = node.hyper
+        left = spread * spread * (1.0 - share + share * apart)
+        rest = np.delete(np.arange(n), met)
+        across = self.K[np.ix_(rest, met)]
+        B = np.linalg.solve(self.K[np.ix_(met, met)], across.T).T if across.any() else across
+        mean, cov = np.empty(n), np.empty((n, n))
+        mean[met], mean[rest] = part.mean, B @ part.mean
+        cov[np.ix_(met, met)] = part.cov
+        cov[np.ix_(rest, met)] = B @ part.cov
+        cov[np.ix_(met, rest)] = cov[np.ix_(rest, met)].T
+        cov[np.ix_(rest, rest)] = B @ part.cov @ B.T + left * (self.K[np.ix_(rest, rest)] - B @ across.T)
+        return Posterior(mean, 0.5 * (cov + cov.T))
 
 
 class Estimate(NamedTuple):
-    """What is believed after a table of choices. Of one person (or all pooled): `posterior` is theirs. Of many:
-    `population` is what people are like, N(m, S), and `posterior` what is believed of m."""
+    """What is believed after a table of choices; `posterior` is of the mean of all people, or of the one."""
 
     choices: Choices
-    rows: Answers
-    K: Array
-    """n x n; before anything was answered"""
-    chosen: Chosen
-    posterior: Posterior
-    sites: Sites
-    log_evidence: Array
-    """of each person's answers"""
-    noise: Noise
-    """how each person answers"""
-    population: Population | None = None
-    learned_from: int = 0
-    """how many people m and S were learned from; of more there are, the rest then count for m"""
+    belief: Belief
+    posterior: Posterior | Mixture
 
-    def prior(self) -> Population:
-        """What is known of a person's utilities before they answer."""
-        n = len(self.K)
-        return Population(np.zeros(n), self.K) if self.population is None else self.population
 
-    def new(self) -> Posterior:
-        """Of somebody new: what people are like, and how uncertain that is."""
-        if self.population is None:
-            return self.posterior
-        return Posterior(self.posterior.mean, self.population.cov + self.posterior.cov)
-
-    def of(self, person: int) -> tuple[Posterior, Seen]:
-        """What is believed of one person, and from which answers."""
-        at = np.flatnonzero(self.rows.user == person)
-        rows = chosen_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
-        width, lapse = float(self.noise.width[person]), float(self.noise.lapse[person])
-        if self.population is None:
-            return self.posterior, Seen(rows, self.sites, width, lapse)
-        sites = Sites(self.sites.tau[at], self.sites.nu[at])
-        got = infer(self.population.cov, self.population.mean, rows, None, sites, width=width, lapse=lapse)
-        return got.posterior, Seen(rows, got.sites, width, lapse)
+def infer_utilities(X: Array, users: int, rows: Answers) -> Belief:
+    """Utilities of items with features X (n x d), d = 0 where they have none, from the answers of `users` people: at
+    least one row. Spread and share are integrated out, lapse rates, the width of "equally good" and what features
+    explain are the likeliest."""
+    rows = counted(rows)
+    met, at = np.unique(rows.pairs, return_inverse=True)
+    rows = rows._replace(pairs=at.reshape(-1, 2))
+    kernel = choose_kernel(X, met, users, rows)
+    K = covariance(X, kernel)
+    problem, nodes = learned(K[np.ix_(met, met)], users, rows, PRIOR)
+    first = nodes[0]
+    each = first.joint.each if first.joint is not None else first.one.log_evidence  # type: ignore[union-attr]
+    noise = first.hyper.noise
+    if users == 1:
+        noise = noise._replace(random=at_random(rows, each, noise, PRIOR))
+    return Belief(users, rows, K, kernel, met, problem.R, nodes, noise, each)
 
 
 def estimate(choices: Choices, X: Any = None) -> Estimate:
-    """What is believed after these answers: of the one person who gave them; where several did, of what people are like
-    and of each. `X` (n x d): features of the items.
+    """What is believed after these answers: of the one person who gave them; where several did, of the mean of their
+    utilities and of each. `X` (n x d): features of the items.
 
-    Hyperparameters and noise (lapses of each, the width of "equally good") are the likeliest, of the amplitude with a
-    log-normal prior around AMPLITUDE: a number each, so with few answers what is believed is a little too sure of it.
     ValueError where there are fewer than two items, too many, or nothing was answered.
     """
     n, U = len(choices.items), len(choices.people)
@@ -105,68 +173,10 @@ def estimate(choices: Choices, X: Any = None) -> Estimate:
     rows = rows_of(choices)
     if not rows.size:
         raise ValueError("answers: wanted at least one that judges, got none")
-    chosen = choose(features, U, rows, PRIOR.width, PRIOR.lapse)
-    if U > 1:
-        return _of_many(choices, rows, covariance(features, chosen), chosen)
-    part, _ = some_of(rows, 1)
-    K, mean = covariance(features, chosen), np.zeros(n)
-    got, noise = infer_with_noise(K, mean, part)
-    again = choose(features, U, rows, float(noise.width[0]), float(noise.lapse[0]), chosen)
-    if abs(np.log(again.amplitude / chosen.amplitude)) > 0.1:
-        chosen, K = again, covariance(features, again)
-        got, noise = infer_with_noise(K, mean, part)
-    if part is not rows:
-        width, lapse = float(noise.width[0]), float(noise.lapse[0])
-        sites = None
-        for _ in range(AGAIN * AGAIN):
-            got = infer(K, mean, rows, sites=sites, width=width, lapse=lapse, tolerance=1e-5, sweeps=QUICK)
-            sites = got.sites
-            if sites.moved <= 1e-5:
-                break
-        noise = noise._replace(random=at_random(rows, np.array([got.log_evidence]), noise, PRIOR))
-    return Estimate(choices, rows, K, chosen, got.posterior, got.sites, np.array([got.log_evidence]), noise)
+    belief = infer_utilities(features, U, rows)
+    return Estimate(choices, belief, belief.average())
 
 
-# ---------------------------------------------------------------------------- many people
-
-
-def _of_many(choices: Choices, rows: Answers, K: Array, chosen: Chosen) -> Estimate:
-    """m, S and noise by EM, from as many people as fit into memory; then m from all of them."""
-    n, U = len(K), len(choices.people)
-    rows = chosen_rows(rows, np.argsort(rows.user, kind="stable"))
-    order = np.random.default_rng(0).permutation(U)
-    some = np.sort(order[: max(int(np.searchsorted(np.cumsum(_held(rows, U, n)[order]), HELD)), 20)])
-    part = chosen_rows(rows, np.isin(rows.user, some))
-    part = part._replace(user=np.searchsorted(some, part.user))
-    fitted = fit(K, some.size, part, nu0=NU0 * n, kappa0=KAPPA0, noise=PRIOR, steps=100)
-    population, noise = fitted.population, Noise(*(np.full(U, np.median(x)) for x in fitted.noise))
-    for whole, known in zip(noise, fitted.noise):
-        whole[some] = known
-    m, S = population
-    precision, pull = np.zeros((n, n)), np.zeros(n)
-    tau, nu, evidence = np.zeros(rows.size), np.zeros(rows.size), np.zeros(U)
-    settled, sweeps = 0.0, 0
-    for low in range(0, U, some.size):
-        high = min(low + some.size, U)
-        here = slice(*np.searchsorted(rows.user, [low, high]))
-        of = chosen_rows(rows, here)
-        of = of._replace(user=of.user - low)
-        width, lapse, _ = (x[low:high] for x in noise)
-        people = infer_apart(
-            S, m, high - low, of, people_of(of, high - low), width=width, lapse=lapse, tolerance=1e-6, sweeps=200
-        )
-        tau[here], nu[here], evidence[low:high] = people.sites.tau, people.sites.nu, people.log_evidence
-        settled, sweeps = max(settled, people.sites.moved), max(sweeps, people.sites.sweeps)
-        more = told_of_mean(people)
-        precision, pull = precision + more[0], pull + more[1]
-    noise = noise._replace(random=at_random(rows, evidence, noise, PRIOR))
-    sites = Sites(tau, nu, sweeps, settled)
-    posterior = mean_of(S, precision, pull)
-    return Estimate(choices, rows, K, chosen, posterior, sites, evidence, noise, population, some.size)
-
-
-def _held(rows: Answers, users: int, n: int) -> Array:
-    """How many numbers a person's covariance has (users,): of the items they met."""
-    met = np.unique(np.repeat(rows.user, 2) * n + rows.pairs.ravel()) // n
-    held: Array = np.square(np.bincount(met, minlength=users) + 4.0)
-    return held
+def _own(node: Node) -> Posterior:
+    assert node.one is not None
+    return node.one.of(0)

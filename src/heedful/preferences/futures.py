@@ -11,7 +11,7 @@ from heedful.doors import describe, wanted_count
 from heedful.kernel import Ints
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import RULES, moved, worth
-from heedful.preferences.stopping import GOALS, Seen, Stop, contenders, in_order, part, stopping, wanted_goal, weights
+from heedful.preferences.stopping import GOALS, Seen, Stop, contenders, in_order, stopping, wanted_goal, weights
 
 Array = npt.NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def questions_left(
     if items.size < 2:
         return Left(1, 1, 1, most)
     rng = np.random.default_rng(seed)
-    start = _start(part(posterior, items), _plain(seen, items), futures, rng)
+    start = _start(posterior.of_items(items), _plain(seen, items), futures, rng)
     counts = _counts(start, goal, rule, at, most, rng)
     low, about, high = np.quantile(counts, (0.25, 0.5, 0.75), method="nearest")
     low, about, high = (min(most, max(1, round(float(count) * times))) for count in (low, about, high))
@@ -106,7 +106,7 @@ def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
         return np.sort(posterior.ranking()[spread]), n / PLAYED
     items = contenders(posterior)
     if items.size > PLAYED:
-        chances = part(posterior, items).best(1000, seed)
+        chances = posterior.of_items(items).best(1000, seed)
         items = items[np.argsort(-chances, kind="stable")[:PLAYED]]
     return np.sort(items), 1.0
 

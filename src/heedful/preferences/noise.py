@@ -123,7 +123,7 @@ def improved(
     rankings EP knows no lapses.
     """
     alone = rows.group < 0
-    lapse = _lapses(rows, people.cavities, noise, prior, alone)
+    lapse = _lapses(rows, people.cavities, noise, prior)
     width = noise.width
     if (width > 0.0).any():
         width = _widths(rows, people.cavities, noise._replace(lapse=lapse), prior, alone, shared)
@@ -131,9 +131,10 @@ def improved(
     return noise._replace(width=width, lapse=lapse), float(moved)
 
 
-def _lapses(rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior, alone: Any) -> Array:
+def _lapses(rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior) -> Array:
     """The likeliest lapse rates (U,): where the derivative of sum log((1 - l) z + l / kinds) + log Beta, which only
     falls, is 0."""
+    alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])
     any_of = 1.0 / np.where(noise.width[user] > 0.0, 3.0, 2.0)
@@ -181,6 +182,27 @@ def _widths(
 
 def _density(z: Array, log_z: Array) -> Array:
     return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
+
+
+def noise_slopes(rows: Answers, cavities: tuple[Array, Array], noise: Noise, lapsing: Any) -> tuple[float, float]:
+    """By how much the log evidence of all answers rises with the logit of the lapse rate of the rows `lapsing` (p,) and
+    the logarithm of everybody's width, at cavities (p,), (p,): a derivative of EP's evidence is one of each row's, its
+    cavity held."""
+    alone = rows.group < 0
+    log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
+    rate, any_of = noise.lapse[rows.user], 1.0 / np.where(noise.width[rows.user] > 0.0, 3.0, 2.0)
+    z = np.exp(log_z)
+    whole = (1.0 - rate) * z + rate * any_of
+    by_rate = np.where(alone & lapsing, (any_of - z) / whole * rate * (1.0 - rate), 0.0)
+    lapse = float(rows.times @ by_rate)
+    at = np.flatnonzero((alone | rows.equal) & (noise.width[rows.user] > 0.0))
+    if not at.size:
+        return lapse, 0.0
+    m, s, w = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone[at], 1.0, 0.0)), noise.width[rows.user[at]]
+    log_z, up, down, side = log_z[at], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
+    slope = np.where(rows.equal[at], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
+    meant = np.where(alone[at], (1.0 - rate[at]) * z[at] / whole[at], 1.0)
+    return lapse, float(rows.times[at] @ (meant * slope * w))
 
 
 # ---------------------------------------------------------------------------- who answers at random

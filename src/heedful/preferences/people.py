@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Ints
-from heedful.preferences.answers import Answers
+from heedful.preferences.answers import Answers, chosen_rows
 from heedful.preferences.ep import Many, carried, infer_many
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.sites import Sites, Table, ready
 
 Array = npt.NDArray[np.float64]
 
-STEP = 8
+STEP = 4
 """People are taken together whose numbers of items agree up to so many: of one size arrays are."""
 
 
@@ -36,6 +36,20 @@ class Few(NamedTuple):
         own = cov[self.items[:, :, None], self.items[:, None, :]]
         both = self.there[:, :, None] & self.there[:, None, :]
         return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
+
+    def split(self, most: int) -> list[Few]:
+        """The same people, at most so many together."""
+        if self.who.size <= most:
+            return [self]
+        rows, out = self.table.rows, []
+        for low in range(0, self.who.size, most):
+            here = slice(low, low + most)
+            own = np.flatnonzero((rows.user >= low) & (rows.user < low + most))
+            part = chosen_rows(rows, own)
+            part = part._replace(user=part.user - low)
+            who, q = self.who[here], self.items.shape[1]
+            out.append(Few(who, self.items[here], self.there[here], self.at[own], ready(part, who.size, q)))
+        return out
 
 
 class Apart(NamedTuple):
@@ -79,7 +93,8 @@ def people_of(rows: Answers, users: int) -> tuple[Few, ...]:
     who, starts = np.unique(rows.user[order], return_index=True)
     own = np.split(order, starts[1:])
     met = [np.unique(rows.pairs[at], return_inverse=True) for at in own] if rows.size else []
-    sizes = np.array([-(-items.size // STEP) * STEP for items, _ in met], np.int64)
+    most = max((items.size for items, _ in met), default=0)
+    sizes = np.array([min(-(-items.size // STEP) * STEP, most) for items, _ in met], np.int64)
     parts = []
     for q in np.unique(sizes).tolist():
         chosen = np.flatnonzero(sizes == q)

@@ -35,6 +35,18 @@ class Posterior(NamedTuple):
         """Covariances of utilities low to high - 1 with all from low + 1 on, a copy."""
         return self.cov[low:high, low + 1 :].copy()
 
+    def of_items(self, items: Any) -> Posterior:
+        """The same of these items (k,) alone."""
+        return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
+
+    def whole(self) -> Posterior:
+        """As one Gaussian: itself."""
+        return self
+
+    def weighted(self) -> list[tuple[float, Posterior]]:
+        """The Gaussians it is made of, with their weights: itself."""
+        return [(1.0, self)]
+
     def gap(self, a: Any, b: Any) -> tuple[Array, Array]:
         """Mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
         cov = self.cov

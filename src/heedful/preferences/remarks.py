@@ -51,12 +51,10 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
     people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
     out = [*_unasked(choices, of_all), *_parted(choices, of_all), *_alike(choices, X), *people]
     out += [*([] if person is not None else _round(choices, of_all)), *_one_answer(choices)]
-    if found.sites.moved > SETTLED:
-        told = f"Figures are rough: they did not settle, and the last step still moved them by {found.sites.moved:.1g}"
+    moved = found.belief.sites.moved
+    if moved > SETTLED:
+        told = f"Figures are rough: they did not settle, and the last step still moved them by {moved:.1g}"
         out.append(Remark("unsettled", f"{told}."))
-    if found.population is not None and found.learned_from < len(choices.people):
-        told = f"How people differ was learned from {found.learned_from:,} of them, drawn at random; the mean from all"
-        out.append(Remark("some", f"{told}."))
     return out
 
 
@@ -169,7 +167,7 @@ def _random(found: Estimate, person: int | None) -> list[Remark]:
     do."""
     from scipy.special import logit
 
-    choices, random = found.choices, found.noise.random
+    choices, random = found.choices, found.belief.noise.random
     if len(choices.people) == 1:
         # The amplitude is the likeliest, and may be small: at best the answers are as likely as coins make them
         more = logit(PRIOR.random) - logit(random[0])

@@ -141,21 +141,3 @@ def natural(mean: Array, said: Said, user: int) -> tuple[Ints, Array, Array]:
     rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
     [T], [h] = ready(rows, 1, met.size).natural(said.tau[at], said.nu[at])
     return met, T, h - T @ mean[met]
-
-
-def believed_together(cov: Array, mean: Array, said: Said, users: Ints, items: Ints) -> Posterior:
-    """What is believed of the mean of some people's utilities (u of them) of these items (i,), distinct: people are
-    independent given the prior."""
-    n = mean.size
-    pull, narrow, seen = np.zeros(n), np.zeros((n, n)), np.zeros(n, bool)
-    for user in users.tolist():
-        met, T, r = natural(mean, said, user)
-        among = np.ix_(met, met)
-        hold = np.linalg.solve(np.eye(met.size) + T @ cov[among], np.column_stack([T, r]))
-        narrow[among] += hold[:, :-1]
-        pull[met] += hold[:, -1]
-        seen[met] = True
-    [met] = seen.nonzero()
-    across, count = cov[np.ix_(items, met)], max(users.size, 1)
-    spread = cov[np.ix_(items, items)] - across @ (narrow[np.ix_(met, met)] / count) @ across.T
-    return Posterior(mean[items] + across @ (pull[met] / count), (0.5 / count) * (spread + spread.T))

@@ -9,15 +9,12 @@ import numpy.typing as npt
 
 from heedful.kernel import Ints
 from heedful.preferences.futures import Left, questions_left
+from heedful.preferences.mixture import Mixture
 from heedful.preferences.posterior import SAME, Posterior
 from heedful.preferences.questions import Asked, next_question
-from heedful.preferences.stopping import FEW, GOALS, Seen, Stop, stopping, weights
+from heedful.preferences.stopping import GOALS, Stop, stopping
 
 Array = npt.NDArray[np.float64]
-
-
-WEIGHED = 500
-"""Different answers that draws are weighed by, at most: of more, hardly a draw is left that weighs anything."""
 
 
 class Standing(NamedTuple):
@@ -48,25 +45,20 @@ class Verdict(NamedTuple):
     next: Asked
 
 
-def standing(posterior: Posterior, seen: Seen | None = None, seed: int = 0, *, at: float = 0.9) -> Standing:
-    """Where items stand by what is believed; told the answers (`seen`), P(best) and places are those of the exact
-    posterior, as of `stopping`. These two are drawn, from seeded draws: shares are off by .004 at most (one standard
-    error), with more than 100 items by .008, with more than 1000 by .016; with the answers told, whose weights leave
-    fewer draws, by up to .035. The order, means, standard deviations and which of two is better are those of the
-    Gaussian, exactly. Two cannot be told apart where neither is better with probability `at`."""
+def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
+    """Where items stand by what is believed. P(best) and places are from seeded draws: shares are off by .004 at most
+    (one standard error), with more than 100 items by .008, with more than 1000 by .016. The order, means, standard
+    deviations and which of two is better are exact. Two cannot be told apart where neither is better with probability
+    `at`."""
     n = posterior.mean.size
     f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
-    w = np.full(len(f), 1.0 / len(f))
-    if seen is not None and 0 < seen.rows.size <= WEIGHED and not (seen.rows.group >= 0).any():
-        exact = weights(f, seen)
-        w = exact if 1.0 / (exact @ exact) >= FEW else w
     spread = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
     top = f >= f.max(axis=1, keepdims=True) - SAME * spread
-    best = w @ (top / top.sum(axis=1, keepdims=True))
+    best = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     place = np.empty(f.shape, np.int64)
     np.put_along_axis(place, _descending(f), np.arange(n)[None], axis=1)
     place += n * np.arange(n)
-    within = np.bincount(place.ravel(), np.repeat(w, n), n * n).reshape(n, n)
+    within = np.bincount(place.ravel(), minlength=n * n).reshape(n, n) / len(f)
     within = within.cumsum(axis=1)
     places = np.column_stack([(within < 0.05 + 1e-9).sum(axis=1), (within < 0.95 - 1e-9).sum(axis=1)]) + 1
     order = posterior.ranking()
@@ -85,18 +77,26 @@ def _descending(f: Array) -> Ints:
 
 
 def verdict(
-    posterior: Posterior, goal: str = "best", seen: Seen | None = None, *, at: float = 0.9, ask: bool = True
+    posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
 ) -> Verdict:
-    """Whether it is as sure as `at`; where one person answers (`ask`), about how many questions are left. The next one
-    is that of the goal's rule. ValueError, naming what is wrong."""
-    if seen is not None and seen.rows.size > WEIGHED:
-        seen = None
-    stop = stopping(posterior, goal, seen=seen, at=at)
-    left = questions_left(posterior, goal, seen=seen, at=at, stop=stop) if ask else None
-    return Verdict(goal, stop, left, next_question(posterior, GOALS[goal]))
+    """Whether it is as sure as `at`, of items that stand as `found`; where one person answers (`ask`), about how many
+    questions are left. The next one is that of the goal's rule. ValueError, naming what is wrong."""
+    stop = enough(posterior, goal, found, at=at)
+    left = questions_left(posterior.whole(), goal, at=at, stop=stop) if ask else None
+    return Verdict(goal, stop, left, next_question(posterior.whole(), GOALS[goal]))
 
 
-def alike(posterior: Posterior, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
+def enough(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
+    """Whether to stop, as `stopping`, for items that stand as `found`. What is told of the favourite is what stands in
+    its row; where that is sure, it has to be so in other draws, too."""
+    if goal != "best":
+        return stopping(posterior, goal, at=at)
+    item = int(found.best.argmax())
+    sure = min(float(found.best[item]), 1.0)
+    return Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item, 0.0)
+
+
+def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
     """Runs of places in `order`, the best first, of which no two can be told apart: (from, to), 0 the first, none
     within another. Of no two there the first is better with probability `at`, so they may overlap."""
     runs, start = [], 0

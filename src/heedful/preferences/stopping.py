@@ -19,6 +19,7 @@ from heedful.doors import describe, is_number, wanted_count
 from heedful.kernel import Ints
 from heedful.preferences.answers import Answers
 from heedful.preferences.ep import Sites
+from heedful.preferences.mixture import Mixture
 from heedful.preferences.posterior import SAME, Posterior
 
 Array = npt.NDArray[np.float64]
@@ -56,7 +57,7 @@ class Stop(NamedTuple):
 
 
 def stopping(
-    posterior: Posterior,
+    posterior: Posterior | Mixture,
     goal: str = "best",
     *,
     seen: Seen | None = None,
@@ -77,7 +78,7 @@ def stopping(
     wanted_count("draws", draws)
     wanted_count("seed", seed, least=0)
     if goal == "ranking":
-        sure = in_order(posterior.mean[None], posterior.cov[None])[0]
+        sure = sum(w * in_order(each.mean[None], each.cov[None])[0] for w, each in posterior.weighted())
         return Stop(bool(sure >= at), float(sure), int(posterior.mean.argmax()), 0.0)
     items = contenders(posterior)
     if seen is not None and (seen.rows.size == 0 or (seen.rows.group >= 0).any()):
@@ -88,7 +89,7 @@ def stopping(
     spread = float(np.sqrt(max(posterior.cov.diagonal().max(), 0.0)))
     verdict = Stop(False, 0.0, 0, 0.0)
     for look in range(2):
-        f = part(posterior, items).draws(draws * 4**look, seed + look * _AGAIN)
+        f = posterior.of_items(items).draws(draws * 4**look, seed + look * _AGAIN)
         w = np.full(len(f), 1.0 / len(f))
         if seen is not None:
             exact = weights(f, seen)
@@ -131,7 +132,7 @@ def log_likelihoods(f: Array, seen: Seen) -> tuple[Array, Array]:
     return np.log(np.maximum(p, 1e-300)) @ times, g @ nu - 0.5 * np.square(g) @ tau
 
 
-def contenders(posterior: Posterior) -> Ints:
+def contenders(posterior: Posterior | Mixture) -> Ints:
     """The items that can be the best (rising): all but those that together are so with less than NEGLIGIBLE.
 
     An item is the best with at most P(it is better than the one with the highest mean); the lowest of these go, while
@@ -159,11 +160,7 @@ def in_order(mean: Array, cov: Array) -> Array:
     return np.where(same, 1.0, right).mean(axis=1)  # type: ignore[no-any-return]
 
 
-def part(posterior: Posterior, items: Ints) -> Posterior:
-    return Posterior(posterior.mean[items], posterior.cov[np.ix_(items, items)])
-
-
-def wanted_goal(posterior: Posterior, goal: str, at: float) -> None:
+def wanted_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
     if goal not in GOALS:
         raise ValueError(f"goal: wanted one of {', '.join(GOALS)}, got {describe(goal)}")
     if not is_number(at, int, float) or not 0.0 < at < 1.0:

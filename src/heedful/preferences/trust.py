@@ -16,7 +16,7 @@ import numpy.typing as npt
 from heedful.doors import wanted_count
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.sites import ready
-from heedful.preferences.stopping import FEW, Seen, log_likelihoods, part
+from heedful.preferences.stopping import FEW, Seen, log_likelihoods
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def trust(prior: Posterior, posterior: Posterior, seen: Seen, *, draws: int = 20
     seen = seen._replace(
         rows=seen.rows._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(inverse.size // 2, np.int64))
     )
-    before, after = part(prior, items), part(posterior, items)
+    before, after = prior.of_items(items), posterior.of_items(items)
     plain = after.draws(draws, seed)
     f = np.concatenate([plain[: draws // 2], before.draws(draws - draws // 2, seed + _AGAIN)])
     said, assumed = log_likelihoods(f, seen)
