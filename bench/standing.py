@@ -8,7 +8,8 @@ what a loop asks; more are asked pairs at random.
 
 A cell is a number of people, answers of each, a spread of utilities and how much of its square is each person's own. It
 writes bench/results/standing/CELL.json while it goes and takes up where it was stopped, so cells may run in several
-processes at once (`--only PEOPLE`). `--table` prints what there is; `--quick` takes 20 studies a cell and writes nothing.
+processes at once (`--only PEOPLE`). `--table` prints what there is; `--quick` takes 20 studies a cell and writes
+nothing.
 """
 
 from __future__ import annotations

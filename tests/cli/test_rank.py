@@ -58,8 +58,8 @@ def test_one_person_is_what_the_parts_say(pairs: Path) -> None:
     assert (got.code, got.err) == (0, "")
     assert list(got.json) == KEYS
     found = estimate(open_choices(pairs, {"winner": ["Gewinner"], "loser": ["Verlierer"]}).choices)
-    posterior, seen = found.of(0)
-    want, told = standing(posterior, seen), verdict(posterior, "best", seen)
+    want = standing(found.posterior)
+    told = verdict(found.posterior, "best", want)
     assert (got.json["read"], got.json["answers"]) == ("columns Gewinner, Verlierer", 60)
     assert got.json["model"] == "one"
     assert got.json["next_for"] == ""
@@ -80,7 +80,7 @@ def test_one_person_is_what_the_parts_say(pairs: Path) -> None:
 def test_many_people_their_average_and_somebody_new() -> None:
     got = heedful("rank {} --json", TEAS).json
     found = estimate(open_choices(TEAS).choices)
-    want, new = standing(found.posterior), standing(found.new())
+    want, new = standing(found.posterior), standing(found.belief.new())
     assert (got["model"], got["people"], got["items"], got["answers"]) == ("people", 6, 8, 84)
     assert [row["item"] for row in got["ranking"]] == [found.choices.items[i] for i in want.order]
     assert [row["best_for_somebody_new"] for row in got["ranking"]] == pytest.approx([new.best[i] for i in want.order])
@@ -94,19 +94,19 @@ def test_many_people_their_average_and_somebody_new() -> None:
 def test_one_of_many_people(pairs: Path) -> None:
     got = heedful("rank {} --person cleo --goal ranking --sure 0.8 --json", TEAS).json
     found = estimate(open_choices(TEAS).choices)
-    posterior, seen = found.of(found.choices.people.index("cleo"))
-    told = verdict(posterior, "ranking", seen, at=0.8)
+    posterior = found.belief.of(found.choices.people.index("cleo"))
+    told = verdict(posterior, "ranking", standing(posterior, at=0.8), at=0.8)
     assert (got["person"], got["next_for"], got["goal"], got["sure"]) == ("cleo", "cleo", "ranking", 0.8)
     assert (got["stop"], got["probability"]) == (told.stop.stop, told.stop.sure)
     assert got["next"] == [found.choices.items[i] for i in (told.next.first, told.next.second)]
-    assert [row["told_apart"] for row in got["ranking"]][:-1] == (standing(posterior, seen).better >= 0.8).tolist()
+    assert [row["told_apart"] for row in got["ranking"]][:-1] == (standing(posterior).better >= 0.8).tolist()
     assert "side" not in {each["kind"] for each in got["remarks"]}  # that is about somebody else
 
 
 def test_pooled_apart_and_left_out(tmp_path: Path) -> None:
     got = heedful("rank {} --pool --json", TEAS).json
     assert (got["model"], got["people"]) == ("one", 1)
-    want = standing(*(found := estimate(pooled(open_choices(TEAS).choices))).of(0))
+    want = standing((found := estimate(pooled(open_choices(TEAS).choices))).posterior)
     assert [row["item"] for row in got["ranking"]] == [found.choices.items[i] for i in want.order]
     assert heedful("rank {} --without fay --without ada --json", TEAS).json["people"] == 4
     file = tmp_path / "x.soi"

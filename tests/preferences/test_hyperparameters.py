@@ -1,4 +1,4 @@
-"""Spread, share and noise by the marginal likelihood: its slopes, all answers and not a sample, and what is recovered."""
+"""Spread, share and noise by the marginal likelihood: its slopes, all answers, not a sample, and what is recovered."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_order_of_rows_and_how_they_are_counted_change_nothing(users: int) -
 
 
 def test_who_answers_at_random_is_found_among_people_who_do_not() -> None:
-    truth, rows = votes(6, 40, 5, 2.0, 0.0, 10, 0.1)
+    _, rows = votes(6, 40, 5, 2.0, 0.0, 10, 0.1)
     rng = np.random.default_rng(2)
     flip = (rows.user == 3) & (rng.random(rows.size) < 0.5)
     rows = rows._replace(pairs=np.where(flip[:, None], rows.pairs[:, ::-1], rows.pairs))

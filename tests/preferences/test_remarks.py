@@ -85,7 +85,8 @@ def test_of_many_with_a_habit_one_alone_is_named() -> None:
     habits = [choice(a, b, a, who, 6) for who in people for a, b in ("ab", "ba", "cd", "dc")]
     others = [choice(a, b, b, f"x{i}", 6) for i in range(2) for a, b in ("ab", "ba", "cd", "dc")]
     found = estimate(gathered([*habits, *others]))
-    found = found._replace(noise=found.noise._replace(random=np.full(9, 0.9)))
+    belief = found.belief
+    found = found._replace(belief=belief._replace(noise=belief.noise._replace(random=np.full(9, 0.9))))
     for at in (0, 6):
         got = {each.kind: each for each in remarks(found, person=at)}
         assert got["side"].told.startswith(f"'{at}' took the first of the two in 24 of 24 answers")
@@ -157,6 +158,9 @@ def test_answers_that_say_little() -> None:
 
 def test_figures_that_did_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     found = estimate(gathered(clear()))
-    rough = found._replace(sites=found.sites._replace(moved=0.02))
+    first, *rest = found.belief.nodes
+    assert first.one is not None
+    rough = first._replace(one=first.one._replace(sites=first.sites._replace(moved=0.02)))
+    rough = found._replace(belief=found.belief._replace(nodes=(rough, *rest)))
     assert [each.kind for each in remarks(rough)] == ["unsettled"]
     assert remarks(found) == []

@@ -11,7 +11,6 @@ from heedful.preferences.answers import best_of, ranked, together
 from heedful.preferences.ep import infer
 from heedful.preferences.said import (
     believed,
-    believed_together,
     comparisons,
     narrowed,
     nothing_said,
@@ -98,7 +97,7 @@ def test_what_is_believed_is_inference() -> None:
 
 @pytest.mark.parametrize("items", [np.arange(10), np.array([0, 2, 4, 9])])
 def test_without_a_matrix_for_each_it_is_the_same(items: Any) -> None:
-    """What is narrowed, and the mean of some people's utilities, against each person's posterior."""
+    """What is narrowed, against each person's posterior."""
     rng = np.random.default_rng(1)
     B = rng.normal(size=(10, 10))
     K, mean = B @ B.T / 10, 0.3 * rng.normal(size=10)
@@ -109,9 +108,6 @@ def test_without_a_matrix_for_each_it_is_the_same(items: Any) -> None:
         part = narrowed(K, mean, said, user, items)
         np.testing.assert_allclose(part.mean, whole.mean, atol=1e-12)
         np.testing.assert_allclose(part.whole().cov, whole.cov, atol=1e-12)
-    got = believed_together(K, mean, said, np.array([0, 2, 5]), items)
-    np.testing.assert_allclose(got.mean, np.mean([one.mean for one in each], axis=0), atol=1e-12)
-    np.testing.assert_allclose(got.cov, np.sum([one.cov for one in each], axis=0) / 9, atol=1e-12)
 
 
 def test_a_copy_of_ones_own() -> None:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from heedful.data.orders import Answered, gathered
-from heedful.preferences.answers import answers, ranked
-from heedful.preferences.ep import infer
 from heedful.preferences.estimating import estimate
+from heedful.preferences.mixture import mixture
 from heedful.preferences.posterior import Posterior
 from heedful.preferences.questions import next_question
 from heedful.preferences.standing import alike, standing, verdict
-from heedful.preferences.stopping import Seen, stopping
+from heedful.preferences.stopping import stopping
 
 
 def phi(z: float) -> float:
@@ -44,31 +43,30 @@ def test_places_hold_nine_tenths() -> None:
     assert surer.places.tolist() == [[1, 1], [2, 2], [3, 3]]
 
 
-def test_with_the_answers_it_is_the_exact_posterior() -> None:
-    """f ~ N(0, a^2 I), of two: P(the sign of the gap | a choice) = 1/2 + asin(rho) / pi, rho that of gap and choice;
-    after many that agree, a sum over the grid."""
-    a2, times = 4.0, 6
-    K = a2 * np.eye(2)
-    rows = answers([(0, 1)], times)
-    got = infer(K, np.zeros(2), rows)
-    g = np.linspace(-14.0, 14.0, 8001) + 1e-9
-    density = np.exp(-0.25 * g * g / a2) * np.array([phi(x) for x in g]) ** times
-    exact = float(density[g > 0.0].sum() / density.sum())
-    alone, told = standing(got.posterior), standing(got.posterior, Seen(rows, got.sites))
-    assert told.best[0] == pytest.approx(exact, abs=0.006)
-    assert abs(alone.best[0] - exact) > 0.01  # so the answers matter
-    once = infer(K, np.zeros(2), [(0, 1)])
-    rho = math.sqrt(2.0 * a2 / (2.0 * a2 + 1.0))
-    seen = Seen(answers([(0, 1)]), once.sites)
-    assert standing(once.posterior, seen).best[0] == pytest.approx(0.5 + math.asin(rho) / math.pi, abs=0.01)
-
-
-def test_orders_and_nothing_said_are_the_gaussians() -> None:
-    rows = ranked([0, 1, 2])
-    got = infer(np.eye(3), np.zeros(3), rows)
-    plain, told = standing(got.posterior), standing(got.posterior, Seen(rows, got.sites))
-    assert told.best.tolist() == plain.best.tolist()
-    assert plain.best == pytest.approx(got.posterior.best(16_000), abs=1e-9)
+def test_of_a_mixture_what_is_said_is_of_its_parts() -> None:
+    """Two Gaussians, with three quarters and one: P(best), P(better) and places are the weighted ones."""
+    one, other = (
+        Posterior(np.array([0.0, 1.0]), np.diag([0.5, 0.5])),
+        Posterior(np.array([0.0, 6.0]), np.diag([8.0, 8.0])),
+    )
+    both = mixture([3.0, 1.0], [one, other])
+    better = 0.75 * phi(1.0) + 0.25 * phi(6.0 / 4.0)
+    got = standing(both)
+    assert got.order.tolist() == [1, 0]
+    assert got.better == pytest.approx([better])
+    assert got.best[1] == pytest.approx(better, abs=0.01)
+    assert both.mean == pytest.approx([0.0, 0.75 + 1.5])
+    assert both.cov[1, 1] == pytest.approx(0.75 * (0.5 + 1.25**2) + 0.25 * (8.0 + 3.75**2))
+    assert float(both.beats(1, 0)) == pytest.approx(
+        0.75 * phi(1.0 / math.sqrt(2.0)) + 0.25 * phi(6.0 / math.sqrt(17.0))
+    )
+    f = both.draws(20_000)
+    assert (len(f), len(both.draws(7)), len(both.draws(1))) == (20_000, 7, 1)
+    assert f.mean(axis=0) == pytest.approx(both.mean, abs=0.1)
+    assert mixture([1.0], [one]) is one
+    few = both.of_items(np.array([1]))
+    assert (few.mean.tolist(), few.cov.shape) == ([both.mean[1]], (1, 1))
+    assert stopping(both, "ranking").sure == pytest.approx(better)
 
 
 def test_items_that_are_the_same_share_and_nothing_is_wrong() -> None:
@@ -120,11 +118,16 @@ def test_runs_are_all_pairs_that_cannot_be_told_apart_and_none_is_within_another
 @pytest.mark.parametrize("goal", ["best", "ranking"])
 def test_a_verdict_is_that_of_stopping_and_the_goals_question(goal: str) -> None:
     told = [Answered("", ((a,), (b,)), 2) for a, b in ("ab", "ac", "bc", "cd", "bd")]
-    found = estimate(gathered(told))
-    posterior, seen = found.of(0)
-    got = verdict(posterior, goal, seen, at=0.8)
-    assert got.stop == stopping(posterior, goal, seen=seen, at=0.8)
-    assert got.next == next_question(posterior, {"best": "eubo", "ranking": "bald"}[goal])
+    posterior = estimate(gathered(told)).posterior
+    places = standing(posterior, at=0.8)
+    got = verdict(posterior, goal, places, at=0.8)
+    plain = stopping(posterior, goal, at=0.8)
+    if goal == "best":  # what is told is what stands in the row of the favourite
+        assert (got.stop.item, got.stop.sure) == (int(places.best.argmax()), pytest.approx(places.best.max()))
+        assert got.stop.stop == (plain.stop and got.stop.sure >= 0.8)
+    else:
+        assert got.stop == plain
+    assert got.next == next_question(posterior.whole(), {"best": "eubo", "ranking": "bald"}[goal])
     assert got.left is not None
     assert (got.left.about == 0) == got.stop.stop
-    assert verdict(posterior, goal, ask=False).left is None
+    assert verdict(posterior, goal, places, ask=False).left is None
