@@ -1,0 +1,161 @@
+"""Battles as arenas keep them: their columns and words, in all kinds of files; pairs are read as columns, and come to
+what they come to one row after another."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.data.choices import load_choices
+from heedful.data.orders import Answered, by_name, gathered
+
+BATTLES = """id,model_a,model_b,winner,evaluation_session_id,evaluation_order,category_tag
+1,opus,mini,model_a,s1,1,code
+2,mini,opus,model_a,s1,2,code
+3,opus,mini,tie,s2,1,maths
+4,opus,mini,tie (bothbad),s2,2,maths
+5,mini,max,both_bad,s3,1,
+6,max,mini,bothbad,s3,2,
+7,max,mini,model_b,s3,3,
+"""
+READ = [
+    Answered("s1", (("opus",), ("mini",)), 1, "opus"),
+    Answered("s1", (("mini",), ("opus",)), 1, "mini"),
+    Answered("s2", (("opus", "mini"),), 2, "opus"),
+    Answered("s3", (("mini", "max"),), 1, "mini"),
+    Answered("s3", (("max", "mini"),), 1, "max"),
+    Answered("s3", (("mini",), ("max",)), 1, "max"),
+]
+
+
+def put(folder: Path, text: str, name: str = "votes.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_battles_as_they_come(tmp_path: Path) -> None:
+    got = load_choices(put(tmp_path, BATTLES))
+    assert list(by_name(got.choices)) == READ
+    assert got.choices.items == ("opus", "mini", "max")
+    assert got.bad == 3
+    assert got.told.startswith("columns model_a, model_b, winner, evaluation_session_id; id, ")
+
+
+def test_three_columns_made_by_hand(tmp_path: Path) -> None:
+    got = load_choices(put(tmp_path, "Model A,Model B,Winner\nx,y,Model A\ny,x,x\nx,y,Tie\n"))
+    assert list(by_name(got.choices)) == [
+        Answered("", (("x",), ("y",)), 1, "x"),
+        Answered("", (("x",), ("y",)), 1, "y"),
+        Answered("", (("x", "y"),), 1, "x"),
+    ]
+    assert got.bad == 0
+
+
+def test_the_judge_comes_before_the_session(tmp_path: Path) -> None:
+    text = "model_a,model_b,winner,evaluation_session_id,judge\nx,y,model_b,s,ann\n"
+    assert load_choices(put(tmp_path, text)).choices.people == ("ann",)
+
+
+def test_a_model_that_is_called_both_bad_is_a_winner_all_the_same(tmp_path: Path) -> None:
+    got = load_choices(put(tmp_path, "model_a,model_b,winner\nboth_bad,y,both_bad\ny,both_bad,y\n"))
+    assert [each.tiers for each in by_name(got.choices)] == [(("both_bad",), ("y",)), (("y",), ("both_bad",))]
+    assert got.bad == 0
+
+
+def _rows() -> list[dict[str, str]]:
+    header, *lines = BATTLES.splitlines()
+    return [dict(zip(header.split(","), line.split(","))) for line in lines]
+
+
+def test_the_same_in_every_kind_of_file(tmp_path: Path) -> None:
+    want = load_choices(put(tmp_path, BATTLES)).choices
+    lines = "".join(json.dumps(row) + "\n" for row in _rows())
+    assert load_choices(put(tmp_path, lines, "votes.jsonl")).choices == want
+    for name, text in (("votes.csv.gz", BATTLES), ("votes.jsonl.gz", lines)):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        assert load_choices(tmp_path / name).choices == want
+
+
+def test_the_same_in_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow: pip install 'heedful[parquet]'")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.Table.from_pylist(_rows())
+    parquet.write_table(table, tmp_path / "votes.parquet")
+    got = load_choices(tmp_path / "votes.parquet")
+    assert got == load_choices(put(tmp_path, BATTLES))
+    broken = _rows()
+    broken[4]["winner"] = "nobody"
+    parquet.write_table(pyarrow.Table.from_pylist(broken), tmp_path / "votes.parquet")
+    with pytest.raises(ValueError, match=r"^votes.parquet: row 5: winner: wanted first, second, .*, got 'nobody'"):
+        load_choices(tmp_path / "votes.parquet")
+
+
+NAMES = st.sampled_from(["a", "b", "c", " a", "x y"])
+SAID = st.sampled_from(["model_a", "model_b", "tie", "both_bad", "unsure", ""])
+ROWS = st.lists(st.tuples(NAMES, NAMES, SAID, st.sampled_from(["p", "q"]), st.integers(0, 3)), min_size=1, max_size=40)
+
+
+@given(ROWS)
+def test_columns_come_to_what_rows_come_to(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str, str, int]]
+) -> None:
+    """One row after another, as the words have it."""
+    rows = [row for row in rows if row[0].strip() != row[1].strip()]
+    rows.append(("a", "b", "model_a", "p", 1))
+    want, bad = [], 0
+    for left, right, said, person, times in rows:
+        a, b = left.strip(), right.strip()
+        if not times:
+            continue
+        tiers = {"model_a": ((a,), (b,)), "model_b": ((b,), (a,))}.get(said, ((a, b),))
+        want.append(Answered(person, tiers, times, a, said not in ("unsure", "")))
+        bad += times * (said == "both_bad")
+    text = "model_a,model_b,winner,judge,times\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows)
+    got = load_choices(put(tmp_path_factory.mktemp("votes"), text))
+    assert got.choices == gathered(want)
+    assert got.bad == bad
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        # of several, the first row; of a row, the first column
+        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: first: wanted a name, got nothing"),
+        ("a,b,model_a\na,b,nope\na,b,none\n", "votes.csv:3: winner: wanted first, second, .*, got 'nope'; say what"),
+        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: second: wanted another item than the first, got 'c' twice"),
+        ("a,b,model_a\na,b\n", "votes.csv:3: cells: wanted 3 as in the header, got 2"),
+        ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: wanted CSV, got "),
+        ("", "votes.csv: rows: wanted at least one"),
+    ],
+)
+def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        load_choices(put(tmp_path, "model_a,model_b,winner\n" + rows))
+
+
+def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
+    rows = [
+        '{"model_a": 1, "model_b": 2.0, "winner": "model_a"}',
+        '{"model_a": true, "model_b": 2, "winner": "tie"}',
+    ]
+    message = "votes.jsonl:2: first: wanted a text or a whole number, got True"
+    with pytest.raises(ValueError, match=f"^{message}"):
+        load_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
+    got = load_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
+    assert got.items == ("1", "2")
+    lists = put(tmp_path, '{"model_a": ["x"], "model_b": "y", "winner": "tie"}\n', "votes.jsonl")
+    with pytest.raises(ValueError, match=r"^votes.jsonl:1: first: wanted a text or a whole number, got \['x'\]"):
+        load_choices(lists)
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_bytes(b"model_a,model_b,winner\na,b,tie\na,\xff,tie\n")
+    with pytest.raises(ValueError, match=r"^votes.csv:3: text: wanted UTF-8, got byte 0xff at byte 3 of the line"):
+        load_choices(path)
