@@ -4,12 +4,15 @@ import re
 from collections.abc import Sequence
 
 NAMES = {
-    "person": ("person", "user", "who", "voter", "participant", "respondent", "subject", "judge", "rater", "annotator"),
+    "person": (
+        *("person", "user", "who", "voter", "participant", "respondent", "subject", "judge", "rater", "annotator"),
+        "evaluationsession",
+    ),
     "times": ("times", "count", "votes", "frequency"),
     "winner": ("winner", "preferred", "chosen", "better", "won"),
     "loser": ("loser", "rejected", "worse", "lost"),
-    "first": ("first", "left", "itema", "optiona", "item1", "option1", "a"),
-    "second": ("second", "right", "itemb", "optionb", "item2", "option2", "b"),
+    "first": ("first", "left", "itema", "optiona", "modela", "item1", "option1", "a"),
+    "second": ("second", "right", "itemb", "optionb", "modelb", "item2", "option2", "b"),
     "answer": ("answer", "choice", "response", "preference", "winner", "chosen", "preferred", "result", "outcome"),
     "item": ("item", "alternative", "option", "candidate"),
     "rank": ("rank", "place", "position"),

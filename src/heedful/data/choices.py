@@ -3,28 +3,20 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.choice_columns import found, plain
-from heedful.data.files import GZIP_ERRORS, MISSING, is_number, number_in, shown, uncompressed
+from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
+from heedful.data.choice_columns import found
+from heedful.data.choice_pairs import pairs, winners
+from heedful.data.files import GZIP_ERRORS, MISSING, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
-from heedful.data.table import placed_rows
-
-WORDS = {
-    "first": ("first", "left", "a", "1"),
-    "second": ("second", "right", "b", "2"),
-    "equal": ("equal", "equally good", "tie", "tied", "draw", "both", "same", "="),
-    "unsure": ("unsure", "cannot judge", "can't judge", "skip", "skipped", "don't know"),
-}
-"""What an answer says, apart from case and marks; nothing is as unsure. So does the name of one of the two."""
-MOST_TIMES = 1_000_000_000
-"""How often an answer of a table may have been given."""
+from heedful.data.table import open_table
 
 
 class Opened(NamedTuple):
@@ -32,6 +24,8 @@ class Opened(NamedTuple):
 
     choices: Choices
     told: str
+    bad: int = 0
+    """how many of the ties are of two that were both called bad"""
 
 
 Row = tuple[str, dict[str, Any]]
@@ -124,7 +118,8 @@ def load_choices(
     """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its columns:
 
     winner, loser               a choice
-    first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two
+    first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two; also the
+                                model_a, model_b, winner of an arena
     rank 1, rank 2, ...         an order, the best first; what is empty at the end was not placed
     item, rank                  an order in as many rows, one for each person, or for each ballot; equal ranks are ties,
                                 and all of a ballot are equally good where all have one rank
@@ -139,89 +134,37 @@ def load_choices(
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
-    words = {_word(word): meaning for word, meaning in (words or {}).items()}
+    words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    rows = placed_rows(path)
-    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    table = open_table(path)
+    header = table.header
     at = found(path.name, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
-    read: Callable[[], Iterator[Answered]]
+    bad = quiet = rows = 0
     if "loser" in at:
-        read = lambda: _winners(rows, at)  # noqa: E731
+        choices = winners(table, at)
     elif "answer" in at:
-        read = lambda: _pairs(rows, at, words)  # noqa: E731
-    elif "rank" in at:
-        read = lambda: _long(rows, at)  # noqa: E731
+        choices, bad = pairs(table, at, words)
     else:
-        read = lambda: _orders(rows, at)  # noqa: E731
-    answered = list(read())
-    if not any(each.judged for each in answered):
+        placed = table.placed()
+        answered = list((_long if "rank" in at else _orders)(placed, at))
+        choices, rows = gathered(answered), len(placed)
+        quiet = rows - len(answered) if "order" in at else 0
+    if not any(each.judged for each in choices.given):
         raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
     told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
-    if "order" in at and len(answered) < len(rows):
-        told += f"; {len(rows) - len(answered):,} of {len(rows):,} rows say nothing"
-    return Opened(gathered(answered), told)
+    if quiet > 0:
+        told += f"; {quiet:,} of {rows:,} rows say nothing"
+    return Opened(choices, told, bad)
 
 
 # ---------------------------------------------------------------------------- rows
-
-
-def _winners(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
-    for where, row in rows:
-        winner, loser = (_item(where, role, row.get(at[role][0])) for role in ("winner", "loser"))
-        times = _times(where, row, at)
-        if winner == loser:
-            raise ValueError(f"{where}: loser: wanted another item than the winner, got {shown(loser)} twice")
-        if times:
-            yield Answered(_person(where, row, at), ((winner,), (loser,)), times)
-
-
-def _pairs(rows: Sequence[Row], at: Mapping[str, list[str]], words: Mapping[str, str]) -> Iterator[Answered]:
-    numbered = any(map(is_number, words))
-    known = {_word(word): said for said, several in WORDS.items() for word in several}
-    meaning = {word: said for word, said in known.items() if not (numbered and is_number(word))} | dict(words)
-    column = at["answer"][0]
-    read = []
-    for where, row in rows:
-        first, second = (_item(where, role, row.get(at[role][0])) for role in ("first", "second"))
-        if first == second:
-            raise ValueError(f"{where}: second: wanted another item than the first, got {shown(second)} twice")
-        cell = row.get(column)
-        text = "" if cell is None else _item(where, column, cell)
-        named = {first: "first", second: "second"}.get(text) if _word(text) not in words else None
-        said = meaning.get(_word(text), "") if text else "unsure"
-        read.append((where, row, first, second, text, named, said))
-    odd = next((each for each in read if each[5] and each[6] and each[5] != each[6]), None)
-    by_item = all(named or said in ("equal", "unsure") for *_, named, said in read)
-    if odd is not None and not by_item:
-        wanted = "the name of an item, or a side, in all rows"
-        raise ValueError(f"{odd[0]}: {column}: wanted {wanted}, got {odd[4]!r}, which is both; say what it means")
-    for where, row, first, second, text, named, said in read:
-        said = named or said
-        if not said:
-            wanted = f"{', '.join(WORDS)}, or the name of one of the two"
-            told = f"say what it means, such as {text}=unsure"
-            raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; {told}")
-        times, person = _times(where, row, at), _person(where, row, at)
-        if not times:
-            continue
-        if said in ("equal", "unsure"):
-            yield Answered(person, ((first, second),), times, first, said == "equal")
-        else:
-            tiers = ((first,), (second,)) if said == "first" else ((second,), (first,))
-            yield Answered(person, tiers, times, first)
-
-
-def _word(text: str) -> str:
-    """What is said, apart from case and marks; but -1 is not 1."""
-    text = text.strip()
-    return text if is_number(text) else plain(text)
 
 
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
@@ -233,13 +176,13 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
     for where, row in rows:
-        item, person = _item(where, "item", row.get(at["item"][0])), _person(where, row, at)
-        ballot = _item(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
+        item, person = name_in(where, "item", row.get(at["item"][0])), person_in(where, row, at)
+        ballot = name_in(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
         placed = ballots.setdefault((person, ballot), {})
         if item in placed:
             raise ValueError(f"{where}: item: wanted each once in an order, got {shown(item)} once more")
-        placed[item] = _number(where, "rank", row.get(at["rank"][0]))
-        count = _times(where, row, at)
+        placed[item] = number_of(where, "rank", row.get(at["rank"][0]))
+        count = times_in(where, row, at)
         if times.setdefault((person, ballot), count) != count:
             raise ValueError(f"{where}: times: wanted {times[person, ballot]} in all rows of an order, got {count}")
     for (person, ballot), placed in ballots.items():
@@ -261,12 +204,12 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answer
             placed = len(cells)
             while placed and cells[placed - 1] is None:
                 placed -= 1
-            tiers = [(_item(where, name, cell),) for name, cell in zip(at["order"][:placed], cells)]
+            tiers = [(name_in(where, name, cell),) for name, cell in zip(at["order"][:placed], cells)]
         every = [item for tier in tiers for item in tier]
         twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
         if often > 1:
             raise ValueError(f"{where}: order: wanted each item once, got {shown(twice)} twice")
-        times, person = _times(where, row, at), _person(where, row, at)
+        times, person = times_in(where, row, at), person_in(where, row, at)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
             yield Answered(person, tuple(tiers), times)
 
@@ -281,42 +224,7 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
         several = [tier if isinstance(tier, list) else [tier] for tier in cell]
     else:
         raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {shown(cell)}")
-    return [tuple(_item(where, name, item) for item in tier or ("",)) for tier in several]
-
-
-def _item(where: str, field: str, cell: Any) -> str:
-    """A cell as a name: text, or a whole number, 3.0 as 3."""
-    if isinstance(cell, float) and cell.is_integer():
-        return f"{cell:.0f}"
-    if cell is None or cell == "":
-        raise ValueError(f"{where}: {field}: wanted a name, got nothing")
-    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
-    return str(cell).strip()
-
-
-def _person(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
-    return _item(where, "person", row.get(at["person"][0])) if "person" in at else ""
-
-
-def _times(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> int:
-    if "times" not in at:
-        return 1
-    value = _number(where, "times", row.get(at["times"][0]))
-    if value is None or value < 0 or value % 1 or value > MOST_TIMES:
-        got = shown(row.get(at["times"][0]))
-        raise ValueError(f"{where}: times: wanted a whole number, 0 to {MOST_TIMES:,}, got {got}")
-    return int(value)
-
-
-def _number(where: str, field: str, cell: Any) -> float | None:
-    """A cell as a number, None where there is nothing in it."""
-    if cell is None:
-        return None
-    value = number_in(cell.strip()) if isinstance(cell, str) else cell
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise ValueError(f"{where}: {field}: wanted a number, got {shown(cell)}")
-    return float(value)
+    return [tuple(name_in(where, name, item) for item in tier or ("",)) for tier in several]
 
 
 # ---------------------------------------------------------------------------- writing

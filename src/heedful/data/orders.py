@@ -3,8 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Tiers = tuple[tuple[int, ...], ...]
 
 
@@ -64,6 +69,53 @@ def gathered(answered: Iterable[Answered], items: Iterable[str] = ()) -> Choices
     return Choices(tuple(numbers), tuple(people), given)
 
 
+class Pairs(NamedTuple):
+    """Answers about two items as columns (p,), by the numbers of names."""
+
+    person: Ints
+    better: Ints
+    worse: Ints
+    """of two that are equally good, or could not be judged, the one that stood second"""
+    tied: Bools
+    judged: Bools
+    side: Ints
+    """1 where the better one stood first, 2 where the worse did, 0 where that is not known"""
+    times: Ints
+
+
+def gathered_pairs(pairs: Pairs, items: Sequence[str], people: Sequence[str]) -> Choices:
+    """The same as `gathered` makes of answers about two items, from columns; those given no times are left out."""
+    kept: Any = (column[pairs.times > 0] for column in pairs)
+    person, better, worse, tied, judged, side, times = Pairs(*kept)
+    both, pair = np.unique(better * len(items) + worse, return_inverse=True)
+    key = (((person * max(both.size, 1) + pair) * 3 + side) * 2 + tied) * 2 + judged
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    often = np.zeros(first.size, np.int64)
+    np.add.at(often, which, times)
+    rising = first.argsort()
+    at = first[rising]
+    shown, numbers = _as_they_come(np.column_stack([better[at], worse[at]]))
+    whose, who = _as_they_come(person[at])
+    tiers: dict[tuple[int, int, bool], Tiers] = {}  # of many people's answers many are the same
+    given = []
+    sides = zip(*numbers.T.tolist(), tied[at].tolist(), side[at].tolist())
+    for u, (a, b, level, stood), n, sure in zip(who.tolist(), sides, often[rising].tolist(), judged[at].tolist()):
+        told = tiers.get((a, b, level))
+        if told is None:
+            told = tiers[a, b, level] = ((a, b),) if level else ((a,), (b,))
+        given.append(Given(u, told, n, (-1, a, b)[stood], sure))
+    return Choices(tuple(items[i] for i in shown), tuple(people[i] for i in whose), tuple(given))
+
+
+def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
+    """The distinct values as they first come, and the values as places among them."""
+    found, first, which = np.unique(values, return_index=True, return_inverse=True)
+    order = first.argsort()
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return found[order].tolist(), place[which].reshape(values.shape)
+
+
 def by_name(choices: Choices) -> Iterable[Answered]:
     """Each answer by names."""
     items, people, given = choices
@@ -74,7 +126,11 @@ def by_name(choices: Choices) -> Iterable[Answered]:
 
 def pooled(choices: Choices) -> Choices:
     """The answers as if one person had given them all."""
-    return gathered((each._replace(person="") for each in by_name(choices)), choices.items)
+    times: Counter[tuple[Tiers, int, bool]] = Counter()
+    for _, tiers, often, first, judged in choices.given:
+        times[tiers, first, judged] += often
+    given = tuple(Given(0, tiers, often, first, judged) for (tiers, first, judged), often in times.items())
+    return Choices(choices.items, ("",), given)
 
 
 def apart(choices: Choices, most: int = 100_000) -> Choices:

@@ -1,13 +1,21 @@
 """A table of any kind as rows: CSV, JSON lines or Parquet, told apart by what is in the file."""
 
 import csv
+import io
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
 from heedful.data.lines import read_lines
@@ -20,6 +28,27 @@ _OTHERS = (
 )
 """What spreadsheets write that is no CSV, by how it begins."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_AT_ONCE = 65_536
+"""Records of a CSV that are held as text at a time."""
+_PLAIN = {str, int, float, type(None)}
+"""What cells are that are equal only where they say the same: True is 1 to Python."""
+
+
+class Coded(NamedTuple):
+    """A column: its cells, each once or seldom more often, as they first come, and which one each row has (r,)."""
+
+    values: list[Any]
+    codes: npt.NDArray[np.int64]
+
+
+class Table(NamedTuple):
+    """A table whose header is read, and whose rows are read when they are asked for, as columns or one by one."""
+
+    header: list[str]
+    columns: Callable[[Sequence[str]], list[Coded]]
+    """those of these names"""
+    placed: Callable[[], list[tuple[str, dict[str, Any]]]]
+    """its rows as `placed_rows` gives them"""
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
@@ -37,6 +66,11 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
 
 def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
     """The rows of `read_table`, each with where it is from: NAME:LINE, or "NAME: row 3" of a Parquet file."""
+    return open_table(path).placed()
+
+
+def open_table(path: str | PathLike[str]) -> Table:
+    """Open a table of any kind, as `read_table`, which says what is raised, now or when columns or rows are read."""
     path = Path(path)
     with uncompressed(path) as file:
         try:
@@ -53,23 +87,55 @@ def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
         raise ValueError(f"{path.name}: text: wanted CSV, Parquet or one JSON object a line, got a JSON array")
     if first == b"{":
         return _json_lines(path)
-    header, rows = csv_table(path)
-    return [
-        (f"{path.name}:{line}", {name: None if cell.lower() in MISSING else cell for name, cell in zip(header, cells)})
-        for line, cells in rows
-    ]
+    return _csv(path)
 
 
-def _json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
+class _Odd:
+    """A cell that is none of _PLAIN, equal to itself alone."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Coder:
+    """A column that comes in parts."""
+
+    def __init__(self) -> None:
+        self._index: defaultdict[Any, int] = defaultdict()
+        self._index.default_factory = self._index.__len__  # what is new gets the next number
+        self._parts: list[npt.NDArray[np.int64]] = []
+
+    def add(self, cells: list[Any]) -> None:
+        if not set(map(type, cells)) <= _PLAIN:
+            cells = [cell if type(cell) in _PLAIN else _Odd(cell) for cell in cells]
+        self._parts.append(np.fromiter(map(self._index.__getitem__, cells), np.int64, len(cells)))
+
+    def column(self) -> Coded:
+        values = [value.value if isinstance(value, _Odd) else value for value in self._index]
+        return Coded(values, np.concatenate(self._parts))
+
+
+def _coded(cells: list[Any]) -> Coded:
+    coder = _Coder()
+    coder.add(cells)
+    return coder.column()
+
+
+def _json_lines(path: Path) -> Table:
     rows = []
     for line in read_lines(path):
         if line.record is None:
             raise ValueError(line.error)
         rows.append((f"{path.name}:{line.number}", line.record))
-    return rows
+    header = list(dict.fromkeys(name for _, row in rows for name in row))
+
+    def columns(names: Sequence[str]) -> list[Coded]:
+        return [_coded([row.get(name) for _, row in rows]) for name in names]
+
+    return Table(header, columns, lambda: rows)
 
 
-def _parquet(path: Path) -> list[tuple[str, dict[str, Any]]]:
+def _parquet(path: Path) -> Table:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -87,8 +153,15 @@ def _parquet(path: Path) -> list[tuple[str, dict[str, Any]]]:
         raise ValueError(f"{path.name}: columns: wanted each name once, got {shown(name)} {times} times")
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
-    rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
-    return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
+
+    def columns(names: Sequence[str]) -> list[Coded]:
+        return [_coded([_cell(value) for value in table.column(name).to_pylist()]) for name in names]
+
+    def placed() -> list[tuple[str, dict[str, Any]]]:
+        rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+        return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
+
+    return Table(table.column_names, columns, placed)
 
 
 def _cell(value: Any) -> Any:
@@ -98,18 +171,96 @@ def _cell(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+# ---------------------------------------------------------------------------- CSV
+
+
+def _csv(path: Path) -> Table:
+    @cache
+    def placed() -> list[tuple[str, dict[str, Any]]]:
+        header, rows = csv_table(path)
+        return [(f"{path.name}:{line}", dict(zip(header, map(_text_cell, cells)))) for line, cells in rows]
+
+    try:
+        with _text(path) as lines:
+            header = _header(path, 1, _stripped(next(_records(lines, *_delimiter(path)), [])))
+    except (csv.Error, ValueError, *GZIP_ERRORS):
+        csv_table(path)  # says where
+        raise
+
+    def columns(names: Sequence[str]) -> list[Coded]:
+        try:
+            found = _csv_columns(path, [header.index(name) for name in names], len(header))
+        except (csv.Error, ValueError, *GZIP_ERRORS):
+            placed()  # says where
+            raise
+        return [Coded([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
+
+    return Table(header, columns, placed)
+
+
+def _stripped(record: list[str]) -> list[str]:
+    return [cell.strip() for cell in record]
+
+
+def _text_cell(cell: str) -> str | None:
+    return None if cell.lower() in MISSING else cell
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[io.TextIOWrapper]:
+    """The file as lines of text; UnicodeDecodeError and GZIP_ERRORS come as it is read."""
+    with uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
+        yield lines
+
+
+def _delimiter(path: Path) -> tuple[str, int]:
+    """What is between the cells, and how many lines are before the header: the mark that makes most of the header,
+    unless the first line says which, as Excel has it."""
+    with _text(path) as lines:
+        said = _SEPARATOR.fullmatch(lines.readline())
+    if said is not None:
+        return said[1], 1
+    first: dict[str, list[str]] = {}
+    for mark in ",;\t":
+        with _text(path) as lines:
+            first[mark] = next(filter(None, csv.reader(lines, delimiter=mark)), [])
+    return max(first, key=lambda mark: len(first[mark])), 0
+
+
+def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[list[str]]:
+    """The records that are not blank, behind so many lines."""
+    for _ in range(before):
+        lines.readline()
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    return (record for record in reader if len(record) > 1 or (record and record[0].strip()))
+
+
+def _csv_columns(path: Path, at: list[int], cells: int) -> list[Coded]:
+    """These columns (by place) of a CSV with so many, read a part at a time, not stripped. Where it is damaged, what
+    made it so, without its place; csv.Error where a record has not so many cells, or there is none."""
+    coders = [_Coder() for _ in at]
+    with _text(path) as lines:
+        records = _records(lines, *_delimiter(path))
+        next(records)
+        part = list(islice(records, _AT_ONCE))
+        if not part:
+            raise csv.Error("no rows")
+        while part:
+            if set(map(len, part)) != {cells}:
+                raise csv.Error("other cells than the header")
+            for j, coder in zip(at, coders):
+                coder.add([record[j] for record in part])
+            part = list(islice(records, _AT_ONCE))
+    return [coder.column() for coder in coders]
+
+
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
 
     A column without a name is "column 2" by its place. ValueError as in `read_table`.
     """
-    (start, header), *rows = _csv_records(path)
-    if all(number_in(cell) is not None for cell in header):
-        raise ValueError(f"{path.name}:{start}: header: wanted names of columns, got {shown(header[0])}")
-    header = [name or f"column {j}" for j, name in enumerate(header, 1)]
-    name, times = Counter(header).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
+    (start, cells), *rows = _csv_records(path)
+    header = _header(path, start, cells)
     if not rows:
         raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
     for line, cells in rows:
@@ -119,22 +270,32 @@ def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return header, rows
 
 
+def _header(path: Path, start: int, cells: list[str]) -> list[str]:
+    if all(number_in(cell) is not None for cell in cells):
+        raise ValueError(
+            f"{path.name}:{start}: header: wanted names of columns, got {shown(cells[0] if cells else '')}"
+        )
+    header = [name or f"column {j}" for j, name in enumerate(cells, 1)]
+    name, times = Counter(header).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
+    return header
+
+
 def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
     """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
     lines = [line for _, line in numbered_lines(path)]
     records: list[tuple[int, list[str]]] = []
-    said = _SEPARATOR.fullmatch(lines[0]) if lines else None
-    end = 0 if said is None else 1
+    end = before = 0
     try:
-        # The delimiter is the one that makes most of the header, unless the first line says which, as Excel has it.
-        first = {mark: next(filter(None, csv.reader(lines, delimiter=mark)), []) for mark in ",;\t"}
-        delimiter = max(first, key=lambda mark: len(first[mark])) if said is None else said[1]
+        delimiter, end = _delimiter(path)
+        before = end
         reader = csv.reader(lines[end:], delimiter=delimiter, strict=True)
         for record in reader:
-            cells = [cell.strip() for cell in record]
+            cells = _stripped(record)
             if cells not in ([], [""]):
                 records.append((end + 1, cells))
-            end = reader.line_num + (said is not None)
+            end = reader.line_num + before
     except csv.Error as error:
         raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
     if not records:

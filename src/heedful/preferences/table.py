@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,38 +26,69 @@ def rows_of(choices: Choices) -> Answers:
 
     ValueError where an answer has more than MOST_ROWS rows.
     """
+    (whose, better, worse, equal, counts), rest = _twos(choices)
+    alone = answers(np.empty((0, 2)))
+    if whose.size:
+        pairs = np.column_stack([better, worse])
+        pairs[equal] = np.sort(pairs[equal], axis=1)
+        n = len(choices.items)
+        of_pair = np.unique(pairs[:, 0] * n + pairs[:, 1], return_inverse=True)[1]
+        key = (whose * (int(of_pair.max()) + 1) + of_pair) * 2 + equal
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        order = first.argsort()
+        at = first[order]
+        alone = answers(pairs[at], np.bincount(which, counts)[order], equal[at], whose[at])
     times: dict[tuple[int, Tiers], int] = defaultdict(int)
+    for given in rest:
+        tiers = given.tiers
+        times[given.person, (tuple(sorted(tiers[0])),) if len(tiers) == 1 else tiers] += given.times
+    parts: list[Answers] = []
+    for (person, tiers), count in times.items():
+        level = len(tiers) == 1
+        n = len(tiers[0])
+        rows = n * (n - 1) // 2 if level else sum(len(up) * len(down) for up, down in pairwise(tiers))
+        if rows > MOST_ROWS:
+            raise ValueError(f"answers: wanted orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
+        parts.append(ranked(tiers, float(count), person, equal=level))
+    return together([alone, *parts])
+
+
+class Twos(NamedTuple):
+    """Answers about two items as columns (p,)."""
+
+    person: Ints
+    better: Ints
+    worse: Ints
+    equal: npt.NDArray[np.bool_]
+    times: Array
+
+
+def _twos(choices: Choices) -> tuple[Twos, list[Given]]:
+    """Who could judge two items, and the answers about more."""
+    told, rest = [], []
     for given in choices.given:
         if given.judged:
             tiers = given.tiers
-            times[given.person, (tuple(sorted(tiers[0])),) if len(tiers) == 1 else tiers] += given.times
-    pairs, whose, counts, equal = [], [], [], []
-    parts: list[Answers] = []
-    for (person, tiers), count in times.items():
-        if sum(map(len, tiers)) == 2:
-            pairs.append(tiers[0] if len(tiers) == 1 else (tiers[0][0], tiers[1][0]))
-            whose.append(person)
-            counts.append(float(count))
-            equal.append(len(tiers) == 1)
-        else:
-            level = len(tiers) == 1
-            n = len(tiers[0])
-            rows = n * (n - 1) // 2 if level else sum(len(up) * len(down) for up, down in pairwise(tiers))
-            if rows > MOST_ROWS:
-                raise ValueError(f"answers: wanted orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
-            parts.append(ranked(tiers, float(count), person, equal=level))
-    alone = answers(pairs if pairs else np.empty((0, 2)), counts if pairs else None, equal or False, whose or 0)
-    return together([alone, *parts])
+            if len(tiers) == 2 and len(tiers[0]) == len(tiers[1]) == 1:
+                told.append((given.person, tiers[0][0], tiers[1][0], 0, given.times))
+            elif len(tiers) == 1 and len(tiers[0]) == 2:
+                told.append((given.person, *tiers[0], 1, given.times))
+            else:
+                rest.append(given)
+    person, better, worse, equal, times = np.array(told, np.int64).reshape(-1, 5).T
+    return Twos(person, better, worse, equal.astype(bool), times.astype(np.float64)), rest
 
 
 def wins(choices: Choices, tie: float = 0.5) -> Array:
     """How often each item was placed above each other (n x n); where several are called equally good, `tie` for
     each of two."""
     n = len(choices.items)
+    (_, better, worse, equal, times), rest = _twos(choices)
+    share = np.where(equal, tie, 1.0) * times
     out = np.zeros((n, n))
-    for given in choices.given:
-        if not given.judged:
-            continue
+    np.add.at(out, (better, worse), share)
+    np.add.at(out, (worse, better), share * equal)
+    for given in rest:
         order = np.array([item for tier in given.tiers for item in tier])
         if len(given.tiers) == 1:
             out[np.ix_(order, order)] += tie * given.times * ~np.eye(order.size, dtype=bool)

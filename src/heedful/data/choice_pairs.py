@@ -1,0 +1,145 @@
+"""Answers about two items in a table, read as whole columns: a million of them say few different things."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
+from heedful.data.files import is_number, shown
+from heedful.data.orders import Bools, Choices, Ints, Pairs, gathered_pairs
+from heedful.data.table import Coded, Table
+
+Check = tuple[Bools, Callable[[str, int], object]]
+"""Which rows are wrong, and what says so of a row, given where it stands and its number."""
+
+_SAID = {said: number for number, said in enumerate(WORDS, 1)}
+_EQUAL = _SAID["equal"]
+"""first 1, second 2, equal 3, unsure 4; 0 is none of them."""
+
+
+class _Column:
+    """A column of names: of each row (r,) the number of its name among `numbers`, and whether it is none."""
+
+    def __init__(self, coded: Coded, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
+        """`empty`: the name of a cell with nothing in it, where that is one."""
+        self.texts, self.field, self.values, self.codes = [], field, coded.values, coded.codes
+        wrong = np.zeros(len(coded.values), bool)
+        for k, value in enumerate(coded.values):
+            try:
+                text = empty if empty is not None and value is None else name_in("", field, value)
+            except ValueError:
+                wrong[k], text = True, ""
+            self.texts.append(text)
+        known = [numbers.setdefault(text, len(numbers)) if not bad else -1 for text, bad in zip(self.texts, wrong)]
+        self.numbers: Ints = np.array(known, np.int64)[self.codes]
+        self.wrong: Bools = wrong[self.codes]
+
+    def check(self) -> Check:
+        return self.wrong, lambda where, i: name_in(where, self.field, self.values[self.codes[i]])
+
+
+def winners(table: Table, at: Mapping[str, list[str]]) -> Choices:
+    """Choices by winner and loser."""
+    got = _columns(table, at, "winner", "loser")
+    items: dict[str, int] = {}
+    winner, loser = (_Column(got[role], role, items) for role in ("winner", "loser"))
+    often, odd_times = _times(got)
+    person, people, odd_person = _people(got, often.size)
+
+    def same(where: str, i: int) -> None:
+        name = loser.texts[loser.codes[i]]
+        raise ValueError(f"{where}: loser: wanted another item than the winner, got {shown(name)} twice")
+
+    _refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
+    no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
+    pairs = Pairs(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
+    return gathered_pairs(pairs, list(items), people)
+
+
+def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[Choices, int]:
+    """Pairs as they stood, and what was said of them, where `words` (as `word` has them) are none of `WORDS`; and how
+    many ties are of two that are both bad."""
+    got = _columns(table, at, "first", "second", "answer")
+    column = at["answer"][0]
+    items: dict[str, int] = {}
+    first, second = (_Column(got[role], role, items) for role in ("first", "second"))
+    names = list(items)
+    answer = _Column(got["answer"], column, items, empty="")
+
+    def same(where: str, i: int) -> None:
+        name = second.texts[second.codes[i]]
+        raise ValueError(f"{where}: second: wanted another item than the first, got {shown(name)} twice")
+
+    _refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
+    numbered = any(map(is_number, words))
+    known = {word(said): meaning for meaning, several in WORDS.items() for said in several}
+    means = {said: meaning for said, meaning in known.items() if not (numbered and is_number(said))} | dict(words)
+    spoken = [word(text) for text in answer.texts]
+    said = np.array([_SAID.get(means.get(each, ""), 0) if each else _SAID["unsure"] for each in spoken], np.int64)
+    told = np.array([each in words for each in spoken])[answer.codes]
+    named = np.where(answer.numbers == first.numbers, 1, np.where(answer.numbers == second.numbers, 2, 0)) * ~told
+    said = said[answer.codes]
+    by_item = ((named > 0) | (said >= _EQUAL)).all()
+
+    def both(where: str, i: int) -> None:
+        wanted, text = "the name of an item, or a side, in all rows", answer.texts[answer.codes[i]]
+        raise ValueError(f"{where}: {column}: wanted {wanted}, got {text!r}, which is both; say what it means")
+
+    def unknown(where: str, i: int) -> None:
+        wanted, text = f"{', '.join(WORDS)}, or the name of one of the two", answer.texts[answer.codes[i]]
+        hint = f"say what it means, such as {text}=unsure"
+        raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; {hint}")
+
+    _refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
+    said = np.where(named > 0, named, said)
+    often, odd_times = _times(got)
+    person, people, odd_person = _people(got, often.size)
+    _refuse(table, [(said == 0, unknown), odd_times, odd_person])
+    turned = said == _SAID["second"]
+    better = np.where(turned, second.numbers, first.numbers)
+    worse = np.where(turned, first.numbers, second.numbers)
+    tied = said >= _EQUAL
+    read = Pairs(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
+    bad_words = {word(each) for each in BAD} - set(words)
+    bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
+    return gathered_pairs(read, names, people), int(often[bad].sum())
+
+
+def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, Coded]:
+    roles += tuple(role for role in ("person", "times") if role in at)
+    return dict(zip(roles, table.columns([at[role][0] for role in roles])))
+
+
+def _people(got: Mapping[str, Coded], rows: int) -> tuple[Ints, list[str], Check]:
+    """Of each row the number of who answered, their names, and who has none."""
+    numbers: dict[str, int] = {}
+    if "person" not in got:
+        return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
+    column = _Column(got["person"], "person", numbers)
+    return column.numbers, list(numbers), column.check()
+
+
+def _times(got: Mapping[str, Coded]) -> tuple[Ints, Check]:
+    """How often each row was given, and where that is no such number."""
+    if "times" not in got:
+        rows = next(iter(got.values())).codes.size
+        return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
+    values, codes = got["times"]
+    often: list[int] = []
+    for value in values:
+        try:
+            often.append(times("", value))
+        except ValueError:
+            often.append(-1)
+    counts = np.array(often, np.int64)[codes]
+    return counts, (counts < 0, lambda where, i: times(where, values[codes[i]]))
+
+
+def _refuse(table: Table, checks: list[Check]) -> None:
+    """ValueError for the first row that is wrong, of several things in it for the first check."""
+    failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
+    if failed:
+        i, k = min(failed)
+        where: Any = table.placed()[i][0]
+        checks[k][1](where, i)
