@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -31,8 +32,9 @@ KEYS = [
     "goal",
     "stop",
 ]
-KEYS += ["probability", "first", "questions_left", "next", "next_for", "settings", "remarks"]
-ROW = ["item", "utility", "sd", "best", "places", "better_than_next", "told_apart"]
+KEYS += ["probability", "first", "questions_left", "next", "next_for", "settings", "remarks", "anchor", "matrix"]
+ROW = ["item", "utility", "sd", "score", "score_low", "score_high", "votes"]
+ROW += ["best", "places", "better_than_next", "told_apart"]
 
 
 @pytest.fixture
@@ -172,6 +174,132 @@ def test_people_without_a_name_among_others(tmp_path: Path) -> None:
     got = heedful("rank {} --person= --json", file)
     assert (got.json["person"], got.json["ranking"][0]["item"]) == ("", "b")
     assert "study.json: what people without a name prefer" in heedful("rank {} --person=", file).out
+
+
+# ---------------------------------------------------------------------------- votes
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    """Battles of four models, one of which looks like a formula."""
+    rng = np.random.default_rng(7)
+    names, good = ["=opus", "mini", "max", "tiny"], np.array([0.8, 0.0, 0.4, -0.9])
+    rows = []
+    for _ in range(300):
+        a, b = rng.choice(4, 2, replace=False).tolist()
+        seen = good[a] - good[b] + rng.normal()
+        said = ("both_bad" if b > 1 else "tie") if abs(seen) < 0.2 else "model_a" if seen > 0 else "model_b"
+        rows.append(f"{names[a]},{names[b]},{said}")
+    file = tmp_path / "votes.csv"
+    file.write_text("model_a,model_b,winner\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def test_battles_come_to_scores_votes_and_a_matrix(votes: Path) -> None:
+    got = heedful("rank {} --json", votes).json
+    opened = open_choices(votes)
+    lines = [line.split(",") for line in votes.read_text().splitlines()[1:]]
+    assert [row["item"] for row in got["ranking"]] == ["=opus", "max", "mini", "tiny"]
+    for row in got["ranking"]:
+        assert row["votes"] == sum(row["item"] in line[:2] for line in lines)
+        assert row["score_low"] < row["score"] < row["score_high"]
+    assert np.mean([row["score"] for row in got["ranking"]]) == pytest.approx(1000.0)
+    matrix = got["matrix"]
+    assert matrix["items"] == [row["item"] for row in got["ranking"]]
+    side = {"model_a": 0, "model_b": 1}
+    for i, a in enumerate(matrix["items"]):
+        for j, b in enumerate(matrix["items"]):
+            told = [line for line in lines if {*line[:2]} == {a, b}]
+            assert matrix["wins"][i][j] == sum(line[2] in side and line[side[line[2]]] == a for line in told)
+            assert matrix["ties"][i][j] == sum(line[2] not in side for line in told)
+            assert matrix["beats"][i][j] + matrix["beats"][j][i] == pytest.approx(1.0)
+    [bad] = [each for each in got["remarks"] if each["kind"] == "both_bad"]
+    count = sum(line[2] == "both_bad" for line in lines)
+    assert bad["told"] == f"{count} ties are 'both bad': counted as equally good."
+    assert opened.bad == count
+    assert f"Mind: {bad['told']}" in heedful("rank {}", votes).out
+
+
+def test_who_is_anchored_has_that_score(votes: Path) -> None:
+    got = heedful("rank {} --anchor mini=1500 --json", votes).json
+    assert got["anchor"] == {"item": "mini", "score": 1500.0}
+    free = heedful("rank {} --json", votes).json
+    assert free["anchor"] is None
+    shift = [a["score"] - b["score"] for a, b in zip(got["ranking"], free["ranking"])]
+    assert shift == pytest.approx([shift[0]] * 4)
+    [mini] = [row for row in got["ranking"] if row["item"] == "mini"]
+    assert (mini["score_low"], mini["score"], mini["score_high"]) == (1500.0, 1500.0, 1500.0)
+    assert "'mini' has 1,500" in heedful("rank {} --anchor mini=1500", votes).out
+
+
+@pytest.mark.parametrize(
+    ("anchor", "message"),
+    [
+        ("mini", "--anchor: wanted NAME=SCORE, such as mini=1000, got 'mini'"),
+        ("mini=high", "--anchor: wanted NAME=SCORE, such as mini=1000, got 'mini=high'"),
+        ("nano=1000", "--anchor: wanted one of '=opus', 'mini'"),
+    ],
+)
+def test_anchors_that_are_none(votes: Path, anchor: str, message: str) -> None:
+    got = heedful(f"rank {{}} --anchor {anchor}", votes)
+    assert (got.code, got.out) == (2, "")
+    if anchor != "nano=1000":
+        assert f"heedful: {message}" in got.err.replace("=opus", "mini")
+    else:
+        assert "--anchor: wanted one of '" in got.err
+        assert "got 'nano'" in got.err
+
+
+def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
+    ranking, pairs = tmp_path / "ranking.csv", tmp_path / "pairs.csv"
+    got = heedful("rank {} --csv {} --pairs {} --json", votes, ranking, pairs)
+    assert got.code == 0, got.err
+    rows = list(csv.DictReader(ranking.open(encoding="utf-8", newline="")))
+    assert [row["item"] for row in rows] == ["'=opus", "max", "mini", "tiny"]  # no formula for a spreadsheet
+    for place, (row, told) in enumerate(zip(rows, got.json["ranking"]), 1):
+        assert int(row["place"]) == place
+        assert [int(row["place_from"]), int(row["place_to"])] == told["places"]
+        for name, value in (("score", "score"), ("score_low", "score_low"), ("utility", "utility"), ("p_best", "best")):
+            assert float(row[name]) == pytest.approx(told[value])
+        assert int(row["votes"]) == told["votes"]
+    told = list(csv.DictReader(pairs.open(encoding="utf-8", newline="")))
+    assert list(told[0]) == ["first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better"]
+    assert [(row["first"], row["second"]) for row in told][:4] == [
+        ("'=opus", "max"),
+        ("'=opus", "mini"),
+        ("'=opus", "tiny"),
+        ("max", "mini"),
+    ]
+    assert len(told) == 6
+    matrix = got.json["matrix"]
+    assert [float(told[0][name]) for name in ("first_won", "second_won", "ties", "p_first_beats")] == pytest.approx(
+        [matrix["wins"][0][1], matrix["wins"][1][0], matrix["ties"][0][1], matrix["beats"][0][1]]
+    )
+    found = estimate(open_choices(votes).choices)
+    a, b = (found.choices.items.index(name) for name in ("=opus", "max"))
+    assert float(told[0]["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
+
+
+def test_scores_are_in_the_table(votes: Path) -> None:
+    wide = heedful("rank {}", votes, width=120).out
+    row = heedful("rank {} --json", votes).json["ranking"][0]
+    half = (row["score_high"] - row["score_low"]) / 2
+    assert re.search(rf"=opus +{row['score']:,.0f} ± {half:.0f} ", wide)
+    assert re.search(rf"=opus +{row['score']:,.0f} ", heedful("rank {}", votes, width=80).out)
+    assert "Scores are as in chess" in wide
+
+
+@pytest.mark.parametrize(("most", "way"), [("one", "wanted 2 to 3,000"), ("many", "--pool")])
+def test_too_many_items_say_what_to_do(tmp_path: Path, most: str, way: str) -> None:
+    n = 3001 if most == "one" else 1001
+    rows = [f"{'' if most == 'one' else f'p{i % 2},'}i{i},i{i + 1}" for i in range(n - 1)]
+    file = tmp_path / "x.csv"
+    file.write_text(("" if most == "one" else "person,") + "winner,loser\n" + "\n".join(rows) + "\n")
+    got = heedful("rank {}", file)
+    assert (got.code, got.out) == (2, "")
+    assert way in got.err
+    assert ("--pool" in got.err) == (most == "many")  # where nobody is told apart, pooling would change nothing
+    assert f"got {n:,}" in got.err
 
 
 # ---------------------------------------------------------------------------- in words
