@@ -235,19 +235,16 @@ def test_who_is_anchored_has_that_score(votes: Path) -> None:
 @pytest.mark.parametrize(
     ("anchor", "message"),
     [
-        ("mini", "--anchor: wanted NAME=SCORE, such as mini=1000, got 'mini'"),
-        ("mini=high", "--anchor: wanted NAME=SCORE, such as mini=1000, got 'mini=high'"),
-        ("nano=1000", "--anchor: wanted one of '=opus', 'mini'"),
+        ("mini", "wanted NAME=SCORE, such as .*=1000, got 'mini'"),
+        ("mini=high", "wanted NAME=SCORE, such as .*=1000, got 'mini=high'"),
+        ("mini=1e9", "wanted NAME=SCORE, such as .*=1000, got 'mini=1e9'"),
+        ("nano=1000", "wanted one of ('[=a-z]+',? ?){4}, got 'nano'"),
     ],
 )
 def test_anchors_that_are_none(votes: Path, anchor: str, message: str) -> None:
     got = heedful(f"rank {{}} --anchor {anchor}", votes)
     assert (got.code, got.out) == (2, "")
-    if anchor != "nano=1000":
-        assert f"heedful: {message}" in got.err.replace("=opus", "mini")
-    else:
-        assert "--anchor: wanted one of '" in got.err
-        assert "got 'nano'" in got.err
+    assert re.fullmatch(f"heedful: --anchor: {message}\n", got.err)
 
 
 def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
@@ -310,7 +307,7 @@ def test_what_is_printed_for_many_people() -> None:
     lines = got.out.splitlines()
     assert lines[0].rstrip() == f"{TEAS}: what 6 people prefer on average"
     row = next(line for line in lines if " assam " in line)
-    assert re.search(r"^ +1 +assam +\d+ % +\d+ % +1-\d +.*─●─", row)
+    assert re.search(r"^ +1 +assam +1,\d\d\d +\d+ +\d+ % +\d+ % +1-\d +.*─●─", row)
     assert sum("●" in line for line in lines) == 8
     assert any(line.startswith("Neighbours of which no two can be told apart (less than 90%): ") for line in lines)
     assert any(

@@ -1,4 +1,4 @@
-"""Scores as of chess: the odds that they say are those of the model, in the middle; who is anchored stands where told."""
+"""Scores as of chess: their odds are those of the model, in the middle; who is anchored stands where told."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEAN = np.array([0.4, -0.3, 1.1])
 
 
 def test_intervals_hold_nine_of_ten() -> None:
-    posterior = mixture([0.7, 0.3], [Posterior(MEAN, COV), Posterior(MEAN + [0.1, 0.0, 0.0], 1.2 * COV)])
+    posterior = mixture([0.7, 0.3], [Posterior(MEAN, COV), Posterior(MEAN + np.array([0.1, 0.0, 0.0]), 1.2 * COV)])
     draws = posterior.draws(200_000)
     got = scores(posterior)
     points = got.score.std() / posterior.mean.std()

@@ -11,9 +11,11 @@ import typer
 from heedful.cli.finding import Json
 from heedful.cli.output import check_path
 from heedful.cli.ranked import Found, as_json, draw, show
+from heedful.cli.ranked_files import write_pairs, write_ranking
 from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
 
 if TYPE_CHECKING:
+    from heedful.data.choices import Opened
     from heedful.data.orders import Choices
 
 
@@ -58,18 +60,31 @@ def rank(
             help="An answer that means first, second, equal or unsure; repeatable. With a number, say what all mean.",
         ),
     ] = None,
+    anchor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=SCORE", help="This item has that score.", show_default="the average of all has 1,000"
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="So many items are printed and drawn.")] = 40,
     plot: Annotated[Path | None, typer.Option(help="Draw the ranking into this file: .png, .svg or .pdf.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking into this file: .csv.")] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all pairs: wins, ties, probabilities, into this file: .csv."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Rank things by what people chose, with how sure each place is.
 
     Columns are found by their names: winner and loser; first, second and answer (first, second, equal, unsure, or the
-    item); rank 1, rank 2, ... for orders; item and rank with person or ballot; or order ("tea > milk = soup"). A column
-    person tells people apart: then what they are like is learned, the ranking is that of their average, and --person
-    ranks for one, who may have answered little. A column times says how often.
+    item); model_a, model_b and winner (model_a, model_b, tie; both_bad is a tie) as arenas have them; rank 1, rank 2,
+    ... for orders; item and rank with person or ballot; or order ("tea > milk = soup"). A column person (or judge, or
+    evaluation_session_id) tells people apart: then what they are like is learned, the ranking is that of their average,
+    and --person ranks for one, who may have answered little. A column times says how often.
 
-    Utilities are in units of the noise of one choice; bars hold 90 %. Told are groups of which no two can be told
+    Utilities are in units of the noise of one choice; scores are as in chess, 400 points for odds of 10 to 1, and the
+    average has 1,000; bars hold 90 %. Told are groups of which no two can be told
     apart, whether it is sure enough to stop asking, about how many questions are left, the next question, and what is
     strange in the answers.
 
@@ -77,6 +92,8 @@ def rank(
     """
     with reading_input():
         check_path("--plot", plot, (".png", ".svg", ".pdf"))
+        check_path("--csv", csv, (".csv",))
+        check_path("--pairs", pairs, (".csv",))
         if not 0.5 <= sure <= 0.999:
             raise ValueError(f"--sure: wanted a number from 0.5 to 0.999, got {sure:g}")
         if goal not in ("best", "ranking"):
@@ -84,11 +101,17 @@ def rank(
     if plot is not None:
         wanted_extra("matplotlib", "plot", "--plot")
     with reading_input():
-        choices, told = _read(file, column or (), answer or ())
-        choices = _whose(choices, pool, without or (), person)
+        opened = _read(file, column or (), answer or ())
+        choices = _whose(opened.choices, pool, without or (), person)
         choices, X = _described(choices, items, identifier)
+        _refuse_many(choices)
+        fixed = _anchor(choices, anchor)
     with reading_input(), notes().status(f"weighing {choices.answers:,} answers"):
-        found = _found(str(file), told, choices, X, person, goal, sure)
+        found = _found(str(file), opened, choices, X, person, goal, sure, fixed)
+    if csv is not None:
+        write_ranking(csv, found)
+    if pairs is not None:
+        write_pairs(pairs, found)
     if json:
         print_json(as_json(found))
     else:
@@ -97,7 +120,7 @@ def rank(
         draw(plot, found, top)
 
 
-def _read(file: Path, column: Sequence[str], answer: Sequence[str]) -> tuple[Choices, str]:
+def _read(file: Path, column: Sequence[str], answer: Sequence[str]) -> Opened:
     from heedful.data.choices import open_choices
 
     columns: dict[str, list[str]] = {}
@@ -162,17 +185,59 @@ def _described(choices: Choices, items: Path | None, identifier: str | None) -> 
         raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
 
 
-def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, goal: str, sure: float) -> Found:
+def _refuse_many(choices: Choices) -> None:
+    """ValueError where there are more items than are ranked, with what to do."""
+    from heedful.preferences.estimating import MOST_ITEMS, MOST_ITEMS_OF_MANY
+
+    n, told_apart = len(choices.items), len(choices.people) > 1
+    if n > MOST_ITEMS:
+        pooled = " with --pool" if told_apart else ""
+        hint = "keep the answers about fewer of them, such as those with most votes"
+        raise ValueError(f"items: wanted 2 to {MOST_ITEMS:,}{pooled}, got {n:,}: {hint}")
+    if told_apart and n > MOST_ITEMS_OF_MANY:
+        hint = f"--pool takes all answers for one person's, about {MOST_ITEMS:,} items at most"
+        raise ValueError(f"items: wanted 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {hint}")
+
+
+def _anchor(choices: Choices, told: str | None) -> tuple[int, float] | None:
+    """Which item has which score."""
+    from heedful.data.files import is_number
+    from heedful.data.orders import listed
+
+    if told is None:
+        return None
+    name, _, score = told.rpartition("=")
+    if not name or not is_number(score) or not abs(float(score)) <= 1e6:
+        raise ValueError(f"--anchor: wanted NAME=SCORE, such as {choices.items[0]}=1000, got {told!r}")
+    if name not in choices.items:
+        raise ValueError(f"--anchor: wanted one of {listed(choices.items)}, got {name!r}")
+    return choices.items.index(name), float(score)
+
+
+def _found(
+    file: str,
+    opened: Opened,
+    choices: Choices,
+    X: Any,
+    person: str | None,
+    goal: str,
+    sure: float,
+    anchor: tuple[int, float] | None,
+) -> Found:
+    from heedful.preferences.elo import scores
     from heedful.preferences.estimating import estimate
     from heedful.preferences.questions import next_question
-    from heedful.preferences.remarks import remarks
+    from heedful.preferences.remarks import Remark, remarks
     from heedful.preferences.standing import standing, verdict
     from heedful.preferences.stopping import GOALS
+    from heedful.preferences.table import votes, wins
 
     whole = estimate(choices, X)
-    posterior, new = whole.posterior, None
+    posterior, new, whose = whole.posterior, None, choices
     if person is not None:
-        posterior = whole.belief.of(choices.people.index(person))
+        one = choices.people.index(person)
+        posterior = whole.belief.of(one)
+        whose = choices._replace(given=tuple(given for given in choices.given if given.person == one))
     elif len(choices.people) > 1:
         new = whole.belief.new()
     places = standing(posterior, at=sure)
@@ -181,4 +246,25 @@ def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, g
     if new is not None:
         told = told._replace(next=next_question(new.whole(), GOALS[goal]))
     said = remarks(whole, X, None if person is None else choices.people.index(person))
-    return Found(file, read, whole, person, places, told, for_new, said, sure)
+    if opened.bad:
+        ties = "1 tie is" if opened.bad == 1 else f"{opened.bad:,} ties are"
+        said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
+    won = wins(whose, tie=0.0)
+    return Found(
+        file,
+        opened.told,
+        whole,
+        person,
+        places,
+        told,
+        for_new,
+        said,
+        sure,
+        posterior,
+        posterior if new is None else new,
+        scores(posterior, anchor),
+        anchor,
+        votes(whose),
+        won,
+        wins(whose, tie=1.0) - won,
+    )

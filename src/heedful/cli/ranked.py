@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.table import Table
 
+    from heedful.preferences.elo import Scores
     from heedful.preferences.estimating import Estimate
+    from heedful.preferences.mixture import Mixture
+    from heedful.preferences.posterior import Posterior
     from heedful.preferences.remarks import Remark
     from heedful.preferences.standing import Standing, Verdict
 
@@ -21,6 +24,8 @@ BAR = 1.6448536269514722
 
 COLUMNS, LEAST, NARROW = 40, 20, 12
 """Of a terminal, for a bar: at most; at least beside figures; at least."""
+MATRIX = 200
+"""Items at most of which JSON has the matrix of wins; of more, --pairs has all."""
 
 
 class Found(NamedTuple):
@@ -36,6 +41,18 @@ class Found(NamedTuple):
     new: npt.NDArray[np.float64] | None
     remarks: list[Remark]
     sure: float
+    posterior: Posterior | Mixture
+    """whose ranking it is"""
+    chooser: Posterior | Mixture
+    """who makes the next choice: of many people, somebody new"""
+    scores: Scores
+    anchor: tuple[int, float] | None
+    """an item with its score; else the average is told"""
+    votes: npt.NDArray[np.float64]
+    """(n,) answers about each item, of that person where it is one's ranking, as are the next two"""
+    wins: npt.NDArray[np.float64]
+    ties: npt.NDArray[np.float64]
+    """(n x n) how often each was placed above each other, or called as good"""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,6 +103,10 @@ def as_json(found: Found) -> dict[str, Any]:
                 "item": found.names[i],
                 "utility": float(standing.mean[i]),
                 "sd": float(standing.sd[i]),
+                "score": float(found.scores.score[i]),
+                "score_low": float(found.scores.low[i]),
+                "score_high": float(found.scores.high[i]),
+                "votes": int(found.votes[i]),
                 "best": min(float(standing.best[i]), 1.0),
                 "places": standing.places[i].tolist(),
                 "better_than_next": sure,
@@ -121,6 +142,21 @@ def as_json(found: Found) -> dict[str, Any]:
             {"kind": each.kind, "told": each.told, "people": list(each.people), "items": list(each.items)}
             for each in found.remarks
         ],
+        "anchor": None if found.anchor is None else {"item": found.names[found.anchor[0]], "score": found.anchor[1]},
+        "matrix": _matrix(found),
+    }
+
+
+def _matrix(found: Found) -> dict[str, Any] | None:
+    """Who won against whom how often, and would in the next choice: rows and columns the best first."""
+    order, n = found.standing.order, len(found.names)
+    if n > MATRIX:
+        return None
+    return {
+        "items": [found.names[i] for i in order.tolist()],
+        "wins": found.wins[order][:, order].astype(int).tolist(),
+        "ties": found.ties[order][:, order].astype(int).tolist(),
+        "beats": [found.chooser.beats(i.repeat(n), order).tolist() for i in order],
     }
 
 
@@ -165,6 +201,8 @@ def _table(found: Found, shown: list[int], numbers: bool = False, room: int = 0)
     table = new_table(escape(f"{found.file}: {found.what}"))
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold", max_width=40 if numbers else 24)
+    table.add_column("score, 90 %" if numbers else "score", justify="right", no_wrap=True)
+    table.add_column("votes", justify="right", no_wrap=True)
     table.add_column("P(best)", justify="right", no_wrap=True)
     if found.new is not None:
         table.add_column("if new", justify="right", no_wrap=True)
@@ -180,7 +218,10 @@ def _table(found: Found, shown: list[int], numbers: bool = False, room: int = 0)
     for place, i in enumerate(shown, 1):
         a, b = standing.places[i].tolist()
         sure = better[place - 1]
-        cells = [str(place), escape(_line(found.names[i], 80)), _share(standing.best[i])]
+        score, half = found.scores.score[i], (found.scores.high[i] - found.scores.low[i]) / 2
+        cells = [str(place), escape(_line(found.names[i], 80))]
+        cells += [f"{score:,.0f}" + (f" ± {half:.0f}" if numbers else ""), f"{found.votes[i]:,.0f}"]
+        cells += [_share(standing.best[i])]
         cells += [] if found.new is None else [_share(found.new[i])]
         cells += [str(a) if a == b else f"{a}-{b}"]
         cells += ["" if place == n else _share(sure) if sure >= found.sure else f"[yellow]≈ {_share(sure)}[/]"]
@@ -241,7 +282,14 @@ def _how(found: Found) -> list[str]:
     estimate, belief = found.estimate, found.estimate.belief
     noise = belief.noise
     many = len(estimate.choices.people) > 1
-    told = "Utilities are less their average, in units of the noise of one choice; ± and bars hold 90 %."
+    told = "Utilities are less their average, in units of the noise of one choice; ± and bars hold 90 %. "
+    told += "Scores are as in chess: "
+    anchor = "the average is 1,000" if found.anchor is None else ""
+    if found.anchor is not None:
+        anchor = (
+            f"{_line(found.names[found.anchor[0]])!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
+        )
+    told += f"{anchor}; 100 more win 64 times in 100."
     settings = [f"utilities are spread by {belief.spread:.2g}"]
     if many:
         settings.append(f"{belief.share:.0%} of that squared is each person's own")

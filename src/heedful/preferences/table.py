@@ -99,6 +99,18 @@ def wins(choices: Choices, tie: float = 0.5) -> Array:
     return out
 
 
+def votes(choices: Choices) -> Array:
+    """How many answers judged each item (n,)."""
+    n = len(choices.items)
+    (_, better, worse, _, times), rest = _twos(choices)
+    out: Array = np.zeros(n)
+    np.add.at(out, better, times)
+    np.add.at(out, worse, times)
+    for given in rest:
+        out[[item for tier in given.tiers for item in tier]] += given.times
+    return out
+
+
 def parts(compared: npt.NDArray[np.bool_]) -> Ints:
     """To which part each item belongs (n,): parts are what comparisons (n x n) connect, numbered by their first item.
 
