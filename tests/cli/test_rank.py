@@ -277,6 +277,49 @@ def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
     assert float(told[0]["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
 
 
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_names_have_room_in_a_narrow_terminal(tmp_path: Path, width: int) -> None:
+    """Votes go first, then scores."""
+    pairs = [(a, b) for a in range(7) for b in range(7) if a < b]
+    rows = [f"s{i},model-{a:03d},model-{b:03d},model_a" for i, (a, b) in enumerate(pairs)]
+    file = tmp_path / "x.csv"
+    file.write_text("judge,model_a,model_b,winner\n" + "\n".join(rows) + "\n")
+    out = heedful("rank {}", file, width=width).out
+    assert len(re.findall(r"model-00\d .*●", out)) == 7
+    assert ("votes" in out.split("●")[0]) == (width > 80)
+    assert ("score" in out.split("●")[0]) == (width > 72)
+
+
+def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) -> None:
+    heedful("rank {} --pairs {} --csv {}", TEAS, tmp_path / "pairs.csv", tmp_path / "ranking.csv")
+    found = estimate(open_choices(TEAS).choices)
+    new, items = found.belief.new(), found.choices.items
+    for row in csv.DictReader((tmp_path / "pairs.csv").open(encoding="utf-8", newline="")):
+        a, b = items.index(row["first"]), items.index(row["second"])
+        assert float(row["p_first_beats"]) == pytest.approx(float(new.beats(a, b)))
+        assert float(row["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
+    assert "p_best_if_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
+
+
+def test_votes_of_one_person_are_theirs(votes: Path) -> None:
+    lines = [line.split(",") for line in TEAS.read_text().splitlines()]
+    who = lines[0].index("person")
+    mine = [line for line in lines[1:] if line[who] == "cleo" and "unsure" not in line]
+    for row in heedful("rank {} --person cleo --json", TEAS).json["ranking"]:
+        assert row["votes"] == sum(row["item"] in line for line in mine)
+
+
+def test_what_is_read_is_not_written_over(votes: Path, tmp_path: Path) -> None:
+    before = votes.read_bytes()
+    got = heedful("rank {} --csv {}", votes, votes)
+    assert (got.code, got.out) == (2, "")
+    assert got.err == f"heedful: --csv: wanted a file of its own, got that of the choices, {str(votes)!r}\n"
+    assert votes.read_bytes() == before
+    got = heedful("rank {} --csv {} --pairs {}", votes, tmp_path / "x.csv", tmp_path / "x.csv")
+    assert "--pairs: wanted a file of its own, got that of --csv" in got.err
+    assert not (tmp_path / "x.csv").exists()
+
+
 def test_scores_are_in_the_table(votes: Path) -> None:
     wide = heedful("rank {}", votes, width=120).out
     row = heedful("rank {} --json", votes).json["ranking"][0]

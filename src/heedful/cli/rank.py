@@ -10,8 +10,8 @@ import typer
 
 from heedful.cli.finding import Json
 from heedful.cli.output import check_path
-from heedful.cli.ranked import Found, as_json, draw, show
-from heedful.cli.ranked_files import write_pairs, write_ranking
+from heedful.cli.ranked import Found, as_json, show
+from heedful.cli.ranked_files import draw, write_pairs, write_ranking
 from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def rank(
         check_path("--plot", plot, (".png", ".svg", ".pdf"))
         check_path("--csv", csv, (".csv",))
         check_path("--pairs", pairs, (".csv",))
+        _refuse_same(file, items, csv, pairs)
         if not 0.5 <= sure <= 0.999:
             raise ValueError(f"--sure: wanted a number from 0.5 to 0.999, got {sure:g}")
         if goal not in ("best", "ranking"):
@@ -183,6 +184,18 @@ def _described(choices: Choices, items: Path | None, identifier: str | None) -> 
         return orders.with_items(choices, names), X
     except ValueError as error:
         raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
+
+
+def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
+    """ValueError where a file would be written over one that is read, or over the other."""
+    taken = {path.resolve(): told for path, told in ((file, "the choices"), (items, "--items")) if path is not None}
+    for option, path in (("--csv", csv), ("--pairs", pairs)):
+        if path is not None:
+            if path.resolve() in taken:
+                raise ValueError(
+                    f"{option}: wanted a file of its own, got that of {taken[path.resolve()]}, {str(path)!r}"
+                )
+            taken[path.resolve()] = option
 
 
 def _refuse_many(choices: Choices) -> None:

@@ -1,8 +1,7 @@
-"""A ranking with its uncertainty, as `heedful rank` prints, draws and writes it."""
+"""A ranking with its uncertainty, as `heedful rank` prints it, and as JSON."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful.cli.terminal import console, new_table, width
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
 BAR = 1.6448536269514722
 """Standard deviations to either side that hold 90 %."""
 
-COLUMNS, LEAST, NARROW = 40, 20, 12
-"""Of a terminal, for a bar: at most; at least beside figures; at least."""
+COLUMNS = 40
+"""Of a terminal, for a bar: at most."""
+LEAST = (12, 12, 12, 20)
+"""The least, beside no scores; beside scores; also votes; also intervals as figures."""
 MATRIX = 200
 """Items at most of which JSON has the matrix of wins; of more, --pairs has all."""
 
@@ -63,10 +64,10 @@ class Found(NamedTuple):
         """Whose ranking it is."""
         people = self.estimate.choices.people
         if self.person is not None:
-            return f"what {_line(self.person)} prefers" if self.person else "what people without a name prefer"
+            return f"what {one_line(self.person)} prefers" if self.person else "what people without a name prefer"
         if len(people) > 1:
             return f"what {len(people):,} people prefer on average"
-        return f"what {_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
+        return f"what {one_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
 
     def alike(self) -> list[list[str]]:
         """Groups of which no two can be told apart, the best first."""
@@ -74,10 +75,10 @@ class Found(NamedTuple):
         return [[self.names[i] for i in order[a : b + 1]] for a, b in self.standing.alike]
 
 
-def _line(name: str, most: int = 40) -> str:
+def one_line(name: str, most: int = 40) -> str:
     """A name in one line; what does not print as question marks: a terminal may take it for an order."""
-    line = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    plain = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
 
 # ---------------------------------------------------------------------------- JSON
@@ -172,9 +173,8 @@ def _median(values: Any) -> float:
 def show(found: Found, top: int) -> None:
     screen, standing = console(), found.standing
     shown = standing.order.tolist()[:top]
-    room = _room(found, shown, numbers=True)
-    numbers = room >= LEAST
-    screen.print(_table(found, shown, numbers, room if numbers else max(_room(found, shown, numbers=False), NARROW)))
+    detail = next((level for level in (3, 2, 1) if _room(found, shown, level) >= LEAST[level]), 0)
+    screen.print(_table(found, shown, detail, max(_room(found, shown, detail), LEAST[detail])))
     if len(standing.order) > top:
         screen.print(f"... and {len(standing.order) - top:,} more (--top, --json)\n")
     for line in [*_apart(found), *_verdict(found), "", *_how(found)]:
@@ -186,23 +186,26 @@ def show(found: Found, top: int) -> None:
         screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
 
 
-def _room(found: Found, shown: list[int], numbers: bool) -> int:
+def _room(found: Found, shown: list[int], detail: int) -> int:
     """The columns of the terminal that are left for bars."""
-    table = _table(found, shown, numbers)
+    table = _table(found, shown, detail)
     table.min_width = None  # the title may be longer than the table
     return min(COLUMNS, console().width - width(table) - 3)
 
 
-def _table(found: Found, shown: list[int], numbers: bool = False, room: int = 0) -> Table:
-    """A row for each of these items; with utilities as numbers, and as bars of `room` columns."""
+def _table(found: Found, shown: list[int], detail: int, room: int = 0) -> Table:
+    """A row for each of these items, as of LEAST; with utilities as bars of `room` columns."""
     from rich.markup import escape
 
+    numbers = detail == 3
     standing, n = found.standing, len(found.names)
     table = new_table(escape(f"{found.file}: {found.what}"))
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold", max_width=40 if numbers else 24)
-    table.add_column("score, 90 %" if numbers else "score", justify="right", no_wrap=True)
-    table.add_column("votes", justify="right", no_wrap=True)
+    if detail:
+        table.add_column("score, 90 %" if numbers else "score", justify="right", no_wrap=True)
+    if detail > 1:
+        table.add_column("votes", justify="right", no_wrap=True)
     table.add_column("P(best)", justify="right", no_wrap=True)
     if found.new is not None:
         table.add_column("if new", justify="right", no_wrap=True)
@@ -219,12 +222,12 @@ def _table(found: Found, shown: list[int], numbers: bool = False, room: int = 0)
         a, b = standing.places[i].tolist()
         sure = better[place - 1]
         score, half = found.scores.score[i], (found.scores.high[i] - found.scores.low[i]) / 2
-        cells = [str(place), escape(_line(found.names[i], 80))]
-        cells += [f"{score:,.0f}" + (f" ± {half:.0f}" if numbers else ""), f"{found.votes[i]:,.0f}"]
-        cells += [_share(standing.best[i])]
-        cells += [] if found.new is None else [_share(found.new[i])]
+        known = [f"{score:,.0f}" + (f" ± {half:.0f}" if numbers else ""), f"{found.votes[i]:,.0f}"]
+        cells = [str(place), escape(one_line(found.names[i], 80)), *known[:detail]]
+        cells += [share(standing.best[i])]
+        cells += [] if found.new is None else [share(found.new[i])]
         cells += [str(a) if a == b else f"{a}-{b}"]
-        cells += ["" if place == n else _share(sure) if sure >= found.sure else f"[yellow]≈ {_share(sure)}[/]"]
+        cells += ["" if place == n else share(sure) if sure >= found.sure else f"[yellow]≈ {share(sure)}[/]"]
         cells += [f"{standing.mean[i]:+.2f} ± {BAR * standing.sd[i]:.2f}"] if numbers else []
         cells += [f"[cyan]{_bar(standing, i, low, high, room)}[/]"] if room else []
         table.add_row(*cells)
@@ -239,7 +242,7 @@ def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
     return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
 
 
-def _share(p: float) -> str:
+def share(p: float) -> str:
     """A probability in per cent, never rounded to what is certain."""
     percent = 100.0 * float(p)
     if percent >= 99.5:
@@ -253,7 +256,7 @@ def _apart(found: Found) -> list[str]:
         return [f"Every item is better than the next with {found.sure:.0%} or more."]
     told = []
     for run in runs[:8]:
-        names = [_line(name) for name in run]
+        names = [one_line(name) for name in run]
         few = names if len(names) <= 6 else [*names[:3], f"{len(names) - 4} more", names[-1]]
         told.append(", ".join(few[:-1]) + f" and {few[-1]}")
     more = f"; and {len(runs) - 8} more such groups" if len(runs) > 8 else ""
@@ -262,9 +265,9 @@ def _apart(found: Found) -> list[str]:
 
 def _verdict(found: Found) -> list[str]:
     stop, left = found.verdict.stop, found.verdict.left
-    first, second = (_line(found.names[i]) for i in (found.verdict.next.first, found.verdict.next.second))
+    first, second = (one_line(found.names[i]) for i in (found.verdict.next.first, found.verdict.next.second))
     if found.verdict.goal == "best":
-        told = f"{_line(found.names[stop.item])} is the best with probability {stop.sure:.2f}"
+        told = f"{one_line(found.names[stop.item])} is the best with probability {stop.sure:.2f}"
     else:
         told = f"{stop.sure:.0%} of the pairs are expected to be in the right order"
     if stop.stop:
@@ -287,7 +290,7 @@ def _how(found: Found) -> list[str]:
     anchor = "the average is 1,000" if found.anchor is None else ""
     if found.anchor is not None:
         anchor = (
-            f"{_line(found.names[found.anchor[0]])!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
+            f"{one_line(found.names[found.anchor[0]])!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
         )
     told += f"{anchor}; 100 more win 64 times in 100."
     settings = [f"utilities are spread by {belief.spread:.2g}"]
@@ -305,51 +308,3 @@ def _how(found: Found) -> list[str]:
     answers = "1 answer" if choices.answers == 1 else f"{choices.answers:,} answers"
     read = f"{answers} about {len(choices.items):,} items{people} ({found.read})."
     return [told, f"{model}: {', '.join(settings)}.", read]
-
-
-# ---------------------------------------------------------------------------- drawn
-
-
-def draw(path: Path, found: Found, top: int) -> None:
-    """Utilities with 90 %, the best on top; a line at the right joins those of which no two can be told apart."""
-    from matplotlib.figure import Figure
-
-    standing = found.standing
-    shown = standing.order.tolist()[:top]
-    n = len(shown)
-    figure = Figure(figsize=(7.2, min(1.3 + 0.27 * n, 60.0)), dpi=160, layout="constrained")
-    axes = figure.subplots()
-    mean, error = [float(standing.mean[i]) for i in shown], [BAR * float(standing.sd[i]) for i in shown]
-    axes.errorbar(mean, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
-    edge = max(m + e for m, e in zip(mean, error))
-    reach = edge - min(m - e for m, e in zip(mean, error))
-    for k, (a, b) in enumerate(standing.alike):
-        if a < n:
-            at = edge + (0.04 + 0.02 * (k % 3)) * max(reach, 1e-9)  # groups that overlap stand side by side
-            axes.plot([at, at], [a - 0.25, min(b, n - 1) + 0.25], color="0.45", linewidth=2.2, solid_capstyle="butt")
-    axes.set_yticks(range(n), [_math(_line(found.names[i])) for i in shown], fontsize=8)
-    for i, y in zip(shown, range(n)):
-        axes.annotate(
-            _share(standing.best[i]),
-            (1.01, y),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=7,
-            color="0.3",
-        )
-    axes.annotate("P(best)", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
-    axes.set_ylim(n - 0.5, -0.7 - 0.4)
-    told = "utility, in units of the noise of one choice; bars hold 90 %"
-    told += "\ngrey: no two of these can be told apart" if found.alike() else ""
-    axes.set_xlabel(told, fontsize=8)
-    axes.set_title(_math(f"{Path(found.file).name}: {found.what}"), fontsize=10, loc="left")
-    axes.tick_params(axis="x", labelsize=8)
-    axes.grid(axis="x", alpha=0.25)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    figure.savefig(path)
-
-
-def _math(text: str) -> str:
-    """A text that is no formula, whatever dollars are in it."""
-    return text.replace("$", r"\$")

@@ -1,10 +1,12 @@
-"""The CSV files of `heedful rank`: the ranking, and all pairs."""
+"""The files that `heedful rank` writes: the ranking and all pairs as CSV, and a drawing."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heedful.cli.ranked import BAR, one_line, share
 
 if TYPE_CHECKING:
     from heedful.cli.ranked import Found
@@ -47,3 +49,48 @@ def write_pairs(path: Path, found: Found) -> None:
             beats, better = found.chooser.beats(i, others).tolist(), found.posterior.better(i, others).tolist()
             first = names[place]
             writer.writerows([first, *row] for row in zip(names[place + 1 :], *told, beats, better))
+
+
+def draw(path: Path, found: Found, top: int) -> None:
+    """Utilities with 90 %, the best on top; a line at the right joins those of which no two can be told apart."""
+    from matplotlib.figure import Figure
+
+    standing = found.standing
+    shown = standing.order.tolist()[:top]
+    n = len(shown)
+    figure = Figure(figsize=(7.2, min(1.3 + 0.27 * n, 60.0)), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    mean, error = [float(standing.mean[i]) for i in shown], [BAR * float(standing.sd[i]) for i in shown]
+    axes.errorbar(mean, range(n), xerr=error, fmt="o", color="C0", markersize=4.5, elinewidth=1.6, capsize=0)
+    edge = max(m + e for m, e in zip(mean, error))
+    reach = edge - min(m - e for m, e in zip(mean, error))
+    for k, (a, b) in enumerate(standing.alike):
+        if a < n:
+            at = edge + (0.04 + 0.02 * (k % 3)) * max(reach, 1e-9)  # groups that overlap stand side by side
+            axes.plot([at, at], [a - 0.25, min(b, n - 1) + 0.25], color="0.45", linewidth=2.2, solid_capstyle="butt")
+    axes.set_yticks(range(n), [_math(one_line(found.names[i])) for i in shown], fontsize=8)
+    for i, y in zip(shown, range(n)):
+        axes.annotate(
+            share(standing.best[i]),
+            (1.01, y),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=7,
+            color="0.3",
+        )
+    axes.annotate("P(best)", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
+    axes.set_ylim(n - 0.5, -0.7 - 0.4)
+    told = "utility, in units of the noise of one choice; bars hold 90 %"
+    told += "\ngrey: no two of these can be told apart" if found.alike() else ""
+    axes.set_xlabel(told, fontsize=8)
+    axes.set_title(_math(f"{Path(found.file).name}: {found.what}"), fontsize=10, loc="left")
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.savefig(path)
+
+
+def _math(text: str) -> str:
+    """A text that is no formula, whatever dollars are in it."""
+    return text.replace("$", r"\$")
