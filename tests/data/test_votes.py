@@ -126,9 +126,9 @@ def test_columns_come_to_what_rows_come_to(
     ("rows", "message"),
     [
         # of several, the first row; of a row, the first column
-        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: first: wanted a name, got nothing"),
+        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: model_a: wanted a name, got nothing"),
         ("a,b,model_a\na,b,nope\na,b,none\n", "votes.csv:3: winner: wanted first, second, .*, got 'nope'; say what"),
-        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: second: wanted another item than the first, got 'c' twice"),
+        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: model_b: wanted another item than the first, got 'c' twice"),
         ("a,b,model_a\na,b\n", "votes.csv:3: cells: wanted 3 as in the header, got 2"),
         ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: wanted CSV, got "),
         ("", "votes.csv: rows: wanted at least one"),
@@ -139,18 +139,23 @@ def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message
         load_choices(put(tmp_path, "model_a,model_b,winner\n" + rows))
 
 
+def test_battles_without_a_session_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^votes.csv:3: evaluation_session_id: wanted a name, got nothing"):
+        load_choices(put(tmp_path, "model_a,model_b,winner,evaluation_session_id\na,b,tie,s\na,b,tie,\n"))
+
+
 def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
     rows = [
         '{"model_a": 1, "model_b": 2.0, "winner": "model_a"}',
         '{"model_a": true, "model_b": 2, "winner": "tie"}',
     ]
-    message = "votes.jsonl:2: first: wanted a text or a whole number, got True"
+    message = "votes.jsonl:2: model_a: wanted a text or a whole number, got True"
     with pytest.raises(ValueError, match=f"^{message}"):
         load_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
     got = load_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
     assert got.items == ("1", "2")
     lists = put(tmp_path, '{"model_a": ["x"], "model_b": "y", "winner": "tie"}\n', "votes.jsonl")
-    with pytest.raises(ValueError, match=r"^votes.jsonl:1: first: wanted a text or a whole number, got \['x'\]"):
+    with pytest.raises(ValueError, match=r"^votes.jsonl:1: model_a: wanted a text or a whole number, got \['x'\]"):
         load_choices(lists)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
 from heedful.data.files import is_number, shown
-from heedful.data.orders import Bools, Choices, Ints, Pairs, gathered_pairs
-from heedful.data.table import Coded, Table
+from heedful.data.orders import Bools, Choices, Ints, Pairs, choices_of_pairs
+from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
 """Which rows are wrong, and what says so of a row, given where it stands and its number."""
@@ -21,7 +21,7 @@ _EQUAL = _SAID["equal"]
 class _Column:
     """A column of names: of each row (r,) the number of its name among `numbers`, and whether it is none."""
 
-    def __init__(self, coded: Coded, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
+    def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
         """`empty`: the name of a cell with nothing in it, where that is one."""
         self.texts, self.field, self.values, self.codes = [], field, coded.values, coded.codes
         wrong = np.zeros(len(coded.values), bool)
@@ -43,18 +43,18 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> Choices:
     """Choices by winner and loser."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
-    winner, loser = (_Column(got[role], role, items) for role in ("winner", "loser"))
+    winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
     often, odd_times = _times(got)
-    person, people, odd_person = _people(got, often.size)
+    person, people, odd_person = _people(got, at, often.size)
 
     def same(where: str, i: int) -> None:
         name = loser.texts[loser.codes[i]]
-        raise ValueError(f"{where}: loser: wanted another item than the winner, got {shown(name)} twice")
+        raise ValueError(f"{where}: {loser.field}: wanted another item than the winner, got {shown(name)} twice")
 
     _refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
     pairs = Pairs(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
-    return gathered_pairs(pairs, list(items), people)
+    return choices_of_pairs(pairs, list(items), people)
 
 
 def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[Choices, int]:
@@ -63,13 +63,13 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
     items: dict[str, int] = {}
-    first, second = (_Column(got[role], role, items) for role in ("first", "second"))
+    first, second = (_Column(got[role], at[role][0], items) for role in ("first", "second"))
     names = list(items)
     answer = _Column(got["answer"], column, items, empty="")
 
     def same(where: str, i: int) -> None:
         name = second.texts[second.codes[i]]
-        raise ValueError(f"{where}: second: wanted another item than the first, got {shown(name)} twice")
+        raise ValueError(f"{where}: {second.field}: wanted another item than the first, got {shown(name)} twice")
 
     _refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
     numbered = any(map(is_number, words))
@@ -94,7 +94,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     _refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
     said = np.where(named > 0, named, said)
     often, odd_times = _times(got)
-    person, people, odd_person = _people(got, often.size)
+    person, people, odd_person = _people(got, at, often.size)
     _refuse(table, [(said == 0, unknown), odd_times, odd_person])
     turned = said == _SAID["second"]
     better = np.where(turned, second.numbers, first.numbers)
@@ -103,24 +103,24 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     read = Pairs(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
     bad_words = {word(each) for each in BAD} - set(words)
     bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
-    return gathered_pairs(read, names, people), int(often[bad].sum())
+    return choices_of_pairs(read, names, people), int(often[bad].sum())
 
 
-def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, Coded]:
+def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, CodedColumn]:
     roles += tuple(role for role in ("person", "times") if role in at)
     return dict(zip(roles, table.columns([at[role][0] for role in roles])))
 
 
-def _people(got: Mapping[str, Coded], rows: int) -> tuple[Ints, list[str], Check]:
+def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
     """Of each row the number of who answered, their names, and who has none."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
-    column = _Column(got["person"], "person", numbers)
+    column = _Column(got["person"], at["person"][0], numbers)
     return column.numbers, list(numbers), column.check()
 
 
-def _times(got: Mapping[str, Coded]) -> tuple[Ints, Check]:
+def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
     """How often each row was given, and where that is no such number."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size

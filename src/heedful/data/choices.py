@@ -16,7 +16,7 @@ from heedful.data.choice_pairs import pairs, winners
 from heedful.data.files import GZIP_ERRORS, MISSING, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
-from heedful.data.table import open_table
+from heedful.data.table import Table, open_table
 
 
 class Opened(NamedTuple):
@@ -134,13 +134,19 @@ def load_choices(
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
+    return _opened(path.name, open_table(path), columns, words)
+
+
+def _opened(
+    file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
+) -> Opened:
+    """The choices in a table that messages call `file`."""
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    table = open_table(path)
     header = table.header
-    at = found(path.name, header, {role: list(names) for role, names in (columns or {}).items()})
+    at = found(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
     bad = quiet = rows = 0
@@ -154,7 +160,7 @@ def load_choices(
         choices, rows = gathered(answered), len(placed)
         quiet = rows - len(answered) if "order" in at else 0
     if not any(each.judged for each in choices.given):
-        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+        raise ValueError(f"{file}: answers: wanted at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)

@@ -83,7 +83,7 @@ class Pairs(NamedTuple):
     times: Ints
 
 
-def gathered_pairs(pairs: Pairs, items: Sequence[str], people: Sequence[str]) -> Choices:
+def choices_of_pairs(pairs: Pairs, items: Sequence[str], people: Sequence[str]) -> Choices:
     """The same as `gathered` makes of answers about two items, from columns; those given no times are left out."""
     kept: Any = (column[pairs.times > 0] for column in pairs)
     person, better, worse, tied, judged, side, times = Pairs(*kept)

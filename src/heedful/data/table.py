@@ -34,7 +34,7 @@ _PLAIN = {str, int, float, type(None)}
 """What cells are that are equal only where they say the same: True is 1 to Python."""
 
 
-class Coded(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column: its cells, each once or seldom more often, as they first come, and which one each row has (r,)."""
 
     values: list[Any]
@@ -45,7 +45,7 @@ class Table(NamedTuple):
     """A table whose header is read, and whose rows are read when they are asked for, as columns or one by one."""
 
     header: list[str]
-    columns: Callable[[Sequence[str]], list[Coded]]
+    columns: Callable[[Sequence[str]], list[CodedColumn]]
     """those of these names"""
     placed: Callable[[], list[tuple[str, dict[str, Any]]]]
     """its rows as `placed_rows` gives them"""
@@ -110,12 +110,12 @@ class _Coder:
             cells = [cell if type(cell) in _PLAIN else _Odd(cell) for cell in cells]
         self._parts.append(np.fromiter(map(self._index.__getitem__, cells), np.int64, len(cells)))
 
-    def column(self) -> Coded:
+    def column(self) -> CodedColumn:
         values = [value.value if isinstance(value, _Odd) else value for value in self._index]
-        return Coded(values, np.concatenate(self._parts))
+        return CodedColumn(values, np.concatenate(self._parts))
 
 
-def _coded(cells: list[Any]) -> Coded:
+def _code(cells: list[Any]) -> CodedColumn:
     coder = _Coder()
     coder.add(cells)
     return coder.column()
@@ -127,12 +127,16 @@ def _json_lines(path: Path) -> Table:
         if line.record is None:
             raise ValueError(line.error)
         rows.append((f"{path.name}:{line.number}", line.record))
-    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    return table_of(rows)
 
-    def columns(names: Sequence[str]) -> list[Coded]:
-        return [_coded([row.get(name) for _, row in rows]) for name in names]
 
-    return Table(header, columns, lambda: rows)
+def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
+    """A table of rows, each with where it is from; its header is what any of them has."""
+
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
+        return [_code([row.get(name) for _, row in placed]) for name in names]
+
+    return Table(list(dict.fromkeys(name for _, row in placed for name in row)), columns, lambda: placed)
 
 
 def _parquet(path: Path) -> Table:
@@ -154,8 +158,8 @@ def _parquet(path: Path) -> Table:
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
 
-    def columns(names: Sequence[str]) -> list[Coded]:
-        return [_coded([_cell(value) for value in table.column(name).to_pylist()]) for name in names]
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
+        return [_code([_cell(value) for value in table.column(name).to_pylist()]) for name in names]
 
     def placed() -> list[tuple[str, dict[str, Any]]]:
         rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
@@ -182,23 +186,23 @@ def _csv(path: Path) -> Table:
 
     try:
         with _text(path) as lines:
-            header = _header(path, 1, _stripped(next(_records(lines, *_delimiter(path)), [])))
+            header = _header(path, 1, _strip(next(_records(lines, *_delimiter(path)), [])))
     except (csv.Error, ValueError, *GZIP_ERRORS):
         csv_table(path)  # says where
         raise
 
-    def columns(names: Sequence[str]) -> list[Coded]:
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
         try:
             found = _csv_columns(path, [header.index(name) for name in names], len(header))
         except (csv.Error, ValueError, *GZIP_ERRORS):
             placed()  # says where
             raise
-        return [Coded([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
+        return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
 
     return Table(header, columns, placed)
 
 
-def _stripped(record: list[str]) -> list[str]:
+def _strip(record: list[str]) -> list[str]:
     return [cell.strip() for cell in record]
 
 
@@ -235,7 +239,7 @@ def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[l
     return (record for record in reader if len(record) > 1 or (record and record[0].strip()))
 
 
-def _csv_columns(path: Path, at: list[int], cells: int) -> list[Coded]:
+def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
     """These columns (by place) of a CSV with so many, read a part at a time, not stripped. Where it is damaged, what
     made it so, without its place; csv.Error where a record has not so many cells, or there is none."""
     coders = [_Coder() for _ in at]
@@ -292,7 +296,7 @@ def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
         before = end
         reader = csv.reader(lines[end:], delimiter=delimiter, strict=True)
         for record in reader:
-            cells = _stripped(record)
+            cells = _strip(record)
             if cells not in ([], [""]):
                 records.append((end + 1, cells))
             end = reader.line_num + before
