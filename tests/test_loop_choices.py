@@ -111,7 +111,7 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         for person in (None, "p0", "p2") if "random" not in spec else (None,):
             found = loop.standing(person)
             assert (found.favourite, order(found)[0], found.goal, found.person) == ("i3", "i3", "best", person)
-            assert order(found) == list(loop.ranked(person=person)) or person is None
+            assert order(found)[0] == loop.ranked(person=person)[0] or person is None
         mine, ours = loop.standing("p0"), loop.standing()
         assert (mine.people, mine.answers, ours.people, ours.answers) == (1, 20, 3, 60)
         assert sum(each.best for each in ours.ranking) == pytest.approx(1.0)
