@@ -32,7 +32,7 @@ from heedful.server.keys import Keys
 from heedful.server.lane import LONGEST, MOST
 from heedful.server.pages.page import static_url
 from heedful.server.protocol import Protocol
-from heedful.server.running import Server, config, everywhere, listening, served
+from heedful.server.running import Server, config, listening, listening_socket, served
 from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
 
@@ -417,7 +417,7 @@ def test_a_rate_counts_each_once_that_is_refused(folder: Path, begun: list[str])
 def shared(folder: Path) -> Iterator[tuple[App, str, str]]:
     """A server with a port for participants: (it, where its owner comes, where they come)."""
     options = Options(limits=Limits(seconds=SECONDS))
-    with listening(folder, "127.0.0.1", 0, options) as (app, listener), everywhere(0) as sharing:
+    with listening(folder, "127.0.0.1", 0, options) as (app, listener), listening_socket("127.0.0.1", 0) as sharing:
         sharing.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)  # so that who does not read is soon noticed
         app.sharing = sharing.getsockname()[1]
         server = Server(config(app), app)
