@@ -129,9 +129,7 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
     if host not in LOOPBACK and not app.service.keys.exist():
         told = f"--host: wanted 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
         raise PermissionError(told)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family, backlog=2048)
-    with listener:
+    with listening_socket(host, port) as listener:
         yield app, listener
 
 
@@ -143,9 +141,12 @@ def serve(
     **given: Any,
 ) -> None:
     """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began.
-    Whoever comes by `sharing` gets what participants may."""
+    Whoever comes by `sharing` gets what participants may. ValueError where both have one port, by which they are told
+    apart."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
+        if app.sharing == listener.getsockname()[1]:
+            raise ValueError(f"sharing: wanted another port than that of the listener, got {app.sharing} for both")
     more_files()
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.
@@ -155,9 +156,12 @@ def serve(
     Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 
-def everywhere(port: int) -> socket.socket:
-    """A socket that the whole network reaches, for `serve(sharing=...)`. OSError where it cannot listen there."""
-    return socket.create_server(("0.0.0.0", port), backlog=2048)
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address of this machine, "0.0.0.0" or "::" for all of them; `port` 0 finds a free
+    one. OSError where it cannot listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
 
 
 def own_address() -> str:
