@@ -322,7 +322,11 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert (a.status, a.learned) == ("applied", True)
     assert list(lamps.weights()) == about.names
     assert lamps.weights("p1") == lamps.weights()
-    why = lamps.explain(lamps.decide())
+    seen = lamps.about().events
+    assert lamps.rank() == lamps.rank(["i0", "i1", "i2", "i3"], person="p1") == lamps.decide(id="alone").shown
+    assert lamps.rank(features=[[0.0, 1.0], [1.0, 0.0]], prior=[9.0, 1.0]) == ("0", "1")
+    assert lamps.about().events == seen | {"decision": 2}  # the one that was asked for, and no other
+    why = lamps.explain("alone")
     assert [moved.event for moved in why.lessons] == [a.event]
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
     report = lamps.report()

@@ -299,6 +299,30 @@ def test_what_was_learned_is_there_for_the_very_next_request(ask: Caller, cars: 
         before = after
 
 
+def test_candidates_are_ranked_and_nothing_is_logged(ask: Caller, folder: Path) -> None:
+    name = made(folder, learner="fair-pairs", shrink=2.0, exploration=0.5, control=0.5)
+    cars = f"/v1/loops/{name}"
+    for i in range(4):
+        ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, "id": f"d{i}", "person": f"p{i % 2}"}))
+        ok(ask.post(f"{cars}/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": NAMES[5 + i]}))
+    before = ok(ask.get(cars))["events"], ok(ask.get(f"{cars}/report"))
+    with opened(folder, cars) as loop:
+        prior = {n: float(j % 3) for j, n in enumerate(NAMES)}
+        for given in ({}, {"person": "p1"}, {"candidates": NAMES[:5], "prior": prior | {}}, {"candidates": NAMES[3:]}):
+            given = given | ({"prior": {n: prior[n] for n in NAMES[:5]}} if "prior" in given else {})
+            told = ok(ask.post(f"{cars}/rank", given))
+            assert told == {"ranking": list(loop.rank(**given)), "version": loop.version}
+        assert ok(ask.post(f"{cars}/rank", {"person": "p1"})) != ok(ask.post(f"{cars}/rank", {"person": "p0"}))
+        assert loop.feedback("d0", better=["i11"]).learned  # another process teaches it
+        assert ok(ask.post(f"{cars}/rank", {}))["version"] == loop.version
+        assert loop.undo(loop.lessons(1)[0].event).status == "applied"
+    after = ok(ask.get(cars))["events"], ok(ask.get(f"{cars}/report"))
+    assert after[0] == before[0] | {"feedback": 5, "undo": 1}
+    assert (after[1]["learned"], after[1]["control"]) == (before[1]["learned"], before[1]["control"])
+    is_problem(ask.post(f"{cars}/rank", {"show": 3}), "bad-input", "body")
+    is_problem(ask.post(f"{cars}/rank", {"person": ""}), "bad-input", "person")
+
+
 def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
     how: dict[str, Any] = {"learner": "fair-pairs", "shrink": 2.0, "exploration": 0.5, "control": 0.2}
@@ -722,6 +746,7 @@ PATHS = {
     "/v1/loops/{loop}/feedback": {"POST"},
     "/v1/loops/{loop}/activate": {"POST"},
     "/v1/loops/{loop}/undo": {"POST"},
+    "/v1/loops/{loop}/rank": {"POST"},
     "/v1/loops/{loop}/replays": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
