@@ -84,9 +84,9 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
         d = loop.decide(person="p", id="d")
         assert (sorted(d.shown), d.chances, d.arm, d.probability) == (["a", "b"], (0.5, 0.5), "learned", 0.5)
         assert loop.feedback("d", better="b").learned
-        assert loop.ranked(["a", "b"], person="p") == ("b", "a")
+        assert loop.rank(["a", "b"], person="p") == ("b", "a")
         loop.put_items([{"id": f"i{j}"} for j in range(100)])  # more than there was room for
-        assert loop.ranked(["i99", "a", "b"], person="p") == ("b", "i99", "a")
+        assert loop.rank(["i99", "a", "b"], person="p") == ("b", "i99", "a")
         d = loop.decide(["i99", "i98"], person="q", id="d2")
         assert loop.feedback("d2", better="i99").learned
         assert loop.verify() == []
@@ -112,7 +112,7 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         for person in (None, "p0", "p2") if "random" not in spec else (None,):
             found = loop.standing(person)
             assert (found.favourite, order(found)[0], found.goal, found.person) == ("i3", "i3", "best", person)
-            assert order(found) == list(loop.ranked(person=person)) or person is None
+            assert order(found) == list(loop.rank(person=person)) or person is None
         mine, ours = loop.standing("p0"), loop.standing()
         assert (mine.people, mine.answers, ours.people, ours.answers) == (1, 20, 3, 60)
         assert ours.sure >= mine.sure or ours.stop
@@ -186,7 +186,7 @@ def test_nobody_in_particular_is_one_person(folder: Path) -> None:
     with choice_loop(folder / "l", control=0.0) as loop:
         for t in range(25):
             answer(loop, loop.decide(id=f"d{t}"))
-        assert loop.ranked()[0] == "i3"
+        assert loop.rank()[0] == "i3"
         found = loop.standing()
         assert (found.people, found.answers, found.favourite) == (1, 25, "i3")
         assert loop.verify() == []
@@ -381,7 +381,7 @@ def test_items_with_features_tell_of_each_other(folder: Path, spec: str) -> None
             d = loop.decide(person="p", id=f"d{t}")
             loop.feedback(d.id, choice="first" if int(d.shown[0][1:]) > int(d.shown[1][1:]) else "second")
         loop.put_items([{"id": "low", "x": 0.1}, {"id": "high", "x": 8.9}])
-        place = {name: i for i, name in enumerate(loop.ranked(person="p"))}
+        place = {name: i for i, name in enumerate(loop.rank(person="p"))}
         assert place["high"] < 4 < place["low"]
         assert loop.founding.names == encoding.names
         assert loop.weights == {}
@@ -738,7 +738,7 @@ def test_a_learner_of_one_s_own(folder: Path) -> None:
     spec = f"{folder / 'own.py'}:Counting"
     with choice_loop(folder / "l", spec, control=0.1) as loop:
         taught(loop, 60, people=1)
-        assert loop.ranked()[:1] == ("i3",)
+        assert loop.rank()[:1] == ("i3",)
         assert loop.standing().favourite == "i3"
         assert loop.decide(id="d", show=3).probability is None  # it draws, and does not say how
         assert loop.explain("d").because in (

@@ -92,8 +92,8 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
         assert set(d.shown) == {"i3", "i7", "i11"}
         assert d.ratings is not None
         assert d.ratings == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
-        assert set(loop.ranked(person="q")[:3]) == set(d.shown)
-        assert list(loop.rated(person="q")) == list(loop.ranked(person="q"))
+        assert set(loop.rank(person="q")[:3]) == set(d.shown)
+        assert list(loop.rated(person="q")) == list(loop.rank(person="q"))
         assert all(1.0 <= rating <= 5.0 for rating in d.ratings)
 
 

@@ -6,17 +6,19 @@ Written once: see `heedful.client.either`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
 from heedful.client import calls
 from heedful.client.calls import MSGPACK, Call, answer_of
-from heedful.client.deciding import Deciding, Time
+from heedful.client.deciding import Deciding, Prior, Time
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.client.question import features_of
 from heedful.loop.hindsight import Explanation, Replayed
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Report
@@ -142,6 +144,28 @@ class LoopOperations(Answering):
         return calls.read((yield from self._asked(Call("GET", self._path()))), About)
 
     @either
+    def rank(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        features: npt.ArrayLike | None = None,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Prior = None,
+    ) -> Steps[tuple[str, ...]]:
+        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
+        it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
+        evaluation is not to be told the caller's own order."""
+        fields = calls.given(person=person, context=context, prior=prior)
+        if features is not None:
+            rows = features_of(features, candidates)
+            fields["candidates"] = [{"id": str(j), "features": row} for j, row in enumerate(rows.tolist())]
+        elif candidates is not None:
+            fields["candidates"] = listed("candidates", candidates, "names or of objects")
+        call = Call("POST", self._path("rank"), calls.body(fields, MSGPACK), MSGPACK)
+        return tuple(calls.read((yield from self._asked(call)), _Ranking).ranking)
+
+    @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
         """What each feature counts, by name, for everybody or for one person; the caller's score last; NaN where the
         weights have overflown, as the loop's caveats then say."""
@@ -186,6 +210,10 @@ class _Withdrawn(msgspec.Struct):
 class _Page(msgspec.Struct):
     items: list[str]
     total: int
+
+
+class _Ranking(msgspec.Struct):
+    ranking: list[str]
 
 
 class _Weights(msgspec.Struct):

@@ -81,8 +81,8 @@ class Question:
         return [str(name) for name in candidates]
 
 
-def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+def features_of(features: Any, candidates: Any = None) -> npt.NDArray[np.float32]:
+    """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come beside them."""
     if candidates is not None:
         raise ValueError('features: wanted no candidates beside them, got both; their names are "0", "1", ...')
     X = _numbers(features)
@@ -90,6 +90,12 @@ def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.fl
         raise ValueError(f"features: wanted rows of numbers, got {describe(features)}")
     if not np.isfinite(X).all():
         raise ValueError("features: wanted finite numbers that fit into float32, got one that is not")
+    return X
+
+
+def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+    X = features_of(features, candidates)
     if prior is None:
         return X, X
     scores = np.empty(0) if isinstance(prior, Mapping) else _numbers(prior)

@@ -20,10 +20,8 @@ import numpy.typing as npt
 
 from heedful.doors import describe, wanted_count
 from heedful.features.encoding import UNSEEN, Encoding
-from heedful.kernel import scores, top
 from heedful.loop import choosers, keeping, raters, wire
 from heedful.loop.answering import Answering, Unknown
-from heedful.loop.choosing import ChoiceModel
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
 from heedful.loop.hindsight import Explanation, Replayed, explain, replay
@@ -32,7 +30,7 @@ from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
-from heedful.loop.rating import RatingModel
+from heedful.loop.ranking import Ranking, ranking
 from heedful.loop.rechoosing import explain_choice, replay_choices
 from heedful.loop.regrading import explain_grade, replay_grades
 from heedful.loop.report import Report, report
@@ -309,7 +307,7 @@ class Loop:
                 return self.deciding.decided(draft, answer)
         return asked
 
-    def ranked(
+    def rank(
         self,
         candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
         *,
@@ -317,26 +315,23 @@ class Loop:
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
     ) -> tuple[str, ...]:
-        """The order that the model has of the candidates at this moment, best first: all of them, by name.
+        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows
+        where it neither explores nor leaves a list to the control.
 
-        No exploration, no control, and nothing is logged, so feedback on it needs a decision of its own: `decide`
-        makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`. In a loop
-        of ratings by what is expected, what was consumed included; as they were asked for where that is not known. In a
-        loop of choices by what is believed of this person; `standing` says how sure that is.
+        Nothing is drawn and nothing is logged, so this is for looking and for offline evaluation, and leaves the report
+        as it is. Feedback needs a decision: `decide` makes one, `record` one of what was shown. The arguments, and what
+        is raised, are those of `decide`. In a loop of ratings the order is by the expected rating, what the person has
+        consumed included; as they were asked for where the learner expects nothing. In a loop of choices it is by the
+        expected utility for this person, or for all; `standing` says how sure that is.
         """
+        return self.ranking(candidates, person=person, context=context, prior=prior).ranking
+
+    def ranking(self, candidates: Any = None, *, person: Any = None, context: Any = None, prior: Any = None) -> Ranking:
+        """The same, with the version of the model that ranks them so."""
         request, state, own = self._look(candidates, person, context, prior)
-        model = self.ledger.model
-        if isinstance(model, RatingModel):
-            expected = model.ratings(state.shared, own, request.x)
-            order = np.arange(len(request.x)) if expected is None else np.argsort(-expected, kind="stable")
-        elif isinstance(model, GradingModel):
-            order = model.order(state.shared, own, request.x)
-        elif isinstance(model, ChoiceModel):
-            own = state.people.get("") if person is None else own
-            order = np.argsort(-model.believed(state.shared, own, request.x).mean, kind="stable")
-        else:
-            order = top(scores(request.x, model.effective(state.shared, own)), len(request.x))
-        return tuple([request.called[j] for j in order.tolist()])
+        if self.choices is not None and person is None:
+            own = state.people.get("")
+        return ranking(self.ledger.model, state, own, request)
 
     def graded(
         self,
@@ -348,7 +343,7 @@ class Loop:
     ) -> dict[str, int]:
         """The grade that the model predicts of each candidate at this moment, by name, in the order it has of them.
 
-        For a grading loop; ValueError for another. Nothing is logged, as with `ranked`.
+        For a grading loop; ValueError for another. Nothing is logged, as with `rank`.
         """
         request, state, own = self._look(candidates, person, context, prior)
         model = self.ledger.model

@@ -164,6 +164,16 @@ def wanted(given: dict[str, Any], *names: str) -> dict[str, Any]:
     return given
 
 
+async def rank(asked: Asked) -> Any:
+    given = fields(asked.given, schema.RANK)
+
+    def ranked() -> Any:
+        asked.loop.ledger.look()  # another process may have taught it
+        return asked.loop.ranking(**given)._asdict()
+
+    return await asked.desk.read(ranked)
+
+
 async def activate(asked: Asked) -> Any:
     given = wanted(fields(asked.given, schema.ACTIVATE), "decision")
     answer = await asked.desk.run(partial(asked.loop.activate, given["decision"], time=given.get("time")))
@@ -251,6 +261,7 @@ ROUTES = (
     Route("GET", "/v1/loops/{loop}/items", "read", items, query=("start", "limit")),
     Route("DELETE", "/v1/loops/{loop}/items/{item:path}", "admin", withdraw),
     Route("POST", "/v1/loops/{loop}/records", "decide", record, takes=True),
+    Route("POST", "/v1/loops/{loop}/rank", "read", rank, takes=True),
     Route("POST", "/v1/loops/{loop}/activate", "feedback", activate, takes=True),
     Route("POST", "/v1/loops/{loop}/undo", "feedback", undo, takes=True),
     Route("POST", "/v1/loops/{loop}/replays", "read", replay, takes=True),

@@ -65,6 +65,24 @@ class Decide(_Body):
     ] = UNSET
 
 
+class Rank(_Body):
+    """A look at the order that the model has of some candidates; nothing is logged."""
+
+    candidates: Candidates | UnsetType = UNSET
+    person: Id | UnsetType = UNSET
+    context: Object | UnsetType = UNSET
+    prior: Annotated[
+        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
+    ] = UNSET
+
+
+class Ranking(msgspec.Struct, kw_only=True):
+    """All candidates, best first."""
+
+    ranking: list[str]
+    version: Annotated[int, Meta(description="of the model that ranks them so")]
+
+
 class Record(_Body):
     """What somebody else decided."""
 
@@ -530,4 +548,5 @@ def _fields(body: Any) -> frozenset[str]:
     return frozenset(body.__struct_fields__)
 
 
-DECIDE, NEW_LOOP, RECORD, ACTIVATE, UNDO, REPLAY = map(_fields, (Decide, NewLoop, Record, Activate, Undo, Replay))
+DECIDE, NEW_LOOP, RECORD, RANK = map(_fields, (Decide, NewLoop, Record, Rank))
+ACTIVATE, UNDO, REPLAY = map(_fields, (Activate, Undo, Replay))
