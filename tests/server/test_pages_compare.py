@@ -236,7 +236,7 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     monkeypatch.setattr(standing, "PATIENCE", 0.1)
     monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
     page = visitor.get("/loops/words/results")
-    assert "is being worked out" in words(page.one("main"))
+    assert "The ranking is being worked out." in words(page.one("main"))  # five are not so many
     assert page.one("meta[@http-equiv='refresh']") is not None
     assert "It is being worked out." in visitor.get("/loops/words/compare/so-far").html
     go.set()
@@ -250,6 +250,30 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
     go.set()
     until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)
+
+
+def test_with_many_things_it_is_said_that_it_takes_a_while(
+    visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = study_of_rows(path.parent / "many.heedful", standing.MANY + 1)
+    with Loop.open(many) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    monkeypatch.setattr(standing, "PATIENCE", 0.0)
+    told = words(visitor.get("/loops/many/results").one("main"))
+    assert "The ranking is being worked out: with so many things that takes a while." in told
+
+
+def test_the_page_that_asks_shows_no_ranking(visitor: Visitor) -> None:
+    """Whoever sees who is ahead is drawn to it."""
+    found_out(visitor, "/loops/words/results")
+    for path in ("/loops/words/compare/so-far", "/loops/words/compare"):
+        page = visitor.get(path)
+        aside = page.tree if path.endswith("far") else page.one("aside")
+        assert "word" not in words(aside).replace("/loops/words", "")
+        assert "results" in {link.get("href", "").rpartition("/")[2] for link in aside.iter("a")}
+    told = words(visitor.get("/loops/words/compare/so-far").tree)
+    assert "24 answers" in told
+    assert "left" in told
 
 
 def test_who_comes_meanwhile_does_not_have_it_begun_anew(
