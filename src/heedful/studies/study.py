@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ import msgspec
 from heedful.doors import describe, wanted_count
 from heedful.loop import Loop
 from heedful.loop.settings import Settings
-from heedful.studies.pictures import sniffed
+from heedful.studies.pictures import aspect_ratio, sniffed
 from heedful.studies.reading import NUMBER, Kind, Material
 
 FILE, PICTURES = "study.json", "pictures"
@@ -133,6 +134,14 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
         return None
     kind = sniffed(content)
     return None if kind is None else (content, kind)
+
+
+@lru_cache(maxsize=10_000)
+def picture_ratio(path: Path, number: str) -> float:
+    """How many times as wide as high a picture of the study in a loop's folder is shown; 1 where there is none. What
+    has a number never changes."""
+    found = picture_in(path, number)
+    return 1.0 if found is None else aspect_ratio(found[0])
 
 
 def _clear(path: Path) -> None:

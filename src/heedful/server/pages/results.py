@@ -21,7 +21,7 @@ from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
-from heedful.server.pages.standing import people_by_segment, summary
+from heedful.server.pages.standing import MANY, people_by_segment, summary
 from heedful.server.pages.taking import founded
 from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.problems import Problem
@@ -123,7 +123,7 @@ async def _shown(visit: Visit, made: Made | None = None) -> Response:
         segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in segments.items()},
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
-        people=PEOPLE,
+        people=PEOPLE, many=len(loop.ledger.shelf.current) > MANY,
     )  # fmt: skip
 
 

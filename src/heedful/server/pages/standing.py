@@ -23,6 +23,8 @@ from heedful.studies.study import study_of
 
 MOST = 200
 """Places of the ranking that are shown."""
+MANY = 100
+"""Things of which to find out how they stand takes long enough for that to be said."""
 REST = 4.0
 """How many times as long as it took to find out how things stand that holds."""
 PATIENCE = 2.0
