@@ -97,6 +97,44 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
         assert all(1.0 <= rating <= 5.0 for rating in d.ratings)
 
 
+@pytest.mark.parametrize("spec", SURE)
+def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str) -> None:
+    """In lists of the control, of what was rated: by hand, from what was told and given, in the order it came."""
+    with rating_loop(folder / "l", spec, control=0.5) as loop:
+        assert loop.report().ratings is not None
+        assert loop.report().ratings.picked is None  # type: ignore[union-attr]
+        said: list[tuple[str, float]] = []
+        found: list[tuple[float, float, float]] = []
+        for t in range(80):
+            d = loop.decide(person=f"p{t % 7}", id=f"d{t}", repeats=True)
+            among = list(d.shown)[: 1 + t % 3]
+            given = {name: liking(name, t % 7) for name in among}
+            assert d.ratings is not None
+            if d.arm == "control" and len(given) > 1:
+                overall = np.mean([value for _, value in said]) if said else 3.0
+                mean = {}
+                for name in among:
+                    own = [value for item, value in said if item == name]
+                    mean[name] = (sum(own) + overall) / (len(own) + 1)
+                told = dict(zip(d.shown, d.ratings))
+                best = [[n for n in among if by[n] == max(by[m] for m in among)] for by in (told, mean)]
+                first = [float(np.mean([given[n] for n in names])) for names in best]
+                found.append((first[0], first[1], float(np.mean(list(given.values())))))
+            for name in among:  # one after the other, as they are learned
+                said.append((name, given[name]))
+            loop.feedback(d.id, rating=given)
+        picked = loop.report().ratings.picked  # type: ignore[union-attr]
+        assert picked is not None
+        assert picked.lists == len(found) > 10
+        assert picked[1:4] == pytest.approx(np.mean(found, axis=0), abs=1e-9)
+        if spec == "item-mean":  # it is what it is compared with
+            assert (picked.learned, picked.difference) == (picked.popular, None)
+        else:
+            assert picked.difference is not None
+            assert picked.difference.by == pytest.approx(picked.learned - picked.popular)
+            assert picked.difference.people == 7
+
+
 def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         before = loop.ledger.log.counts(), bits(loop)
