@@ -294,6 +294,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.model",
         "heedful.preferences",
     ),
+    "heedful.loop.approval": ("heedful.loop.comparison", "heedful.loop.log", "heedful.loop.wire"),
     "heedful.loop.ranking": (
         "heedful.kernel",
         "heedful.loop.choosing",
@@ -433,6 +434,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
     ),
     "heedful.loop.report": (
+        "heedful.loop.approval",
         "heedful.loop.accuracy",
         "heedful.loop.choosing",
         "heedful.loop.comparison",

@@ -17,6 +17,7 @@ import numpy as np
 
 from heedful.loop import wire
 from heedful.loop.accuracy import Accuracy, Predicted
+from heedful.loop.approval import Approval, Approved
 from heedful.loop.choosing import ChoiceModel, Heard
 from heedful.loop.comparison import Difference, difference
 from heedful.loop.foretelling import Foretelling, Foretold
@@ -108,6 +109,8 @@ class Report(NamedTuple):
     """what ratings were given, and how well they were predicted, in a loop of ratings; otherwise None"""
     choices: Guessing | None = None
     """how often what was foretold was chosen, in a loop of choices; otherwise None"""
+    thumbs: Approval | None = None
+    """the share of thumbs up in both arms; None where there was no thumb"""
 
 
 class _Shown(NamedTuple):
@@ -148,6 +151,7 @@ def report(ledger: Ledger, last: int) -> Report:
         None if looked.predicted is None else looked.predicted.measured(),
         None if looked.foretold is None else looked.foretold.measured(),
         None if looked.guessed is None else looked.guessed.measured(),
+        looked.approved.measured(),
     )
 
 
@@ -163,6 +167,7 @@ class _Look:
         self.predicted = None if ledger.grades is None else Predicted(ledger.grades)
         self.foretold = None if ledger.ratings is None else Foretold(*ledger.ratings)
         self.guessed = None if ledger.choices is None else Guessed()
+        self.approved = Approved()
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -205,6 +210,7 @@ class _Look:
             self.imported += 1
         else:
             self.forms |= {feedback.form for _, feedback in given}
+            self.approved.take(record.arm == "learned", decision.person or event.seq, given)
             said = [feedback for _, feedback in given]
             if self.guessed is not None:
                 score = foretold(record, said)

@@ -427,6 +427,17 @@ class Span(msgspec.Struct):
     item_mean: float
 
 
+class Picked(msgspec.Struct):
+    """What the first of a list would have been given, chosen in one of three ways, over lists of the control in which
+    two or more were rated."""
+
+    lists: int
+    learned: Annotated[float, Meta(description="the rating of what the model expected most of")]
+    popular: Annotated[float, Meta(description="of the item with the highest mean so far")]
+    chance: Annotated[float, Meta(description="of any of them")]
+    difference: Annotated[Difference | None, Meta(description="learned less popular")]
+
+
 class Foretelling(msgspec.Struct):
     """What ratings were given, and how well they were predicted, each before it was known."""
 
@@ -437,6 +448,9 @@ class Foretelling(msgspec.Struct):
     difference: Annotated[Difference | None, Meta(description="error less that: below 0 is better")]
     unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
     series: list[Span]
+    picked: Annotated[
+        Picked | UnsetType, Meta(description="the model beside what is most popular, in lists of the control")
+    ] = UNSET
 
 
 class Tried(msgspec.Struct):
@@ -506,6 +520,24 @@ class Standings(msgspec.Struct):
     ]
 
 
+class Share(msgspec.Struct):
+    """Thumbs that were given in one arm."""
+
+    thumbs: int
+    up: int
+    share: float | None
+    low: Annotated[float | None, Meta(description="of the 95 % interval; null where chance cannot be told")]
+    high: float | None
+
+
+class Approval(msgspec.Struct):
+    """The thumbs of both arms."""
+
+    learned: Share
+    control: Share
+    difference: Annotated[Difference | None, Meta(description="of the shares: learned less control")]
+
+
 class Report(msgspec.Struct):
     """What a loop learned, measured from its log."""
 
@@ -525,6 +557,7 @@ class Report(msgspec.Struct):
     grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
     ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
     choices: Annotated[Guessing | UnsetType, Meta(description="of a loop of choices")] = UNSET
+    thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
 
 
 class Problem(msgspec.Struct):
