@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from asking import Caller, Wire, is_problem, request
+from asking import Caller, Wire, request
 
 from heedful.server.keys import Keys
 from heedful.server.problems import Problem

@@ -313,7 +313,7 @@ def build(service: Service) -> FastAPI:
             tenant = service.gate.admit(authorization, host, origin, None).tenant
             problem = not_here(request, error)
         except Problem as refusal:
-            problem = refusal
+            problem = as_problem(refusal)
         service.meters.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
         return _problem(problem)
 

@@ -94,9 +94,13 @@ class Service:
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     """What an error is told as; `lookup` is the kind of what was not found. What is not the caller's fault is logged
-    here, and told without a word of what is inside."""
+    here, and told without a word of what is inside.
+
+    A Problem comes back without its traceback and what it came of. Whoever answers keeps it in a local variable of a
+    frame that the traceback holds: a cycle for every refusal, which anybody could make the collector look for."""
     if isinstance(error, Problem):
-        return error
+        error.__context__ = error.__cause__ = None
+        return error.with_traceback(None)
     if isinstance(error, FileExistsError):
         return Problem("exists", "there is a loop of that name")
     if isinstance(error, TimeoutError | InterruptedError):
