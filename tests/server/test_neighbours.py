@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from asking import Caller, Wire, request
+from asking import Caller, Wire, is_problem, request, until
 
+from heedful.server import meters
 from heedful.server.keys import Keys
 from heedful.server.problems import Problem
 from heedful.server.running import served
@@ -85,3 +89,64 @@ def test_a_refusal_is_gone_when_it_was_answered(folder: Path, kind: str, content
     for answer in answers:
         assert answer.value["type"].endswith(kind)
     assert after == before
+
+
+# ---------------------------------------------------------------------------- what is measured
+
+
+def test_metrics_are_written_beside_the_event_loop_and_once_a_second(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often a tenant asks, and whoever waits for its text: others are answered meanwhile."""
+    may, made, was = threading.Event(), list[str | None](), meters.exposition
+
+    def slow(counts: meters.Meters, desks: Any, at: Path, tenant: str | None) -> bytes:
+        made.append(tenant)
+        assert may.wait(20), "nobody was answered meanwhile"
+        return was(counts, desks, at, tenant)
+
+    now = [100.0]
+    monkeypatch.setattr(meters, "exposition", slow)
+    monkeypatch.setattr(meters, "clock", lambda: now[0])
+    with closing(Keys(folder)) as keys:
+        acme, reader, everything = (
+            keys.create("a", tenant="acme", scopes=["read"])[1],
+            keys.create("r", scopes=["read"])[1],
+            keys.create("e")[1],
+        )
+    with served(folder) as url, ThreadPoolExecutor(8) as pool:
+
+        def scrape(key: str) -> bytes:
+            with closing(Caller(url, key)) as caller:
+                answer = caller.send("GET", "/metrics")
+                assert answer.status == 200
+                return bytes(answer.value)
+
+        with closing(Caller(url, acme)) as caller:
+            caller.get("/v1/loops")
+            asked = [pool.submit(scrape, acme) for _ in range(6)]
+            until(lambda: made)
+            for _ in range(3):
+                assert caller.get("/v1/loops").status == 200
+            may.set()
+            [text] = {each.result(20) for each in asked}
+            assert made == ["acme"]
+            assert scrape(reader) != text  # each tenant has its own
+            assert b"process_" in scrape(everything)
+            assert made == ["acme", "main", None]
+            now[0] += 0.9
+            assert scrape(acme) == text
+            now[0] += 0.2
+            assert scrape(acme) != text
+            assert made == ["acme", "main", None, "acme"]
+
+
+def test_metrics_that_fail_are_tried_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> bytes:
+        raise RuntimeError("not now")
+
+    with served(folder) as url, closing(Caller(url)) as caller:
+        with monkeypatch.context() as broken:
+            broken.setattr(meters, "exposition", fails)
+            is_problem(caller.send("GET", "/metrics"), "damaged")
+        assert caller.send("GET", "/metrics").status == 200
