@@ -40,6 +40,7 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import Loop
 from heedful.loop.log import Log
+from heedful.server import meters
 from heedful.server.bodies import Limits
 from heedful.server.keys import Keys
 from heedful.server.running import served
@@ -1329,7 +1330,9 @@ def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> Non
     }
 
 
-def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller) -> None:
+def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "EVERY", 0.0)
+
     def series() -> int:
         for i in range(30):
             asked = [("GET", f"/v1/loops/no{i}"), ("POST", f"/v1/loops/no{i}/decisions"), ("GET", f"/x{i}")]
@@ -1427,7 +1430,8 @@ def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, fol
 # ---------------------------------------------------------------------------- open and closed
 
 
-def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path) -> None:
+def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "EVERY", 0.0)
     small_loop(tmp_path / "cars.heedful", snapshot_every=10_000).close()
     with served(tmp_path, Options(idle=0.1)) as url, closing(Caller(url)) as caller:
         for i in range(4):

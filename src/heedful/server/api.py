@@ -30,7 +30,7 @@ from heedful.server.fast import SCOPES, accepted, outcome
 from heedful.server.founding import found, naming
 from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.meters import ELSEWHERE, exposition
+from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 
@@ -244,8 +244,7 @@ def packaged(learner: Any) -> str:
 async def metrics(asked: Asked) -> Any:
     caller = asked.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
-    service = asked.service
-    text = exposition(service.meters, service.loops.desks, service.folder, None if everything else caller.tenant)
+    text = await asked.service.metrics.text(None if everything else caller.tenant)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -18,7 +18,7 @@ from heedful.server.gate import Gate
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
-from heedful.server.meters import Meters
+from heedful.server.meters import Meters, Texts
 from heedful.server.problems import Problem, bad_input
 from heedful.server.sessions import Sessions
 
@@ -64,6 +64,7 @@ class Service:
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
         """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
+        self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
