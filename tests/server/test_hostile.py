@@ -515,6 +515,17 @@ def test_two_ways_to_say_how_long_it_is(url: str, lines: tuple[str, ...]) -> Non
         assert wire.closed()
 
 
+def test_a_length_that_comes_late(url: str) -> None:
+    """With the offer of another protocol, behind more headers than are kept: the body is no request."""
+    inner = request("GET", "/v1/loops")
+    lines = ("Connection: Upgrade", "Upgrade: x", "X-Long: " + "y" * 65_500, f"Content-Length: {len(inner)}")
+    for target in ("/healthz", DECIDE):
+        with Wire(url) as wire:
+            wire.send(request("POST", target, None, *lines) + inner)
+            refused(wire.must(), "too-large", field="headers")
+            assert wire.closed()
+
+
 GARBAGE = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),  # TLS
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
