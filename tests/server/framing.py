@@ -120,12 +120,9 @@ async def _outcome(protocol: Callable[..., Any], pieces: Iterable[bytes], app: A
         await asyncio.sleep(0)
     await quiet()
     found = Outcome(statuses(bytes(transport.written)), transport.closing, _requests(app), bytes(transport.written))
-    made.connection_lost(None)
-    for task in state.tasks:
-        task.cancel()
-    await asyncio.gather(*state.tasks, return_exceptions=True)
-    if (timer := made.timeout_keep_alive_task) is not None:
-        timer.cancel()
+    made.connection_lost(None)  # whoever waits for more of a request is told
+    await quiet()
+    assert not state.tasks
     return found
 
 

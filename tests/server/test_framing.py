@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
-from framing import cuts, outcome
-from oddities import CASES, Case
+from framing import Request, Wanted, cuts, outcome
+from oddities import CASES, EVIL, FIELDS, JAVA, NEXT, SOCKET, UP, Case, ask, chunk, chunked, sized
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -34,3 +38,67 @@ def test_the_same_bytes_elsewhere(case: Case) -> None:
     seen = {len(outcome(each, [case.data]).requests) for each in (HttpToolsProtocol, H11Protocol)}
     if seen != {case.told.count("2")}:
         assert case.why, seen
+
+
+def of(data: bytes) -> list[Request]:
+    """The requests that these bytes are, the same however they are cut."""
+    several = [outcome(Protocol, pieces).requests for pieces in cuts(data, len(data))]
+    assert all(requests == several[0] for requests in several)
+    return several[0]
+
+
+@pytest.mark.parametrize("lines", [(), UP, JAVA, SOCKET], ids=["none", "h2c", "java", "websocket"])
+def test_an_offer_changes_nothing_of_a_request(lines: tuple[bytes, ...]) -> None:
+    """Its body, however it comes, its target and its other headers are as they were sent."""
+    for data in (sized(b"X: y", *lines), chunked(chunk() + b"\r\n", b"X: y", *lines, behind=NEXT)):
+        first, second = of(data)
+        assert (first.method, first.path, first.body, second.path) == ("POST", "/a", EVIL, "/next")
+        assert (b"x", b"y") in first.headers
+        assert not {b"upgrade", b"http2-settings"} & dict(first.headers).keys()
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=repr)
+def test_a_trailer_is_no_header(field: bytes) -> None:
+    head = chunked(b"", b"X: y")
+    [request] = of(head + chunk() + field + b"\r\n\r\n")
+    assert request.headers == [(b"host", b"localhost"), (b"x", b"y"), (b"transfer-encoding", b"chunked")]
+    assert request.body == EVIL
+
+
+TARGETS = {
+    b"http://other/a?b": (b"other", "/a"),
+    b"HTTP://Other:81": (b"Other:81", "/"),
+    b"https://[::1]:80/a/b": (b"[::1]:80", "/a/b"),
+    b"http://other?x": (b"other", "/"),
+    b"/http://other/": (b"localhost", "/http://other/"),
+    b"//other/a": (b"localhost", "//other/a"),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=repr)
+def test_the_authority_of_a_target_is_the_host(target: bytes) -> None:
+    """RFC 9112, 3.2.2: what Host says beside it does not count."""
+    [request] = of(ask("GET", target=target))
+    assert (dict(request.headers)[b"host"], request.path) == TARGETS[target]
+
+
+def test_what_was_asked_before_is_answered_first() -> None:
+    """Also where what is refused comes while it is still worked on; and what comes after that is not looked at."""
+    go = asyncio.Event()
+
+    class Slow(Wanted):
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await go.wait()
+            await super().__call__(scope, receive, send)
+
+    app = Slow()
+
+    def pieces() -> Iterator[bytes]:
+        yield ask("GET") + NEXT
+        yield b"no request\r\n\r\n"
+        yield EVIL
+        go.set()
+
+    found = outcome(Protocol, pieces(), app)
+    assert found.told == "2 2 4!"
+    assert [request.path for request in found.requests] == ["/a", "/next"]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from heedful.server import framing
 from heedful.server.bodies import Headers
 from heedful.server.fast import Fast, Head
 from heedful.server.gate import Caller
@@ -243,6 +244,8 @@ class _Reading:
             parser.feed_data(key)
             plain = parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
             if not plain or not parser.should_keep_alive() or parser.should_upgrade():
+                return None
+            if framing.fault("1.1", self._url, self._headers):
                 return None
             url = httptools.parse_url(self._url)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
