@@ -91,12 +91,12 @@ def test_a_loop_of_ratings_over_http_is_the_loop(ask: Caller, folder: Path, tmp_
 
 def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of grades."""
-    rating_loop(folder / "described.heedful").close()
+    rating_loop(folder / "described.heedful", control=1.0).close()
     path, grades = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    grades |= {"choices", "chances", "choice"}
+    grades |= {"choices", "chances", "choice", "thumbs"}
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d", "person": "p"}))
-        ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2}}))
+        ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))
         report = ok(ask.get(f"{path}/report"))
         explanation = ok(ask.get(f"{path}/decisions/d/explanation"))
         for value, struct in (
@@ -108,6 +108,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (report, schema.Report),
             (report["ratings"], schema.Foretelling),
             (report["ratings"]["series"][0], schema.Span),
+            (report["ratings"]["picked"], schema.Picked),
         ):
             assert value.keys() == set(struct.__struct_fields__) - grades, struct
 
