@@ -58,9 +58,9 @@ def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
     assert line["rounds"] == [1, 3, 10, 30]
     assert len(line["regret"]) == len(line["stderr"]) == 4
     assert line["theorem"] == "Theorem 1"
-    assert {claim["holds"] for claim in found["claims"] if claim["says"].startswith("Movies")} == {None}
+    assert {claim["verdict"] for claim in found["claims"] if claim["says"].startswith("Movies")} == {"not run"}
     lower = next(claim for claim in found["claims"] if "alpha = 1 is lower" in claim["says"])
-    assert set(lower["paired"]) == {"difference", "stderr", "t", "p", "pairs"}
+    assert set(lower["paired"]) == {"difference", "stderr", "t", "p", "pairs", "freedom"}
     assert lower["paired"]["pairs"] == 2
 
 

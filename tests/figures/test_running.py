@@ -13,7 +13,7 @@ from heedful.data.known import KNOWN
 from heedful.diagnostics import known_utilities, slacks
 from heedful.experiment import Setting
 from heedful.figures import FIGURES, running
-from heedful.figures.figure import AVERAGE, CUMULATIVE, QUADRATIC, Figure, Panel, Size, verdicts
+from heedful.figures.figure import AVERAGE, CUMULATIVE, HOLDS, QUADRATIC, Figure, Panel, Size, verdicts
 from heedful.figures.panels import BOOKS, CHAINS, WEB, one, web
 from heedful.figures.places import FILES, FOLDERS, files_of, looked_for
 from heedful.figures.running import Sources, lacking, run
@@ -156,7 +156,7 @@ def test_lemma_3_is_met_by_every_learner(tmp_path: Path) -> None:
     """[J15] Lemma 3: REG_T = 2 / sqrt T on its stream, which is the right side of Theorem 1."""
     one_figure = FIGURES["jair2015/lemma3"]
     outcome = run(one_figure, Sources(tmp_path), quick=True)
-    assert [verdict.holds for verdict in verdicts(one_figure, outcome)] == [True]
+    assert [verdict.conclusion for verdict in verdicts(one_figure, outcome)] == [HOLDS]
     assert outcome["lower"]["perceptron"].marks[-1] == 100
 
 
