@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from heedful.figures.page import Drawn
     from heedful.figures.running import Sources
 
-_MARKS = {True: "[green]✓ holds[/]", False: "[red]✗ does not[/]", None: "not run"}
+_MARKS = {
+    "holds": "[green]✓ holds[/]",
+    "does not hold": "[red]✗ does not[/]",
+    "cannot be told": "[yellow]? cannot be told[/]",
+    "not run": "not run",
+}
 
 
 def figure(
@@ -132,7 +137,7 @@ def _described(one: Figure, outcome: Outcome, judged: list[Verdict], seconds: fl
     from heedful.figures.figure import plain
 
     claims = [
-        {"says": claim.says, "holds": verdict.holds, "found": verdict.found, "paired": plain(verdict.paired)}
+        {"says": claim.says, "verdict": verdict.conclusion, "found": verdict.found, "paired": plain(verdict.paired)}
         for claim, verdict in zip(one.claims, judged)
     ]
     return {
@@ -168,7 +173,7 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
             "rounds": marks.tolist(),
             "regret": average.mean(axis=0).tolist(),
             "stderr": plain(standard_error(average)),
-            "seconds_per_run": plain(ran.seconds),
+            "seconds_per_run": float(ran.seconds.mean()) if ran.seconds.size else None,
             "theorem": ran.theorem,
             "lacking": ran.lacking,
             "bound_rounds": ran.marks.tolist(),
@@ -217,7 +222,7 @@ def _show(one: Figure, done: Drawn, described: dict[str, Any]) -> None:
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
     for claim, verdict in zip(one.claims, done.verdicts):
-        table.add_row(escape(claim.says), _MARKS[verdict.holds], escape(verdict.found))
+        table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.found))
     screen = console()
     screen.print(table)
     if one.note:

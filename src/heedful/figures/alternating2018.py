@@ -14,6 +14,7 @@ from heedful.figures.comparisons import (
     best_cell,
     higher,
     little_gained,
+    lowest_cell,
     parameters,
     quicker,
     smaller_gaps,
@@ -293,9 +294,9 @@ FIGURES = (
             ),
             *(
                 Claim(
-                    f"{panel.title}: the other figures have the best cell (ours).",
+                    f"{panel.title}: the other figures have the cell that ends lowest here (ours).",
                     (panel.key,),
-                    best_cell(panel.key, tuned(panel.world, method, panel.features)),
+                    lowest_cell(panel.key, tuned(panel.world, method, panel.features), GRID_FULL.runs),
                 )
                 for panel in GRID
                 for method in SPECS

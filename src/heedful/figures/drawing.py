@@ -179,7 +179,7 @@ def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     for i, (label, ran) in enumerate(lines.items()):
         differences = np.sort(ran.regrets.ravel())
         share = np.arange(1, differences.size + 1) / differences.size
-        axes.step(differences, share, where="post", label=f"{label} ({differences.size} chains)", **_style(i))
+        axes.step(differences, share, where="post", label=f"{label} ({len(ran.regrets)} chains)", **_style(i))
     axes.axvline(0.0, color="0.5", linewidth=0.8)
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("DCG@10 of the clicked ranking less that of the one shown")

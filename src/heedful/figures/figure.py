@@ -8,7 +8,7 @@ holds here. Nothing in this file runs anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,22 +79,27 @@ class Panel(NamedTuple):
     features: str = ""
 
 
+NOTHING: Array = np.empty(0)
+
+
 class Ran(NamedTuple):
     """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
 
-    Of a distribution, M is 1 where the feedback was what was shown, else 0.
+    Of a distribution, the runs are chains, with a column for each ranking shown, and M is 1 where the feedback was what
+    was shown, else 0.
 
     `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
-    or which one does not hold, for what `lacking` says. `seconds` is the processor time of one run.
+    or which one does not hold, for what `lacking` says. `seconds` is the processor time of each run (runs,); empty
+    where none was taken.
     """
 
     line: Line
     learner: str
     regrets: Array
     M: Array
-    seconds: float
-    marks: Array
-    bound: Array
+    seconds: Array = NOTHING
+    marks: Array = NOTHING
+    bound: Array = NOTHING
     theorem: str = ""
     lacking: str = ""
 
@@ -103,19 +108,30 @@ Outcome = Mapping[str, Mapping[str, Ran]]  # by panel, by line
 
 
 class Paired(NamedTuple):
-    """The mean of paired differences, its standard error, t, two-sided p, and how many pairs."""
+    """The mean of paired differences, its standard error, t, two-sided p, how many pairs, and degrees of freedom."""
 
     difference: float
     stderr: float
     t: float
     p: float
     pairs: int
+    freedom: float
+
+
+Conclusion = Literal["holds", "does not hold", "cannot be told", "not run"]
+HOLDS: Conclusion = "holds"
+FAILS: Conclusion = "does not hold"
+OPEN: Conclusion = "cannot be told"
+NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds here (None: what it needs was not run), what was found, in words, and the statistic."""
+    """What became of a claim here, what was found, in words, and the statistic.
 
-    holds: bool | None
+    Cannot be told: runs are too few, or scatter too much, to say that the claim holds or that it does not.
+    """
+
+    conclusion: Conclusion
     found: str
     paired: Paired | None = None
 
@@ -166,11 +182,11 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """What became of each claim of a figure; None for those about a panel that was not run."""
+    """What became of each claim of a figure; those about a panel that was not run are not judged."""
     found = []
     for claim in figure.claims:
         lacks = [panel for panel in claim.panels if panel not in outcome]
-        found.append(Verdict(None, f"not run: {', '.join(lacks)}") if lacks else claim.check(outcome))
+        found.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(outcome))
     return found
 
 

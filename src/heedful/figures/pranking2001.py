@@ -10,6 +10,7 @@ from heedful.figures import claims
 from heedful.figures.figure import AVERAGE, CUMULATIVE, Claim, Figure, Line, Measure, Outcome, Panel, Size, Verdict
 from heedful.figures.grading import STEPS
 from heedful.figures.panels import RATERS_100, RATERS_200, SEPARABLE, STREAMS, SYNTHETIC
+from heedful.figures.statistics import fact
 
 PAPER = "Crammer & Singer, Pranking with Ranking, NIPS 2001"
 STANDS_IN = (
@@ -95,7 +96,7 @@ def ordered(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
             holds = holds and bool(gaps.min() >= 0.0)
             equal = float(np.mean(gaps == 0.0))
             told.append(f"{label}: least gap {gaps.min():g} over {gaps.size:,} rounds, two equal after {equal:.0%}")
-        return Verdict(holds, "; ".join(told))
+        return Verdict(fact(holds), "; ".join(told))
 
     return check
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -54,10 +53,10 @@ KEPT = 1_000_000_000
 
 
 class Many(NamedTuple):
-    """The runs of one learner, by seed and person: regrets (runs x T), processor time of one."""
+    """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
 
     regrets: Array
-    seconds: float
+    seconds: Array
 
 
 class Sources:
@@ -178,7 +177,7 @@ class Sources:
 def _together(runs: Sequence[Run]) -> Many:
     ordered = sorted(runs, key=lambda run: (run.seed, run.person))
     T = min(run.regrets.size for run in ordered)
-    seconds = float(np.mean([run.seconds for run in ordered]))
+    seconds = np.array([run.seconds for run in ordered])
     return Many(np.array([run.regrets[:T] for run in ordered]), seconds)
 
 
@@ -260,7 +259,7 @@ def _cut(ran: Ran, T: int) -> Ran:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
-    """Figure 1: the differences in DCG@10 of the chains, a line a condition and all together, as runs of one round.
+    """Figure 1: the differences in DCG@10, a line a condition (chains x 1), and of all of them (chains x conditions).
 
     Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
     clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
@@ -274,14 +273,13 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
         condition = line.learners[0]
         if condition == "all":
             parts = list(found.values())
-            found[line.label] = np.concatenate([d for d, _ in parts]), np.concatenate([same for _, same in parts])
+            found[line.label] = np.column_stack([d for d, _ in parts]), np.column_stack([same for _, same in parts])
         else:
             clicks = "documents" if condition == "normal" else person
             asked = study(chains, condition, clicks=clicks, clicked_only=False)
             found[line.label] = asked.differences, asked.same.astype(np.float64)
-    nothing = np.empty(0)
     return {
-        line.label: Ran(line, line.learners[0], differences[:, None], same, math.nan, nothing, nothing)
+        line.label: Ran(line, line.learners[0], differences.reshape(len(same), -1), same)
         for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
     }
 
@@ -298,6 +296,6 @@ def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
         marks = lengths.astype(np.float64)
         bound = np.array([lower_bound(T) for T in lengths.tolist()])
         ran[line.label] = Ran(
-            line, line.learners[0], np.array([ends]), np.ones(1), math.nan, marks, bound, "2 / sqrt T"
+            line, line.learners[0], np.array([ends]), np.ones(1), marks=marks, bound=bound, theorem="2 / sqrt T"
         )
     return ran
