@@ -215,7 +215,7 @@ def test_bars_hold_sums_or_seconds_and_cells_sums(table: RatingTable) -> None:
         assert cells.regrets[run, 0] == pytest.approx(wanted)
     assert seconds.regrets.shape == (2, 1)
     assert (seconds.regrets > 0).all()
-    assert seconds.seconds == pytest.approx(seconds.regrets.mean())
+    np.testing.assert_array_equal(seconds.seconds, seconds.regrets[:, 0])
 
 
 def test_switching_changes_nothing_else() -> None:
@@ -322,7 +322,7 @@ def test_quicker() -> None:
     noisy = lines | {"a": ran([[1.0], [1.3], [0.7]])}
     assert quicker("p", "a", "b", 0.5)({"p": noisy}).conclusion == OPEN
     assert quicker("p", "a", "b", 0.5)({"p": lines}).conclusion == HOLDS
-    assert quicker("p", "a", "b", 0.39)({"p": lines}).conclusion == FAILS
+    assert quicker("p", "a", "b", 0.35)({"p": lines}).conclusion == FAILS
     assert quicker("p", "b", "a", 0.5)({"p": lines}).conclusion == FAILS
 
 
