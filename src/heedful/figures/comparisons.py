@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from heedful.experiment import average_regret
 from heedful.figures.figure import OPEN, Check, Measure, Outcome, Ran, Verdict
-from heedful.figures.statistics import Part, all_hold, apart, below, fact, log_spaced, paired, told, weakest
-from heedful.figures.sweeps import lowest
+from heedful.figures.statistics import Part, all_hold, apart, below, fact, log_spaced, lowest, paired, told, weakest
 
 Array = npt.NDArray[np.float64]
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import standard_error
-from heedful.figures.figure import FAILS, HOLDS, OPEN, Conclusion, Paired
+from heedful.figures.figure import FAILS, HOLDS, OPEN, Conclusion, Paired, Verdict
 
 Array = npt.NDArray[np.float64]
+Key = TypeVar("Key")
 
 SIGNIFICANT = 0.05
 
@@ -113,6 +114,19 @@ def weakest(parts: Sequence[Part]) -> Part:
         return (room / error if error > 0.0 else math.copysign(math.inf, room), room)
 
     return min(parts, key=within)
+
+
+def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
+    """That the line `best` ends lower than each of the others; `form`: how what they end with is written."""
+    parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
+    least = min(ends, key=lambda value: ends[value].mean())
+    hardest = weakest(list(parts.values()))
+    rival = next(value for value, part in parts.items() if part is hardest)
+    words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
+    if best != least:
+        words += f"; {names[best]} has {ends[best].mean():{form}}"
+    words += f"; {names[best]} less its strongest rival {names[rival]}: {told(hardest.found)}"
+    return Verdict(all_hold(list(parts.values())), words, hardest.found)
 
 
 def fact(holds: bool) -> Conclusion:

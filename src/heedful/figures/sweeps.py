@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.figures.figure import FAILS, HOLDS, OPEN, Check, Conclusion, Outcome, Verdict
-from heedful.figures.statistics import all_hold, below, told, weakest
+from heedful.figures.statistics import below, lowest
 
 Array = npt.NDArray[np.float64]
-T = TypeVar("T")
 
 TWICE, WIDE = 2.0, 100.0
 """A value is good where it ends with less than twice the least; good over a factor of 100 is a wide range."""
@@ -26,19 +24,6 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
         return lowest(ends, best, {value: f"{value:g}" for value in values}, ".3g")
 
     return check
-
-
-def lowest(ends: dict[T, Array], best: T, names: dict[T, str], form: str) -> Verdict:
-    """That the line `best` ends lower than each of the others; `form`: how what they end with is written."""
-    parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
-    least = min(ends, key=lambda value: ends[value].mean())
-    hardest = weakest(list(parts.values()))
-    rival = next(value for value, part in parts.items() if part is hardest)
-    words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
-    if best != least:
-        words += f"; {names[best]} has {ends[best].mean():{form}}"
-    words += f"; {names[best]} less its strongest rival {names[rival]}: {told(hardest.found)}"
-    return Verdict(all_hold(list(parts.values())), words, hardest.found)
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
