@@ -332,18 +332,36 @@ def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Ser
     assert len(answers(loop.path)) == 1
 
 
-@pytest.mark.parametrize("place", ["compare", "results", "consent", "asked", "thanks", "ended"])
+def test_a_page_to_show_is_made_and_follows_what_is_answered(opened: Opened, loop: Served) -> None:
+    page = opened(f"{loop.url}/compare", viewport={"width": 1280, "height": 700})
+    at(page, 1)
+    page.keyboard.press("1")
+    at(page, 2)
+    owner = opened(f"{loop.url}/results", viewport={"width": 1280, "height": 700})
+    owner.get_by_role("button", name="Make a page to show").click()
+    expect(owner.locator("#link")).to_be_in_viewport()
+    wall = opened(owner.locator("#link").inner_text())
+    expect(wall.locator("#standing")).to_contain_text("Of 1 answer of 1 person")
+    page.keyboard.press("2")
+    at(page, 3)
+    expect(wall.locator("#standing")).to_contain_text("Of 2 answers of 1 person")
+    expect(wall.locator(".ranking tbody tr")).to_have_count(6)
+    expect(wall.locator("button, a, input")).to_have_count(0)
+
+
+@pytest.mark.parametrize("place", ["compare", "results", "shown", "consent", "asked", "thanks", "ended"])
 def test_every_page_is_readable_by_all_and_fits_a_small_phone(
     opened: Opened, loop: Served, link: str, watch: Watch, place: str
 ) -> None:
-    if place in ("compare", "results"):
+    if place in ("compare", "results", "shown"):
         page = opened(f"{loop.url}/compare", **SMALL)
         for number in range(1, 4):
             at(page, number)
             page.keyboard.press("1")
         at(page, 4)
         expect(page.locator("#so-far")).to_contain_text(re.compile("Of [123] answer"))
-        page.goto(f"{loop.url}/{place}")
+        page.goto(loop.server.url + link_to(loop.path, shows=True) if place == "shown" else f"{loop.url}/{place}")
+        expect(page.locator(".ranking tbody tr")).to_have_count(0 if place == "compare" else 6)
     elif place == "ended":
         watch.expect("404")
         page = opened(f"{loop.server.url}/s/{'x' * 43}", **SMALL)
@@ -361,7 +379,9 @@ def test_every_page_is_readable_by_all_and_fits_a_small_phone(
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(SMALL_TARGETS) == []
     assert findings(page) == []
-    assert page.evaluate("document.querySelectorAll('main button, main a').length > 0") == (place != "ended")
+    assert page.evaluate("document.querySelectorAll('main button, main a').length > 0") == (
+        place not in ("ended", "shown")
+    )
     if place == "asked":
         assert len(stops(page)) == 4
     page.set_viewport_size({"width": 1280, "height": 800})

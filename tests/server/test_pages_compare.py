@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from asking import NO_TLS, until
 from browsing import Visitor, words
 
-from compared import ASK, answers, logos, study_in, study_of_rows
+from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.data import orders
 from heedful.data.choices import open_choices
@@ -120,6 +121,134 @@ def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
 def by_name(choices: Choices) -> set[Answered]:
     """Answers, whatever numbers their items have."""
     return set(orders.by_name(choices))
+
+
+def file_of(url: str, path: str) -> httpx.Response:
+    """A file of the results, when it is there."""
+    return until(lambda: (got := httpx.get(f"{url}{path}", verify=NO_TLS)).status_code != 503 and got)  # type: ignore[no-any-return]
+
+
+def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
+    file = file_of(url, "/loops/words/results/ranking.csv")
+    assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.csv"'
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(file.text)))
+    with Loop.open(path) as loop:
+        told = loop.standing()
+    assert [row["item"] for row in rows] == [each.item for each in told.ranking]
+    assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
+    for row, each in zip(rows, told.ranking):
+        numbers = [float(row[name]) for name in ("utility", "sd", "best", "low", "high", "asked")]
+        assert numbers == pytest.approx([each.utility, each.sd, each.best, each.low, each.high, each.asked], abs=1e-4)
+        assert row["level"] == ("yes" if each.level else "no")
+    staff = file_of(url, "/loops/words/results/ranking.csv?segment=staff")
+    assert staff.headers["content-disposition"] == 'attachment; filename="words-ranking-staff.csv"'
+    assert next(csv.DictReader(io.StringIO(staff.text)))["item"] == "word 0"
+    assert httpx.get(f"{url}/loops/words/results/ranking.csv?segment=nobody", verify=NO_TLS).status_code == 404
+    assert httpx.get(f"{url}/loops/words/results/ranking.xls", verify=NO_TLS).status_code == 404
+
+
+def drawing(content: bytes) -> ElementTree.Element:
+    """A drawing that asks nobody for anything, and runs nothing."""
+    root = ElementTree.fromstring(content)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    for each in root.iter():
+        assert each.tag.partition("}")[2] in {"svg", "title", "rect", "text", "line"}
+        assert not {name for name in each.attrib if "href" in name or name.startswith("on")}
+    return root
+
+
+def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
+    file = file_of(url, "/loops/words/results/ranking.svg")
+    assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.svg"'
+    assert file.headers["content-type"] == "image/svg+xml"
+    root = drawing(file.content)
+    texts = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    with Loop.open(path) as loop:
+        told = loop.standing()
+    assert [text for text in texts if text.startswith("word")] == [each.item for each in told.ranking]
+    assert ASK in texts
+    assert any("24 answers of 3 people" in text for text in texts)
+    # Where each stands, from left to right as from last to first, with its uncertainty around it.
+    marks = [each for each in root.iter() if each.get("class") == "at"]
+    at = [float(each.attrib["x"]) for each in marks]
+    assert at == sorted(at, reverse=True)
+    spreads = [each for each in root.iter() if each.get("class") == "spread"]
+    widths = [float(each.attrib["width"]) for each in spreads]
+    scale = {round(width / each.sd, 1) for width, each in zip(widths, told.ranking)}
+    assert max(scale) - min(scale) <= 0.05 * max(scale)
+    box = [float(number) for number in root.attrib["viewBox"].split()]
+    assert all(
+        0 <= float(each.attrib["x"]) <= box[2] and float(each.attrib["y"]) <= box[3] for each in [*marks, *spreads]
+    )
+
+
+def test_names_are_only_names_in_both(url: str, path: Path) -> None:
+    """A spreadsheet runs what begins as a formula; a drawing is of marks."""
+    names = [
+        "=1+1",
+        "+a",
+        "-b",
+        "@c",
+        "<script>&\"'",
+        "\N{GRINNING FACE} and \N{BENGALI LETTER KA}",
+        "x" * 190,
+    ]
+    rows = [{"name": name, "n": i} for i, name in enumerate(names)]
+    odd = study_of_rows(path.parent / "odd.heedful", rows, ask='<b> "&" \x07 ' + "long " * 40)
+    with Loop.open(odd) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    told = file_of(url, "/loops/odd/results/ranking.csv").content.decode()
+    found = {row["item"] for row in csv.DictReader(io.StringIO(told, newline=""))}
+    assert found == {f"'{name}" if name[0] in "=+-@" else name for name in names}
+    assert drawing(file_of(url, "/loops/odd/results/ranking.svg").content) is not None
+
+
+def test_a_link_that_shows_the_ranking(url: str, visitor: Visitor, path: Path) -> None:
+    page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "staff"})
+    link = page.at("link").removeprefix(url)
+    assert "sees the ranking" in words(page.one("main"))
+    for looking in (Visitor(url), visitor):
+        shown = found_out(looking, link)
+        assert words(shown.one("h1")) == ASK
+        assert "Of 17 answers of 2 people" in words(shown.one("main"))
+        assert ranking(shown) == ranking(found_out(visitor, "/loops/words/results?segment=staff"))
+        told = words(shown.tree)
+        assert "staff" not in told  # whose answers these are is nobody's business who looks
+        assert not re.search(r"[0-9a-f]{12}", told)
+        assert [each.tag for each in shown.tree.iter() if each.tag in ("form", "button", "input", "a")] == []
+    # It answers nothing, and a link that asks shows nothing.
+    for what in ("agree", "answer", "undo"):
+        assert Visitor(url).post(f"{link}/{what}", {"number": "0", "attempt": "0", "choice": "first"}).status == 404
+    assert len(answers(path)) == 25
+    assert "word 0" not in visitor.get(link_to(path)).html
+    everybody = found_out(visitor, link_to(path, shows=True))
+    assert "Of 24 answers of 3 people" in words(everybody.one("main"))
+    handle = visitor.get("/loops/words/results").fields("/loops/words/links/revoke")["handle"]
+    assert handle
+
+
+def test_what_is_strange_about_how_somebody_answered_is_not_shown_to_all(visitor: Visitor, path: Path) -> None:
+    with Loop.open(path) as loop:
+        for n in range(16):
+            loop.decide(person="staff/left", id=f"ask-{n}-staff/left")
+            loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
+    assert "Mind:" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "left" not in re.sub(r"questions? left", "", words(found_out(visitor, link_to(path, shows=True)).tree))
+
+
+def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visitor, path: Path) -> None:
+    study = study_in(path.parent / "logos.heedful", logos(path.parent / "pictures"))
+    link = link_to(study, shows=True)
+    assert "Nobody has answered yet." in words(visitor.get(link).one("main"))
+    with Loop.open(study) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    page = found_out(visitor, link)
+    [picture, *_] = [each.get("src", "") for each in page.all("img")]
+    assert picture.startswith(f"{link}/pictures/")
+    assert visitor.http.get(picture).headers["content-type"] == "image/png"
+    assert visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "nobody"}).status == 404
+    assert visitor.post("/loops/words/links", {"days": "7", "shows": "yes"}).status == 422
 
 
 def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -> None:
