@@ -589,6 +589,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.__version__",
         "heedful.data.choices",
         "heedful.data.preflib",
+        "heedful.data.spreadsheet",
         "heedful.doors",
         "heedful.exchange.exporting",
         "heedful.features.columns",
