@@ -256,11 +256,12 @@ def _made(
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         seen = columns.pop("features")
+        crossed = _named(cross, requests or [], rows)
         if told.ratings is not None or (told.choices is not None and not seen):
             encoding = unseen(rows, identifier=columns["identifier"])
         else:
-            encoding = infer(rows, **columns) if file is not None else TEXTS
-        around = infer(requests, identifier="") if requests is not None else None
+            encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
+        around = _around(context, requests, [a for a, _ in crossed])
         crosses = _crosses(cross, around, encoding)
     try:
         with asking():
@@ -275,6 +276,26 @@ def _made(
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
     return loop, rows
+
+
+def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
+    """The encoding of the context, in which the columns to `keep` are features whatever these requests say of them."""
+    if requests is None:
+        return None
+    from heedful.features import infer
+
+    try:
+        return infer(requests, identifier="", keep=keep)
+    except ValueError as error:
+        how = "; name what is crossed, --cross CONTEXTCOLUMN:ITEMCOLUMN, and it is kept" if not keep else ""
+        raise ValueError(f"{file}: {error}{how}") from None
+
+
+def _named(given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> list[tuple[str, str]]:
+    """The columns that are crossed, (context, item), as far as these rows have them."""
+    there = set().union(*requests), set().union(*rows)
+    cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
+    return [(a, b) for a, b in cuts if a in there[0] and b in there[1]]
 
 
 def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding) -> Any:

@@ -33,11 +33,12 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         learner, crosses = given.get("learner"), given.get("crosses")
         if crosses is not None and crosses != "all" and not isinstance(crosses, list):
             raise ValueError(f'crosses: wanted "all" or a list of pairs of columns, got {describe(crosses)}')
+        pairs = [pair for pair in crosses or () if isinstance(pair, list) and len(pair) == 2]
         identifier = given.get("identifier")
         if identifier is not None and (not isinstance(identifier, str) or not identifier):
             raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
         with naming("context"):
-            around = infer(context, identifier="") if context else None
+            around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
         told = Settings(**settings)
         features = given.get("features")
         if features is not None and not isinstance(features, bool):
@@ -53,7 +54,8 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
             if told.ratings is not None or bare:
                 encoding = unseen(rows, identifier=identifier)
             else:
-                encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS
+                keep = [pair[1] for pair in pairs]
+                encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS
             return Loop.create(
                 folder,
                 encoding=encoding,
