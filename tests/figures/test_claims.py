@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from figures.invented import ran
 from heedful.figures import claims, sweeps
-from heedful.figures.figure import CUMULATIVE, FAILS, HOLDS, OPEN, QUADRATIC
+from heedful.figures.figure import CUMULATIVE, FAILS, HOLDS, OPEN, QUADRATIC, Claim, Figure, verdicts
 from heedful.figures.statistics import apart, log_spaced, paired, reach
 
 rng = np.random.default_rng(0)
@@ -275,3 +275,13 @@ def test_the_standard_error_falls() -> None:
     assert claims.steadier("p", ("b", "a"))(outcome).conclusion == FAILS
     even = {"p": {"c": ran(np.random.default_rng(1).standard_normal((9, 20)) @ np.kron(np.eye(2), np.ones((10, 10))))}}
     assert claims.steadier("p", ("c",))(even).conclusion == OPEN
+
+
+def test_what_holds_only_where_contexts_return_does_not_hold() -> None:
+    """a is the lower one in every round but the first hundred, which are all that is judged."""
+    outcome = lines(a=np.where(t <= 100, 2.0, 0.1), b=np.ones(T))
+    claim = Claim("a is lower.", ("p",), claims.lower("p", "a", "b"))
+    figure = Figure("f", "p", "t", (), (claim,))
+    assert [verdict.conclusion for verdict in verdicts(figure, outcome)] == [HOLDS]
+    outcome["p"] = {label: one._replace(once=100) for label, one in outcome["p"].items()}
+    assert [verdict.conclusion for verdict in verdicts(figure, outcome)] == [FAILS]

@@ -37,6 +37,21 @@ def test_every_kind_of_panel_is_drawn(name: str, tmp_path: Path) -> None:
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.parametrize("name", ["jair2015/fig2", "jair2015/fig15"])
+def test_where_the_queries_come_again_is_marked(name: str, tmp_path: Path) -> None:
+    from heedful.figures.drawing import draw
+
+    figure, written = FIGURES[name], []
+    for once in (0, 120):
+        outcome = invented(figure, np.random.default_rng(2))
+        outcome["web"] = {label: ran._replace(once=once) for label, ran in outcome["web"].items()}
+        draw(figure, outcome, [tmp_path / "a.svg"])
+        written.append((tmp_path / "a.svg").read_text())
+    words = "t = 120 (one pass)" if name.endswith("15") else "120: the same queries again"
+    assert words not in written[0]
+    assert words in written[1]
+
+
 def test_what_was_not_run_is_not_drawn(tmp_path: Path) -> None:
     from heedful.figures.drawing import draw
 
@@ -76,7 +91,7 @@ def test_the_page_has_every_figure_beside_its_sentences(tmp_path: Path) -> None:
     for figure in FIGURES.values():
         without = figure.id == "jair2015/fig1"
         outcome = {} if without else invented(figure, np.random.default_rng(4))
-        drawn.append(Drawn(figure, verdicts(figure, outcome), None if without else picture, 1.0))
+        drawn.append(Drawn(figure, verdicts(figure, outcome), None if without else picture, 1.0, ""))
     text = page(drawn, "Tried <out>.")
     tags = Tags()
     tags.feed(text)

@@ -13,7 +13,20 @@ from heedful.data.known import KNOWN
 from heedful.diagnostics import known_utilities, slacks
 from heedful.experiment import Setting
 from heedful.figures import FIGURES, running
-from heedful.figures.figure import AVERAGE, CUMULATIVE, HOLDS, QUADRATIC, Figure, Panel, Size, verdicts
+from heedful.figures.figure import (
+    AVERAGE,
+    CUMULATIVE,
+    HOLDS,
+    QUADRATIC,
+    Claim,
+    Figure,
+    Outcome,
+    Panel,
+    Size,
+    Verdict,
+    judged_on,
+    verdicts,
+)
 from heedful.figures.panels import BOOKS, CHAINS, WEB, one, web
 from heedful.figures.places import FILES, FOLDERS, files_of, looked_for
 from heedful.figures.running import Sources, lacking, run
@@ -80,11 +93,40 @@ def test_the_best_in_hindsight_is_drawn(sources: Sources) -> None:
     )
     best = run(figure(web(several, quick=SMALL)), sources, quick=True)["web"]["b"]
     each = [
-        run(figure(web(one("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets.mean()
+        run(figure(web(one("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets[:, :15].mean()
         for spec in several.learners
     ]
-    assert best.regrets.mean() == min(each)
+    assert best.regrets[:, :15].mean() == min(each)
     assert best.learner == several.learners[int(np.argmin(each))]
+
+
+def test_claims_see_the_queries_once(sources: Sources) -> None:
+    """Of 40 rounds of 15 queries, the first 15: afterwards nothing is new. What is drawn goes on."""
+    seen = []
+
+    def look(outcome: Outcome) -> Verdict:
+        line = outcome["web"]["p"]
+        seen.append(line)
+        return Verdict(HOLDS, f"{line.regrets.shape}")
+
+    panel = web(one("p", "perceptron", STRICT), quick=SMALL)
+    looked = Figure("test/fig", "nobody's", "a test", (panel,), (Claim("Looked at.", ("web",), look),))
+    outcome = run(looked, sources, quick=True)
+    assert outcome["web"]["p"].once == 15
+    assert outcome["web"]["p"].regrets.shape == (3, 40)
+    [verdict] = verdicts(looked, outcome)
+    assert verdict.found == "(3, 15)"
+    [line] = seen
+    np.testing.assert_array_equal(line.regrets, outcome["web"]["p"].regrets[:, :15])
+    assert line.marks.max() == 15  # the bound is looked at in the last round, too
+    assert line.bound.size == line.marks.size < outcome["web"]["p"].bound.size
+    assert judged_on(outcome) == (
+        "Claims about web search are judged on rounds 1 to 15, once through the queries: from then on the same queries "
+        "come again."
+    )
+    shorter = run(figure(web(one("p", "perceptron", STRICT), quick=Size(12, 2))), sources, quick=True)
+    assert shorter["web"]["p"].once == 0
+    assert judged_on(shorter) == ""
 
 
 def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
@@ -95,7 +137,7 @@ def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
     ran = run(figure(web(*lines, quick=SMALL)), sources, quick=True)["web"]
     assert setting.learner(ran["s"].learner).radius == norm
     assert setting.learner(ran["s"].learner).gamma == 1.0 / (3.0 * setting.R * norm)
-    assert setting.learner(ran["e"].learner).horizon == 40
+    assert setting.learner(ran["e"].learner).horizon == 15  # what is judged: once through the queries
 
 
 def test_without_data_nothing_is_run_and_it_is_said(tmp_path: Path) -> None:
