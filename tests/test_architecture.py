@@ -204,7 +204,13 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.figures.ranked": ("heedful.kernel", "heedful.spaces", "heedful.worlds.ratings"),
     "heedful.figures.sweeps": ("heedful.figures.figure", "heedful.figures.statistics"),
-    "heedful.figures.drawing": ("heedful.experiment", "heedful.figures.choice_drawing", "heedful.figures.figure"),
+    "heedful.figures.series": ("heedful.experiment", "heedful.figures.figure"),
+    "heedful.figures.drawing": (
+        "heedful.experiment",
+        "heedful.figures.choice_drawing",
+        "heedful.figures.figure",
+        "heedful.figures.series",
+    ),
     "heedful.figures.choice_drawing": ("heedful.experiment", "heedful.figures.figure"),
     "heedful.figures.choice_models": ("heedful.preferences",),
     "heedful.figures.choosing": (
