@@ -33,10 +33,10 @@ class Size(NamedTuple):
 class Line(NamedTuple):
     """One curve: learners and a person as `heedful simulate` names them.
 
-    `{rounds}` in a learner stands for how many there are, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
+    `{rounds}` in a learner stands for how many are judged, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
     Theorem 8 wants at alpha = 1.
 
-    Of several learners, the one with the least average regret at the end is drawn: the best in hindsight.
+    Of several learners, the one with the least average regret of what is judged is drawn: the best in hindsight.
     """
 
     label: str
@@ -86,7 +86,8 @@ class Ran(NamedTuple):
     """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
 
     Of a distribution, the runs are chains, with a column for each ranking shown, and M is 1 where the feedback was what
-    was shown, else 0.
+    was shown, else 0. `once`: the rounds after which the same contexts come again, where they do; claims are judged on
+    these.
 
     `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
     or which one does not hold, for what `lacking` says. `seconds` is the processor time of each run (runs,); empty
@@ -102,6 +103,7 @@ class Ran(NamedTuple):
     bound: Array = NOTHING
     theorem: str = ""
     lacking: str = ""
+    once: int = 0
 
 
 Outcome = Mapping[str, Mapping[str, Ran]]  # by panel, by line
@@ -182,12 +184,37 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """What became of each claim of a figure; those about a panel that was not run are not judged."""
+    """What became of each claim of a figure; those about a panel that was not run are not judged.
+
+    Where contexts come again, claims see the rounds before: learning is easy where contexts return ([J15] 6.1.1).
+    """
+    seen = {key: {label: first(ran, ran.once) for label, ran in lines.items()} for key, lines in outcome.items()}
     found = []
     for claim in figure.claims:
         lacks = [panel for panel in claim.panels if panel not in outcome]
-        found.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(outcome))
+        found.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(seen))
     return found
+
+
+def first(ran: Ran, rounds: int) -> Ran:
+    """The first rounds of a line (0: all of them)."""
+    if not rounds:
+        return ran
+    short = ran.marks <= rounds
+    bound = ran.bound[short] if ran.bound.size else ran.bound
+    return ran._replace(regrets=ran.regrets[:, :rounds], marks=ran.marks[short], bound=bound)
+
+
+def judged_on(outcome: Outcome) -> str:
+    """On which rounds claims are judged, in words, where it is not on all of them."""
+    for lines in outcome.values():
+        for ran in lines.values():
+            if ran.once:
+                return (
+                    f"Claims about web search are judged on rounds 1 to {ran.once:,}, once through the queries: from "
+                    "then on the same queries come again."
+                )
+    return ""
 
 
 def plain(value: Any) -> Any:

@@ -27,12 +27,14 @@ _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
 class Drawn(NamedTuple):
-    """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took."""
+    """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took; on which
+    rounds claims are judged, where not on all."""
 
     figure: Figure
     verdicts: Sequence[Verdict]
     picture: Path | None
     seconds: float
+    judged_on: str
 
 
 def page(drawn: Sequence[Drawn], about: str) -> str:
@@ -78,7 +80,7 @@ def _section(one: Drawn) -> str:
         data = base64.b64encode(one.picture.read_bytes()).decode()
         alt = f"{escape(figure.title)}: the curves; the table has the numbers"
         picture = f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}">'
-    note = f"<p>{escape(figure.note)}</p>" if figure.note else ""
+    note = "".join(f"<p>{escape(words)}</p>" for words in (figure.note, one.judged_on) if words)
     return (
         f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{picture}\n{note}'
         f'<div class="scroll"><table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table></div>'

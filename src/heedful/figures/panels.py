@@ -50,8 +50,9 @@ RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
 CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
 """Where choices between two are foretold, likewise; a line names a model of `choice_models`."""
 
-WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(7_840, 5)
-"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784, so this is 36 and 10 times through them."""
+WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
+"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Once through them is what claims are judged
+on; 35 times again is drawn besides, as far as [J15] went."""
 MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
 """1,500 movies for each of the 3,020 people of the second half (0: all of them)."""
 SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(3_136, 20), Size(784, 5)

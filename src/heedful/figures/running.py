@@ -15,7 +15,7 @@ from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
 from heedful.figures.choosing import choices
-from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
+from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size, first
 from heedful.figures.grading import People, graded, people_who_rated
 from heedful.figures.panels import (
     BOOKS,
@@ -152,7 +152,7 @@ class Sources:
         missing = [spec for spec, key in keys.items() if key not in self._runs]
         if missing:
             setting = self.setting(panel.world, make_user(user), size.runs)
-            learners = {spec: setting.learner(_named(spec, size, setting)) for spec in missing}
+            learners = {spec: setting.learner(_named(spec, panel.world, size, setting)) for spec in missing}
             total, done = size.rounds * len(setting.scenes) * len(missing), 0
             runs: dict[str, list[Run]] = {spec: [] for spec in missing}
             for event in simulate(learners, setting, size.rounds, jobs=jobs):
@@ -228,31 +228,35 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
         for line in lines:
             ran[line.label] = _best(line, many, panel, size, setting)
     T = min(one.regrets.shape[1] for one in ran.values())
-    return {line.label: _cut(ran[line.label], T) for line in panel.lines}
+    return {line.label: first(ran[line.label], T) for line in panel.lines}
 
 
 def _best(line: Line, many: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
-    """The learner of a line with the least average regret at the end, and what theory promises of it."""
-    spec = min(line.learners, key=lambda spec: float(many[spec].regrets.mean()))
+    """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
+    judged = _judged(panel.world, size, setting)
+    spec = min(line.learners, key=lambda spec: float(many[spec].regrets[:, :judged].mean()))
     regrets, seconds = many[spec]
-    name, user = _named(spec, size, setting), make_user(line.user)
-    learner, marks = setting.learner(name), log_spaced(regrets.shape[1]).astype(np.float64)
+    name, user = _named(spec, panel.world, size, setting), make_user(line.user)
+    T = regrets.shape[1]
+    once = judged if judged < T else 0
+    learner, marks = setting.learner(name), np.union1d(log_spaced(T), once or T).astype(np.float64)
     promise = promised(learner, user, setting, panel.measure, marks)
     if panel.slack and not promise.theorem:
         promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
     M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
-    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking)
+    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once)
 
 
-def _named(spec: str, size: Size, setting: Setting) -> str:
+def _named(spec: str, world: str, size: Size, setting: Setting) -> str:
     """A learner with the numbers that its world decides."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
-    return spec.format(rounds=size.rounds, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
+    judged = _judged(world, size, setting)
+    return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
-def _cut(ran: Ran, T: int) -> Ran:
-    short = ran.marks <= T
-    return ran._replace(regrets=ran.regrets[:, :T], marks=ran.marks[short], bound=ran.bound[short])
+def _judged(world: str, size: Size, setting: Setting) -> int:
+    """How many rounds count: on web search, no more than once through the queries."""
+    return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 
 # ---------------------------------------------------------------------------- the two that are not simulations

@@ -58,7 +58,7 @@ def sweep(world: str, full: Size, quick: Size) -> Panel:
     swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")
-    return base._replace(values=GAMMAS, at=(100, 1_000, 0))
+    return base._replace(values=GAMMAS, at=(100, 0) if world == WEB else (100, 1_000, 0))
 
 
 FIGURES = (
