@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from heedful.figures import FIGURES, find_figure
 from heedful.figures.chains import STUDY
 from heedful.figures.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Line, Ran, plain, verdicts
 from heedful.figures.panels import CHOICES, GRADED, RATED, WORLDS, dueling
-from heedful.naming import learner_class, make_user
+from heedful.naming import learner_class, make_learner, make_user
+from heedful.spaces import Ranking
 
 ALL = list(FIGURES.values())
 
@@ -84,20 +86,21 @@ def test_an_unknown_figure_has_a_neighbour() -> None:
 
 
 def test_the_grid_of_the_dueling_bandit() -> None:
-    """5 x 5 values make nine ratios; ones that are a factor apart are the same learner but for scale."""
+    """From w = 0 delta / gamma alone matters, of which the paper's 5 x 5 grid had at most 25; here there are several in
+    every decade, as what the bandit ends with changes by half from one decade to the next."""
     line = dueling("strict:alpha=0.5")
-    grid = {round(np.log10(delta) - np.log10(gamma)) for gamma in GRID for delta in GRID}
-    assert len(line.learners) == len(grid) == 9
-    assert sorted(grid) == list(range(-4, 5))
-
-
-GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
+    bandits = [make_learner(spec, n_features=4, space=Ranking(5)) for spec in line.learners]
+    ratios = [bandit.delta / bandit.gamma for bandit in bandits]
+    assert ratios == sorted(set(ratios))
+    assert ratios[0] <= 0.001
+    assert ratios[-1] >= 10.0
+    assert max(b / a for a, b in pairwise(ratios)) < 2.0
+    assert len(ratios) <= 25
 
 
 def test_only_the_ratio_of_the_dueling_bandit_matters() -> None:
     from heedful.fold import trace
     from heedful.learners.dueling import DuelingBandit
-    from heedful.spaces import Ranking
     from heedful.worlds.queries import synthetic_queries
     from heedful.worlds.users import StrictAlpha
 
