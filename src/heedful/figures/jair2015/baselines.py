@@ -11,7 +11,7 @@ from heedful.figures.panels import BETTER, MOVIES, NOISY, STRICT, WEB, dueling, 
 
 SVM = one("ranking SVM", "ranking-svm", STRICT)
 EXPONENTIATED = one("exponentiated", "exponentiated", STRICT)
-HINDSIGHT = "The bandit is drawn at the best of its 5 x 5 grid in hindsight."
+HINDSIGHT = "The bandit is drawn at the best of seventeen ratios delta / gamma in hindsight, four in each decade."
 
 
 def dueling_on_web(key: str) -> tuple[Claim, ...]:
