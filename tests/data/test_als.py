@@ -107,5 +107,5 @@ def test_another_penalty_is_refused() -> None:
         lambda: alternating_least_squares(*given, 2, 0.1, penalty="heavy"),
         lambda: cross_validated(*given, penalty="heavy"),
     ):
-        with pytest.raises(ValueError, match="^penalty: wanted plain or weighted, got 'heavy'$"):
+        with pytest.raises(ValueError, match=r"^penalty: wanted plain or weighted, got 'heavy'$"):
             call()

@@ -104,6 +104,7 @@ def test_an_item_that_both_rankers_choose_leaves_alone() -> None:
         for played, _ in play(DuelingBandit(N, Ranking(1), delta=1.0), world, 1000, seed):
             chosen = set(played.y.shown.tolist())
             assert set(played.feedback.tolist()) <= chosen
+            assert len(set(played.feedback.tolist())) == len(played.feedback)
             twice += len(chosen) == 1
             assert len(played.y.shown) == 2
     assert twice >= 20  # the last of each pool alone are ten at most
