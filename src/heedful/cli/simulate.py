@@ -128,6 +128,9 @@ def movielens(
     regularisation: Annotated[
         float, typer.Option(min=0.0, show_default="by cross-validation", help="What holds the features small.")
     ] = 0.0,
+    penalty: Annotated[
+        str, typer.Option(help="plain, the same for every movie, or weighted by its number of ratings.")
+    ] = "plain",
     seeds: Seeds = 1,
     first_seed: FirstSeed = 0,
     jobs: Jobs = None,
@@ -151,9 +154,11 @@ def movielens(
         from heedful.naming import make_user
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
-        house = cinema(load_movielens(folder), split=split, dimension=dimension, regularisation=regularisation)
+        ratings = load_movielens(folder)
+        house = cinema(ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty)
         m, N = house.X.shape
-        note(f"{folder}: {m:,} movies with {N} features (regularisation {house.regularisation:g}), from half the users")
+        made = f"{N} features ({penalty} penalty {house.regularisation:g})"
+        note(f"{folder}: {m:,} movies with {made}, from half the users")
         dtype = "float32" if float32 else "float64"
         setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
     run_and_tell(wanted, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")
