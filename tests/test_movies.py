@@ -242,9 +242,9 @@ def test_people_of_movielens_100k_find_better_movies(record_property: Any) -> No
     ("name", "penalty", "dimensions", "regularisations"),
     [
         ("movielens-100k", "plain", (2, 5), (1.0, 2.0, 5.0)),
-        ("movielens-100k", "weighted", (2, 5, 10), (0.1, 0.15, 0.2)),
-        ("movielens-1m", "plain", (2, 5, 10), (2.0, 5.0, 7.5)),
-        ("movielens-1m", "weighted", (5, 10, 15), (0.05, 0.075, 0.1)),
+        ("movielens-100k", "weighted", (2, 5, 7), (0.1, 0.15, 0.2)),
+        ("movielens-1m", "plain", (5, 7, 10), (2.0, 5.0, 7.5)),
+        ("movielens-1m", "weighted", (7, 10, 15), (0.05, 0.075, 0.1)),
     ],
 )
 def test_cross_validation_chooses_what_is_on_record(

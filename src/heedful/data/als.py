@@ -18,7 +18,7 @@ from heedful.doors import describe
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-DIMENSIONS = (2, 5, 10, 15, 20)
+DIMENSIONS = (2, 5, 7, 10, 15, 20)
 REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": (0.05, 0.075, 0.1, 0.15, 0.2)}
 """What cross-validation tries, by penalty."""
 
