@@ -22,11 +22,10 @@ from heedful.data.als import (
     REGULARISATIONS,
     alternating_least_squares,
     cross_validated,
-    wanted_penalty,
 )
 from heedful.data.letor import least_squares
 from heedful.data.movielens import Ratings
-from heedful.doors import wanted_count, wanted_positive
+from heedful.doors import describe, wanted_count, wanted_positive
 from heedful.experiment import Scene, Setting
 from heedful.spaces import Ranking
 from heedful.worlds.items import item_pool
@@ -73,7 +72,8 @@ def cinema(
     regularisation is 0, what cross-validation chose is taken: from `CHOSEN` for the data sets there, else it is done
     here, on the first half. ValueError for a number or a penalty that makes no sense, or fewer than two users.
     """
-    wanted_penalty(penalty)
+    if penalty not in REGULARISATIONS:
+        raise ValueError(f"penalty: wanted {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
     wanted_count("split", split, least=0)
     wanted_count("dimension", dimension, least=0, most=1000)
     if regularisation != 0.0:

@@ -99,13 +99,3 @@ def test_it_predicts_better_than_the_mean_of_a_movie() -> None:
     best = cross_validated(users, movies, values, (61, 41), (2,), (0.5, 1.0, 2.0))[0]
     means = np.bincount(movies, values, 41) / np.maximum(np.bincount(movies, minlength=41), 1)
     assert best.rmse < 0.8 * np.sqrt(np.mean((values - means[movies]) ** 2))
-
-
-def test_another_penalty_is_refused() -> None:
-    given = *columns(ratings_of(users=9, movies=12)), (10, 13)
-    for call in (
-        lambda: alternating_least_squares(*given, 2, 0.1, penalty="heavy"),
-        lambda: cross_validated(*given, penalty="heavy"),
-    ):
-        with pytest.raises(ValueError, match=r"^penalty: wanted plain or weighted, got 'heavy'$"):
-            call()

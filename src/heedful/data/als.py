@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.doors import describe
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,9 +54,8 @@ def alternating_least_squares(
     They go down on L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), where c is 1
     ("plain") or the number of ratings of the row ("weighted"): P is the best for Q, then Q for P, until a sweep takes
     off less than `tolerance` of L. Rows without ratings are 0. Q starts as the movies' mean ratings and small normal
-    noise. No intercepts: one is in the factors where the ratings want it. ValueError for another penalty.
+    noise. No intercepts: one is in the factors where the ratings want it.
     """
-    wanted_penalty(penalty)
     U, M = shape
     by_user = _Rows.of(users, movies, values, U, penalty)
     by_movie = _Rows.of(movies, users, values, M, penalty)
@@ -89,9 +86,8 @@ def cross_validated(
 ) -> list[Tried]:
     """What every setting costs on ratings left out, best first; each rating is left out once, in random folds.
 
-    Without `regularisations` those that are there for the penalty. ValueError for another penalty.
+    Without `regularisations` those that are there for the penalty.
     """
-    wanted_penalty(penalty)
     fold = np.random.default_rng([seed, 1]).permutation(values.size) % folds
     tried = []
     for dimension in dimensions:
@@ -104,12 +100,6 @@ def cross_validated(
                 squares += float(((values[left] - (P[users[left]] * Q[movies[left]]).sum(axis=1)) ** 2).sum())
             tried.append(Tried(dimension, regularisation, float(np.sqrt(squares / values.size))))
     return sorted(tried, key=lambda one: one.rmse)
-
-
-def wanted_penalty(penalty: str) -> None:
-    """ValueError where it is not one that there is."""
-    if penalty not in REGULARISATIONS:
-        raise ValueError(f"penalty: wanted {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
 
 
 class _Rows(NamedTuple):
@@ -125,7 +115,7 @@ class _Rows(NamedTuple):
     def of(cls, rows: Ints, columns: Ints, values: Array, n: int, penalty: str) -> _Rows:
         order = np.argsort(rows, kind="stable")
         ends = np.searchsorted(rows[order], np.arange(n + 1))
-        times = np.diff(ends).astype(np.float64) if penalty == "weighted" else np.ones(n)
+        times = {"plain": np.ones(n), "weighted": np.diff(ends).astype(np.float64)}[penalty]
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
