@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
-from asking import Caller, Wire, is_problem, request, until
+from asking import FLOAT32, Caller, Wire, is_problem, request, until
+from hypothesis import given
+from hypothesis import strategies as st
 
-from heedful.server import meters
+from heedful.features.encoding import Encoding
+from heedful.loop.deciding import Deciding
+from heedful.server import bodies, meters
+from heedful.server.bodies import Limits
 from heedful.server.keys import Keys
 from heedful.server.problems import Problem
 from heedful.server.running import served
+from heedful.server.service import Options
 from loops import small_loop
 
 CARS = "/v1/loops/cars"
@@ -150,3 +159,189 @@ def test_metrics_that_fail_are_tried_again(folder: Path, monkeypatch: pytest.Mon
             broken.setattr(meters, "exposition", fails)
             is_problem(caller.send("GET", "/metrics"), "damaged")
         assert caller.send("GET", "/metrics").status == 200
+
+
+# ---------------------------------------------------------------------------- large bodies
+
+MIB = 2**20
+WORDS = "x" * (MIB + 100)
+
+
+def crowd(n: int) -> bytes:
+    """A request for a decision among n candidates of which nothing is said."""
+    return b'{"candidates":[' + b",".join([b"{}"] * n) + b'],"show":1}'
+
+
+def test_json_may_have_a_mebibyte_and_all_else_more(url: str, folder: Path) -> None:
+    """JSON is what takes most memory for its bytes; items and new loops, which take a key that may `admin`, may have
+    more, and so may what costs less to read."""
+    small = {"candidates": ["i1", "i2"]}
+    with closing(Caller(url)) as ask, closing(Caller(url, form="msgpack")) as packed:
+        spaces = msgspec.json.encode(small)
+        assert ask.send("POST", DECIDE, spaces + b" " * (MIB - len(spaces))).status == 200
+        for target in (DECIDE, FEEDBACK, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/rank"):
+            found = is_problem(ask.send("POST", target, b" " * (MIB + 1)), "too-large", "body")
+            assert "1048576 bytes of JSON" in found["detail"]
+        chunks = iter([b" " * MIB, b" "])
+        answer = ask.http.request("POST", DECIDE, content=chunks)
+        assert answer.status_code == 413
+        given = {"candidates": [{"id": f"n{j}", "text": WORDS} for j in range(3)]}
+        assert packed.post(DECIDE, given).status == 200
+        numbers = np.ones((80_000, 4), "<f4")
+        assert ask.send("POST", f"{DECIDE}?show=1", numbers.tobytes(), content_type=FLOAT32).status == 200
+        items = [{"id": f"n{j}", "f0": 1, "text": WORDS} for j in range(3)]
+        assert ask("PUT", f"{CARS}/items", items).value == {"put": 3}
+        assert ask.post("/v1/loops", {"name": "new", "items": items}).status == 201
+        is_problem(ask.send("PUT", f"{CARS}/items", b" " * (8 * MIB + 1)), "too-large", "body")
+    with served(folder, Options(limits=Limits(json=3 * MIB))) as more, closing(Caller(more)) as ask:
+        assert ask.post(DECIDE, {"candidates": [{"id": "n", "text": WORDS}]}).status == 200
+    with served(folder, Options(limits=Limits(body=1000))) as less, closing(Caller(less)) as ask:
+        is_problem(ask.send("POST", DECIDE, b" " * 1001), "too-large", "body")
+
+
+def test_too_many_candidates_are_counted_before_one_is_looked_at(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[Any] = []
+    was = Encoding.encode
+
+    def noted(self: Encoding, row: Any, *rest: Any) -> Any:
+        encoded.append(row)
+        return was(self, row, *rest)
+
+    monkeypatch.setattr(Encoding, "encode", noted)
+    with closing(Caller(url)) as ask:
+        for path in ("decisions", "records", "rank"):
+            given = {"candidates": [{}] * 100_001} | ({"shown": ["0"], "id": "r"} if path == "records" else {})
+            found = is_problem(ask.post(f"{CARS}/{path}", given), "bad-input", "candidates")
+            assert "100001 of them" in found["detail"]
+        assert ask.post(DECIDE, {"id": "d", "candidates": [{"id": "a", "f0": 1}, {"id": "b"}]}).status == 200
+        assert len(encoded) == 2
+        again = ask.post(DECIDE, {"id": "d", "candidates": [{}] * 100_001})
+        is_problem(again, "bad-input", "candidates")
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Bytes that work takes at most."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(Problem) as refusal:
+            work()
+        assert refusal.value.kind == "too-large"
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def packed_list(n: int, of: bytes) -> bytes:
+    """A list in msgpack."""
+    return b"\xdd" + n.to_bytes(4, "big") + of * n
+
+
+N = 8 * MIB - 100
+CROWDS = {
+    "objects": (crowd(2_790_000), bodies.JSON),
+    "lists": (b'{"context":{"a":[' + b"[]," * 2_700_000 + b"[]]}}", bodies.JSON),
+    "lists within lists": (b"[" * 800 + b"[[]," * 1_500_000, bodies.JSON),
+    "numbers": (b"[" + b"1," * 4_000_000 + b"1]", bodies.JSON),
+    "msgpack": (b"\x81\xaacandidates" + packed_list(N, b"\x80"), bodies.MSGPACK),
+    "msgpack, in one candidate": (b"\x81\xaacandidates\x91\x81\xa1a" + packed_list(N, b"\x80"), bodies.MSGPACK),
+    "msgpack, in objects": (b"\x81\xa7context" + b"\x81\xa1a" * 9 + packed_list(90_000, b"\x90" * 80), bodies.MSGPACK),
+    "msgpack, a list": (packed_list(N, b"\x80"), bodies.MSGPACK),
+}
+
+
+@pytest.mark.parametrize("crowded", CROWDS)
+def test_a_crowd_is_refused_by_its_bytes(crowded: str) -> None:
+    """Before it takes memory, sixty bytes for one that was sent."""
+    body, kind = CROWDS[crowded]
+    assert peak(lambda: bodies.decode(body, kind)) < MIB
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+        lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=3), inside, max_size=4),
+    )
+)
+def test_no_more_values_are_there_than_are_counted(value: Any) -> None:
+    def values(of: Any) -> int:
+        inside = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
+        return 1 + sum(map(values, inside))
+
+    assert bodies.values(msgspec.json.encode(value)) >= values(value)
+
+
+ROW = {"id": "a", "n": 1.5, "flag": True, "none": None, "features": [0.5] * 9, "about": {"deep": {"tags": ["x"]}}}
+LARGE = [
+    {"candidates": [ROW | {"text": WORDS}, ROW], "prior": {"a": 1.0}, "context": ROW, "show": 1},
+    {"candidates": [f"n{i}" for i in range(100_000)], "prior": [0.5] * 100_000},
+    {"name": "n", "items": [ROW] * 9000, "context": [ROW], "crosses": [["a", "b"]], "settings": {"k": 1}},
+    [ROW] * 9000,
+    [{"decision": "d", "edit": {"a": WORDS}, "actions": {"a": ["b"]}, "rating": {"a": 1}}] * 2,
+]
+
+
+@pytest.mark.parametrize("value", LARGE, ids=range(len(LARGE)))
+def test_what_is_large_and_plain_is_read(value: Any) -> None:
+    assert bodies.decode(msgspec.msgpack.encode(value), bodies.MSGPACK) == value
+    assert bodies.decode(msgspec.json.encode(value), bodies.JSON) == value
+
+
+def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_loop(folder / "acme" / "cars.heedful").close()
+    with closing(Keys(folder)) as keys:
+        main, acme = keys.create("m")[1], keys.create("a", tenant="acme")[1]
+    began, at_once, may, was = list[int](), list[int](), threading.Event(), bodies.decode
+    reading = 0
+
+    def slow(body: Any, kind: bytes) -> Any:
+        nonlocal reading
+        if len(body) < 100_000:
+            return was(body, kind)
+        began.append(threading.get_ident())
+        reading += 1
+        at_once.append(reading)
+        try:
+            assert may.wait(20), "nobody was answered meanwhile"
+            return was(body, kind)
+        finally:
+            reading -= 1
+
+    monkeypatch.setattr(bodies, "decode", slow)
+    body = b'{"candidates":["i1","i2"]}' + b" " * 200_000
+    with served(folder) as url, ThreadPoolExecutor(8) as pool, closing(Caller(url, acme)) as other:
+
+        def send(key: str, method: str, path: str, content: bytes) -> int:
+            with closing(Caller(url, key)) as caller:
+                return caller.send(method, path, content).status
+
+        asked = [pool.submit(send, main, "POST", DECIDE, body) for _ in range(3)]
+        items = msgspec.json.encode([{"id": "new", "f0": 1}]) + b" " * 200_000
+        asked += [pool.submit(send, main, "PUT", f"{CARS}/items", items) for _ in range(2)]
+        asked += [pool.submit(send, acme, "POST", DECIDE, body)]
+        until(lambda: began)
+        for _ in range(3):
+            assert other.post(DECIDE, {"candidates": ["i1", "i2"]}).status == 200
+        may.set()
+        assert [each.result(20) for each in asked] == [200] * 6
+    assert len(began) == 6
+    assert len(set(began)) == 1
+    assert max(at_once) == 1
+
+
+def test_many_objects_are_looked_at_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few hundred candidates that come along take tens of milliseconds, where names take one."""
+    threads: dict[int, str] = {}
+    was = Deciding.asked
+
+    def noted(self: Deciding, candidates: Any = None, **rest: Any) -> Any:
+        threads[len(candidates)] = threading.current_thread().name
+        return was(self, candidates, **rest)
+
+    monkeypatch.setattr(Deciding, "asked", noted)
+    with closing(Caller(url)) as ask:
+        for n in (20, 1000):
+            assert ask.post(DECIDE, {"candidates": [{"f0": j % 7} for j in range(n)]}).status == 200
+    assert not threads[20].startswith("heedful_")
+    assert threads[1000].startswith("heedful_")
