@@ -191,7 +191,8 @@ def test_json_may_have_a_mebibyte_and_all_else_more(url: str, folder: Path) -> N
         assert ask.send("POST", f"{DECIDE}?show=1", numbers.tobytes(), content_type=FLOAT32).status == 200
         items = [{"id": f"n{j}", "f0": 1, "text": WORDS} for j in range(3)]
         assert ask("PUT", f"{CARS}/items", items).value == {"put": 3}
-        assert ask.post("/v1/loops", {"name": "new", "items": items}).status == 201
+        new = msgspec.json.encode({"name": "new", "items": [{"id": f"n{j}", "f0": j} for j in range(3)]})
+        assert ask.send("POST", "/v1/loops", new + b" " * MIB).status == 201
         is_problem(ask.send("PUT", f"{CARS}/items", b" " * (8 * MIB + 1)), "too-large", "body")
     with served(folder, Options(limits=Limits(json=3 * MIB))) as more, closing(Caller(more)) as ask:
         assert ask.post(DECIDE, {"candidates": [{"id": "n", "text": WORDS}]}).status == 200
@@ -289,6 +290,7 @@ def test_what_is_large_and_plain_is_read(value: Any) -> None:
 def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (folder / "acme").mkdir()
     small_loop(folder / "acme" / "cars.heedful").close()
     with closing(Keys(folder)) as keys:
         main, acme = keys.create("m")[1], keys.create("a", tenant="acme")[1]

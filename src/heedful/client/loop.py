@@ -46,7 +46,7 @@ class Answering(Deciding):
         event = _event(given)
         trouble = yield from self._told_first(given)
         try:
-            reply = yield from self._asked(Call("POST", self._path("feedback"), calls.body(event)))
+            reply = yield from self._asked(Call("POST", self._path("feedback"), *calls.short(event)))
         except (TimeoutError, ConnectionError) as error:
             told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
             raise type(error)(told) from None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.client import calls
-from heedful.client.calls import FLOATS, JSON, MSGPACK, Call
+from heedful.client.calls import FLOATS, MSGPACK, Call
 from heedful.client.fallback import Decision, caller_order, fallen_back
 from heedful.client.operations import listed
 from heedful.doors import describe, wanted_count
@@ -42,14 +42,14 @@ class Question:
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[Any] | None = None
         if features is not None:
-            self._rows, sent = _rows(features, candidates, prior)
+            self._rows, rows = _rows(features, candidates, prior)
             said = {**query, "prior": None if prior is None else True, "id": self.id}
-            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), sent.tobytes(), FLOATS)
+            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
         else:
             self._listed = None if candidates is None else listed("candidates", candidates, "names or of objects")
             fields = {**calls.given(candidates=self._listed, prior=prior), **query, "id": self.id}
-            content = MSGPACK if self._objects else JSON
-            self.call = Call("POST", calls.path("loops", loop, "decisions"), calls.body(fields, content), content)
+            sent = (calls.body(fields, MSGPACK), MSGPACK) if self._objects else calls.short(fields)
+            self.call = Call("POST", calls.path("loops", loop, "decisions"), *sent)
 
     @property
     def _objects(self) -> bool:

@@ -133,6 +133,7 @@ class Requests:
         if isinstance(candidates, np.ndarray):
             return _numbers(len(self._matrix(candidates)))
         if _objects(candidates):
+            _wanted_few(candidates)
             identifier = self.founding.encoding.identifier or "id"
             return tuple(
                 wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
@@ -176,6 +177,7 @@ class Requests:
         return X
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
+        _wanted_few(candidates)
         identifier = self.founding.encoding.identifier or "id"
         rows, names = [], []
         for j, candidate in enumerate(candidates):
@@ -414,6 +416,12 @@ def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
 def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
     """Whether a row brings its features along: "features" is not a column's name, and nothing else is one."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
+
+
+def _wanted_few(candidates: Sequence[Any]) -> None:
+    """ValueError where there are more than may be: said before one of them is looked at."""
+    if len(candidates) > wire.MOST_CANDIDATES:
+        raise ValueError(f"candidates: wanted a list of 1 to {wire.MOST_CANDIDATES}, got {len(candidates)} of them")
 
 
 def _objects(candidates: Any) -> bool:

@@ -32,7 +32,7 @@ from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
-from heedful.server.service import Service, as_problem
+from heedful.server.service import LARGE, Service, as_problem
 
 
 class Asked(NamedTuple):
@@ -68,6 +68,8 @@ class Route(NamedTuple):
     work: Callable[[Asked], Awaitable[Any]]
     takes: bool = False
     """whether it has a body"""
+    bulk: bool = False
+    """whether JSON may be as large as any body"""
     status: int = 200
     query: tuple[str, ...] = ()
     missing: str = "bad-input"
@@ -254,9 +256,9 @@ async def events(asked: Asked) -> Any:
 
 ROUTES = (
     Route("GET", "/v1/loops", "read", loops),
-    Route("POST", "/v1/loops", "admin", new_loop, takes=True, status=201),
+    Route("POST", "/v1/loops", "admin", new_loop, takes=True, bulk=True, status=201),
     Route("GET", "/v1/loops/{loop}", "read", one_loop),
-    Route("PUT", "/v1/loops/{loop}/items", "admin", put_items, takes=True),
+    Route("PUT", "/v1/loops/{loop}/items", "admin", put_items, takes=True, bulk=True),
     Route("GET", "/v1/loops/{loop}/items", "read", items, query=("start", "limit")),
     Route("DELETE", "/v1/loops/{loop}/items/{item:path}", "admin", withdraw),
     Route("POST", "/v1/loops/{loop}/records", "decide", record, takes=True),
@@ -357,12 +359,16 @@ async def _answered(
         desk = service.loops.at(caller.tenant, path["loop"]) or await service.loops.open(caller.tenant, path["loop"])
         desk.users += 1
     try:
-        given = None
+        asked = Asked(service, caller, headers, query, path, None, desk)
+        kind, body = bodies.form(headers) if route.takes else b"", b""
         if route.takes:
-            kind = bodies.form(headers)
-            given = bodies.decode(await bodies.read(headers, request.receive, service.limits), kind)
-        asked = Asked(service, caller, headers, query, path, given, desk)
-        value = await route.work(asked)
+            body = await bodies.read(headers, request.receive, service.limits, b"" if route.bulk else kind)
+        if len(body) > LARGE:
+            async with service.turn(caller.tenant):
+                given = await service.read(partial(bodies.decode, body, kind))
+                value = await route.work(asked._replace(given=given))
+        else:
+            value = await route.work(asked._replace(given=bodies.decode(body, kind)) if route.takes else asked)
     finally:
         if desk is not None:
             desk.__exit__()

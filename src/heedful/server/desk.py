@@ -16,6 +16,8 @@ from concurrent.futures import Executor
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from heedful.loop import Loop
 from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
@@ -37,6 +39,9 @@ GROUP = 256
 
 LARGE = 2000
 """From how many candidates or events on a request is worked on in a thread."""
+
+FEW, NUMBERS = 200, 2**20
+"""The same of candidates that come along as objects, and bytes of those that are raw numbers."""
 
 
 class Waiting(Protocol):
@@ -130,6 +135,10 @@ class Desk:
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
         if self._slow or size > LARGE:
+            return None
+        if size > FEW and type(among) is list and type(among[0]) is dict:
+            return None
+        if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
             return None
         try:
             asked = self.loop.deciding.asked(**given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -23,10 +24,8 @@ from heedful.server.desk import Desk
 from heedful.server.gate import Caller, digested
 from heedful.server.problems import Problem
 from heedful.server.schema import DECIDE
-from heedful.server.service import Service, as_problem
+from heedful.server.service import LARGE, Service, as_problem
 
-LARGE = 100_000
-"""Bytes of JSON from which on a request is worked on in a thread."""
 FEEDBACK = "feedback"
 DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
@@ -60,6 +59,8 @@ class Fast:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._most = min(LARGE, service.limits.json)
+        """bytes of JSON or msgpack that are read at once"""
         self._tasks = set[asyncio.Task[None]]()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send, name: str, what: str) -> None:
@@ -75,9 +76,14 @@ class Fast:
             desk = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
             with desk:
                 kind = bodies.form(headers)
-                body = await bodies.read(headers, receive, service.limits)
-                given, key = self._read(desk, what, kind, body, scope["query_string"]), bodies.key(headers)
-                value = await self._value(desk, caller, name, what, given, key, len(body), kind)
+                body = await bodies.read(headers, receive, service.limits, kind)
+                key, reading = bodies.key(headers), partial(self._read, desk, what, kind, body, scope["query_string"])
+                if kind != FLOAT32 and len(body) > LARGE:
+                    async with service.turn(tenant):
+                        given = await service.read(reading)
+                        value = await self._value(desk, caller, name, what, given, key, large=True)
+                else:
+                    value = await self._value(desk, caller, name, what, reading(), key)
             await bodies.answer(send, value, bodies.answer_form(headers))
             status = 200
         except Exception as error:
@@ -87,10 +93,9 @@ class Fast:
         service.meters.request(tenant, what, status, time.perf_counter() - began)
 
     async def _value(
-        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, size: int, kind: bytes
+        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, large: bool = False
     ) -> Any:
         """What is answered to what was read."""
-        large = kind != FLOAT32 and size > LARGE
         if what == DECISIONS:
             decision, again = await desk.decide_once(bodies.with_key(given, key), large)
             return self.decided(caller, name, decision, again)
@@ -161,7 +166,7 @@ class Fast:
             kind, given = bodies.form(headers), parameters(query)
         except (Problem, ValueError):
             return None
-        if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > LARGE)):
+        if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > self._most)):
             return None
         asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
         name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
@@ -197,7 +202,7 @@ class Fast:
             desk = loops.at(caller.tenant, head.loop) or await loops.open(caller.tenant, head.loop)
             with desk:
                 given = self._read(desk, head.what, head.kind, body, head.parameters)
-                value = await self._value(desk, caller, head.loop, head.what, given, None, len(body), head.kind)
+                value = await self._value(desk, caller, head.loop, head.what, given, None)
         except Exception as error:
             value = as_problem(error)
         self.tell(head, caller, value, told, began)

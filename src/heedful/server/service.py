@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from heedful.loop.log import Closed, Damaged, Moved
 from heedful.server import database
@@ -21,6 +21,13 @@ from heedful.server.loops import Loops
 from heedful.server.meters import Meters, Texts
 from heedful.server.problems import Problem, bad_input
 from heedful.server.sessions import Sessions
+
+T = TypeVar("T")
+
+LARGE = 100_000
+"""Bytes of JSON or msgpack from which on a request is read, and worked on, in threads."""
+AT_ONCE = 2
+"""Large requests of one tenant that are read and worked on; others wait, as bytes."""
 
 log = logging.getLogger("heedful.server")
 
@@ -64,10 +71,20 @@ class Service:
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
         """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
+        self._turns: dict[str, asyncio.Semaphore] = {}  # by tenant
         self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
+
+    def turn(self, tenant: str) -> asyncio.Semaphore:
+        """What a tenant's large requests wait for, from before they are read until they are answered."""
+        return self._turns.setdefault(tenant, asyncio.Semaphore(AT_ONCE))
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """What `work`, which reads a large body, gives: one at a time, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
 
     async def start(self) -> None:
         """Begin to close what nobody uses."""
@@ -81,6 +98,7 @@ class Service:
         await self.loops.close_all()
         self.pool.shutdown(wait=True)
         self.signing.shutdown(wait=True)
+        self._reading.shutdown(wait=True)
         self.keys.close()
 
     async def _close_idle(self) -> None:
