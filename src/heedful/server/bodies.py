@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from heedful.doors import describe
 from heedful.server.problems import Problem
-from heedful.server.schema import plain_values
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -30,7 +29,22 @@ VALUES = 1_000_000
 """What JSON may have of them: 10,000 items with 50 attributes have half as many."""
 MANY = 100_000
 """What a list or an object of large msgpack may have: as many candidates as there may be."""
-_PLAIN = msgspec.msgpack.Decoder(plain_values(MANY))
+
+Scalar = bool | int | float | str | None
+
+
+def plain_values() -> Any:
+    """The type of bodies that have objects in lists, but no lists of objects within these, and at most `MANY` in each
+    list and object: how many there are stands before them in msgpack, so what has more is refused before it is read."""
+    many = msgspec.Meta(max_length=MANY)
+    inside: Any = Scalar | Annotated[list[Scalar], many]
+    for _ in range(4):
+        inside = Scalar | Annotated[list[Scalar], many] | Annotated[dict[str, inside], many]
+    rows = Annotated[list[inside], many]
+    return rows | Annotated[dict[str, Scalar | rows | Annotated[dict[str, inside], many]], many]
+
+
+_PLAIN = msgspec.msgpack.Decoder(plain_values())
 
 
 class Limits(NamedTuple):

@@ -577,20 +577,6 @@ class Health(msgspec.Struct):
     status: Literal["ok"]
 
 
-Scalar = bool | int | float | str | None
-
-
-def plain_values(most: int) -> Any:
-    """The type of bodies that have objects in lists, but no lists of objects within these, and at most `most` in each
-    list and object: how many there are stands before them in msgpack, so what has more is refused before it is read."""
-    many = Meta(max_length=most)
-    inside: Any = Scalar | Annotated[list[Scalar], many]
-    for _ in range(4):
-        inside = Scalar | Annotated[list[Scalar], many] | Annotated[dict[str, inside], many]
-    rows = Annotated[list[inside], many]
-    return rows | Annotated[dict[str, Scalar | rows | Annotated[dict[str, inside], many]], many]
-
-
 def _fields(body: Any) -> frozenset[str]:
     return frozenset(body.__struct_fields__)
 
