@@ -12,6 +12,7 @@ import httpx
 import pytest
 from asking import MSGPACK, Caller, Wire, is_problem, request, until
 
+import processes
 from heedful import Loop
 from heedful.loop.settings import Settings
 from heedful.server import running
@@ -21,7 +22,7 @@ from heedful.server.pages.page import static_url
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import small_loop
-from processes import Process
+from processes import Process, here
 
 CARS = "/v1/loops/cars"
 DECIDE, FEEDBACK = f"{CARS}/decisions", f"{CARS}/feedback"
@@ -156,11 +157,11 @@ def test_without_a_file_to_open_it_is_said_to_wait(tmp_path: Path) -> None:
             assert answer.status_code in (201, 409), answer.text
 
 
-def test_connections_leave_files_for_the_loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_leave_files_for_the_loops(tmp_path: Path) -> None:
     """So many at most: one more is told to come again, and room is made by those who go."""
     small_loop(tmp_path / "cars.heedful").close()
-    monkeypatch.setattr(running, "most_connections", lambda *_: 3)
-    with served(tmp_path) as url, ExitStack() as stack:
+    with here(tmp_path) as (app, client), ExitStack() as stack:
+        url, app.connections = str(client.base_url).rstrip("/"), 3
         wires = [stack.enter_context(Wire(url)) for _ in range(3)]
         for wire in wires:
             wire.send(request("GET", CARS))
@@ -181,6 +182,34 @@ def test_connections_leave_files_for_the_loops(tmp_path: Path, monkeypatch: pyte
                 return answer is not None and answer.status == 200
 
         until(again)
+
+
+def test_a_process_with_few_files_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many come: those who are there are answered, by loops that are opened meanwhile too."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    for name in "ab":
+        small_loop(folder / f"{name}.heedful").close()
+    few = tmp_path / "few"
+    few.write_text(f'#!/bin/sh\nulimit -n 80\nexec {processes.HEEDFUL} "$@"\n')
+    few.chmod(0o700)
+    monkeypatch.setattr(processes, "HEEDFUL", str(few))
+    with Process(folder).wait() as server, ExitStack() as stack:
+        wires = [stack.enter_context(Wire(server.url)) for _ in range(90)]
+        found = []
+        for wire in wires:
+            wire.send(request("GET", "/healthz"))
+            try:
+                answer = wire.answer()
+            except ConnectionError:
+                answer = None
+            found.append(answer is not None and answer.status)
+        assert 30 <= found.count(200) <= 40
+        assert set(found) <= {200, 503, False}
+        wire = wires[found.index(200)]
+        for name in "ab":
+            wire.send(request("GET", f"/v1/loops/{name}"))
+            assert wire.must().status == 200
 
 
 def test_how_many_connections_there_may_be(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from heedful.data.choice_columns import found, plain
 from heedful.data.files import GZIP_ERRORS, MISSING, is_number, number_in, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
+from heedful.data.spreadsheet import plain_row, text_of
 from heedful.data.table import placed_rows
 
 WORDS = {
@@ -285,14 +286,14 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
 
 
 def _item(where: str, field: str, cell: Any) -> str:
-    """A cell as a name: text, or a whole number, 3.0 as 3."""
+    """A cell as a name: text, without the ' that keeps it from being a formula, or a whole number, 3.0 as 3."""
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: wanted a name, got nothing")
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
         raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
-    return str(cell).strip()
+    return text_of(str(cell).strip())
 
 
 def _person(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
@@ -329,6 +330,8 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
     second, equal, unsure). Items that were never answered about are not in it. Who has no name among people with one
     is called nobody.
 
+    What a spreadsheet would take for a formula has a ' before it, which `load_choices` takes off.
+
     ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
     """
@@ -355,15 +358,17 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
                 said = "equal" if each.judged else "unsure"
                 if len(each.tiers) == 2:
                     said = "first" if each.tiers[0] == (each.first,) else "second"
-                writer.writerow([*([each.person] if named else []), each.first, other, said, each.times])
+                writer.writerow(plain_row([*([each.person] if named else []), each.first, other, said, each.times]))
         elif alone and all(len(each.tiers) == 2 and not each.first for each in given):
             writer.writerow([*who, "winner", "loser", "times"])
             for each in given:
-                writer.writerow([*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times])
+                row = [*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times]
+                writer.writerow(plain_row(row))
         else:
             writer.writerow(["ballot", *who, "item", "rank", "times"])
             for number, each in enumerate(given, 1):
                 for rank, tier in enumerate(each.tiers, 1):
                     for item in tier:
-                        row = [number, *([each.person] if named else []), item, rank if each.judged else "", each.times]
-                        writer.writerow(row)
+                        who_said = [each.person] if named else []
+                        row = [number, *who_said, item, rank if each.judged else "", each.times]
+                        writer.writerow(plain_row(row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
@@ -11,6 +12,8 @@ from typing import Any
 
 def families() -> Iterator[ModuleType]:
     """The modules of this folder, by name."""
+    for folder in __path__:
+        os.listdir(folder)  # OSError where that cannot be looked into: pkgutil passes over it as if it were empty
     for module in pkgutil.iter_modules(__path__):
         yield importlib.import_module(f"{__name__}.{module.name}")
 

@@ -28,7 +28,7 @@ from heedful.server.desk import Desk
 from heedful.server.events import stream
 from heedful.server.fast import SCOPES, accepted, outcome
 from heedful.server.founding import found, naming
-from heedful.server.gate import Caller
+from heedful.server.gate import Caller, source
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
@@ -243,11 +243,15 @@ def packaged(learner: Any) -> str:
 # ---------------------------------------------------------------------------- the server
 
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+"""What Prometheus reads."""
+
+
 async def metrics(asked: Asked) -> Any:
     caller = asked.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
     text = await asked.service.metrics.text(None if everything else caller.tenant)
-    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 
 async def events(asked: Asked) -> Any:
@@ -310,7 +314,7 @@ def build(service: Service) -> FastAPI:
         began, tenant = time.perf_counter(), ""
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         try:  # also for what is not there it takes a key
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             tenant = service.gate.admit(authorization, host, origin, None).tenant
             problem = not_here(request, error)
         except Problem as refusal:
@@ -338,7 +342,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[R
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         tenant = ""
         try:
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             caller = service.gate.admit(authorization, host, origin, route.scope)
             tenant = caller.tenant
             response = await _answered(service, route, request, headers, caller)

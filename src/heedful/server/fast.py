@@ -21,8 +21,8 @@ from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import Desk
-from heedful.server.gate import Caller, digested
-from heedful.server.problems import Problem
+from heedful.server.gate import Caller, digested, source
+from heedful.server.problems import Problem, masked
 from heedful.server.schema import DECIDE
 from heedful.server.service import LARGE, Service, as_problem
 
@@ -70,7 +70,7 @@ class Fast:
         headers: Headers = dict(scope["headers"])
         tenant = ""
         try:
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             caller = service.gate.admit(authorization, host, origin, SCOPES[what])
             tenant = caller.tenant
             desk = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
@@ -137,7 +137,7 @@ class Fast:
         answers = await desk.feedback_many(given, large)
         for answer in answers:
             self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
-        return [answer._asdict() for answer in answers]
+        return [_told(answer) for answer in answers]
 
     def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
         """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
@@ -168,7 +168,7 @@ class Fast:
             return None
         if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > self._most)):
             return None
-        asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+        asking = headers.get(b"authorization"), headers.get(b"host"), source(headers)
         name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
         digest = None if asking[0] is None else digested(asking[0])
         return Head(name, what, kind, int(length), form, given, *asking, digest)
@@ -307,7 +307,14 @@ def outcome(answer: Answer) -> str:
 def accepted(answer: Answer) -> dict[str, Any]:
     """An answer as an object. Problem "rejected", with all of it, where that is what it says."""
     if answer.status == "rejected":
-        raise Problem("rejected", answer.reason or "rejected", answer=answer._asdict())
+        raise Problem("rejected", answer.reason or "rejected", answer=_told(answer))
+    return _told(answer)
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    """An answer as an object. One that is rejected repeats no key that came in the place of an id."""
+    if answer.status == "rejected":
+        answer = answer._replace(event=masked(answer.event), reason=masked(answer.reason or "rejected"))
     return answer._asdict()
 
 

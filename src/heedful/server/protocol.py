@@ -10,7 +10,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server import framing
-from heedful.server.bodies import PROBLEM
+from heedful.server.bodies import problem_answered
 from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
 
@@ -87,6 +87,9 @@ class Protocol(HttpToolsProtocol):
             self.timeout_keep_alive, self._patience = SHARED_KEEP_ALIVE, SHARED_UNREAD
             if sum(getattr(each, "shared", False) for each in self.connections) > SHARED_MOST:
                 transport.abort()
+        elif (most := getattr(self.config.app, "connections", None)) is not None and len(self.connections) > most:
+            told = f"wanted at most {most} connections at once, got more: try again"
+            self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Its end: whoever still answers is told, also where another request came behind it."""
@@ -278,11 +281,10 @@ class Protocol(HttpToolsProtocol):
             self._say(problem)
 
     def _say(self, problem: Problem) -> None:
-        status = f"HTTP/1.1 {problem.status} {problem.title}\r\n"
-        headers = (
-            f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(problem.body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(status.encode() + headers.encode() + problem.body)
+        headers, body = problem_answered(problem)
+        always = b"".join([b"%s: %s\r\n" % each for each in self.server_state.default_headers])
+        head = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode()), always, headers]
+        self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))
         self.transport.close()
 
     # ------------------------------------------------------------------------ beside it

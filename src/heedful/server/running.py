@@ -20,11 +20,14 @@ import uvicorn
 
 from heedful.server.app import App, create_app
 from heedful.server.lane import Lanes
+from heedful.server.problems import FILES
 from heedful.server.protocol import Protocol
 from heedful.server.service import Options
 
 log = logging.getLogger("heedful.server")
 
+OWN_FILES = 100
+"""Files that the server opens besides connections and loops, about."""
 KEEP_ALIVE = 75
 """Seconds after which a connection ends on which nothing comes."""
 AT_ONCE = 1.0
@@ -99,6 +102,7 @@ def config(app: App, **given: Any) -> uvicorn.Config:
         "lifespan": "on",
         "proxy_headers": False,
         "server_header": False,
+        "headers": [("x-content-type-options", "nosniff")],  # of every answer
         "access_log": False,
         "log_config": None,
         "timeout_keep_alive": KEEP_ALIVE,
@@ -107,15 +111,22 @@ def config(app: App, **given: Any) -> uvicorn.Config:
     return uvicorn.Config(app, **fixed | given)
 
 
-def more_files() -> None:
-    """Let the process have as many files open as it may."""
+def more_files() -> int | None:
+    """Let the process have as many files open as it may: so many. None where there is no such limit."""
     try:
         import resource
     except ModuleNotFoundError:
-        return
+        return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
+    if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def most_connections(files: int | None, options: Options) -> int | None:
+    """How many connections there may be in a process that may have so many files open: what its loops leave, and at
+    least half. None for no limit."""
+    return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 
 @contextmanager
@@ -147,7 +158,7 @@ def serve(
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
             raise ValueError(f"sharing: wanted another port than that of the listener, got {app.sharing} for both")
-    more_files()
+    app.connections = most_connections(more_files(), app.service.options)
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.
     gc.collect()

@@ -19,7 +19,7 @@ from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
 from heedful.server.meters import Meters, Texts
-from heedful.server.problems import Problem, bad_input
+from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
 
 T = TypeVar("T")
@@ -124,6 +124,10 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         return Problem("exists", "there is a loop of that name")
     if isinstance(error, TimeoutError | InterruptedError):
         told = "somebody else has been writing for too long; nothing was changed: send it again"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
+    if isinstance(error, OSError) and out_of_files(error):
+        log.error("no more files may be opened: %s", error)
+        told = "the server has as many files open as it may; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)

@@ -29,7 +29,6 @@ SAFE = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "x-content-type-options": "nosniff",
     # Not no-referrer: with that a browser sends "Origin: null" with a form, and where it came from cannot be told.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
