@@ -28,7 +28,7 @@ from heedful.figures.figure import (
     verdicts,
 )
 from heedful.figures.panels import BOOKS, CHAINS, WEB, one, web
-from heedful.figures.places import FILES, FOLDERS, files_of, looked_for
+from heedful.figures.places import EDITIONS, FILES, FOLDERS, files_of, looked_for
 from heedful.figures.running import Sources, lacking, run
 from heedful.figures.theory import NONE, promised, with_slack
 from heedful.fold import play, trace
@@ -163,11 +163,83 @@ def test_folders_have_more_than_one_name(tmp_path: Path, world: str, name: str) 
     assert files_of(world, tmp_path) == wanted
 
 
+SESSION = """<session num="1" starttime="0" userid="9">
+  <topic num="{topic}"><desc>made up</desc></topic>
+  <interaction num="1" starttime="1.5" type="reformulate"><query>a made up query</query>
+    <results>{results}</results>
+    <clicked><click num="1"><rank>{clicked}</rank><starttime>3</starttime><endtime>9</endtime></click></clicked>
+  </interaction>
+  <currentquery starttime="20"><query>another</query></currentquery>
+</session>"""
+"""A session as the track has them; in 2013 its documents are of ClueWeb12."""
+
+
+def write_track(folder: Path, year: int, clicked: list[int]) -> None:
+    """The files of a year: a session for each of these ranks clicked, of four results with grades 0, 1, 2, 3."""
+    folder.mkdir(exist_ok=True)
+    tag, name = ("clueweb09id", "clueweb09-en") if year == 2012 else ("clueweb12id", "clueweb12-0000wb-")
+    sessions, judged = [], []
+    for topic, rank in enumerate(clicked, 1):
+        results = "".join(
+            f'<result rank="{i + 1}"><url>http://x.org/{i}</url><{tag}>{name}{topic}-{i}</{tag}><title>t</title>'
+            "<snippet>s</snippet></result>"
+            for i in range(4)
+        )
+        sessions.append(SESSION.format(topic=topic, results=results, clicked=rank))
+        judged += [f"{topic} 0 {name}{topic}-{i} {i}\n" for i in range(4)]
+    text = f"<sessiontrack{year}>{''.join(sessions)}</sessiontrack{year}>"
+    (folder / f"sessiontrack{year}.xml").write_text(text)
+    (folder / f"qrels.{year}.txt").write_text("".join(judged))
+
+
+def test_the_tracks_of_2012_and_2013_are_chains_where_they_are(tmp_path: Path) -> None:
+    """One year or both, in one folder or two; what is clicked on top of 0 1 2 3 gains by its grade."""
+    clicks = {2012: [4, 2], 2013: [1, 3, 4]}
+    fig1 = FIGURES["jair2015/fig1"]
+    for years in ((2012,), (2013,), (2012, 2013)):
+        apart, together = tmp_path / f"apart{len(years)}{years[0]}", tmp_path / f"together{len(years)}{years[0]}"
+        for folder in (apart, together):
+            folder.mkdir()
+        for year in years:
+            write_track(apart / f"trec-session-{year}", year, clicks[year])
+            write_track(together / "trec-session", year, clicks[year])
+        wanted = [rank for year in years for rank in clicks[year]]
+        for folder in (apart, together, together / "trec-session"):
+            sources = Sources(folder)
+            assert lacking(fig1, sources) == {}
+            ran = run(fig1, sources)["chains"]
+            assert ran["normal"].regrets.shape == (len(wanted), 1)
+            r = 1.25 * np.arange(4)
+            discounts = 1.0 / np.log2(np.arange(4) + 2.0)
+            gains = [
+                r[[rank - 1, *(i for i in range(4) if i != rank - 1)]] @ discounts - r @ discounts for rank in wanted
+            ]
+            np.testing.assert_allclose(ran["normal"].regrets[:, 0], gains, atol=1e-12)
+            # three rankings of each chain, in a row of its own
+            three = np.column_stack([ran[condition].regrets for condition in ("normal", "swapped", "reversed")])
+            np.testing.assert_array_equal(ran["all"].regrets, three)
+            assert ran["all"].M.shape == three.shape
+
+
+def test_half_a_track_is_none(tmp_path: Path) -> None:
+    write_track(tmp_path / "trec-session-2013", 2013, [1])
+    (tmp_path / "trec-session-2013" / "qrels.2013.txt").unlink()
+    assert looked_for(CHAINS, tmp_path) == (
+        f"no trec-session-2012 in {tmp_path}: looked in trec-session-2012, trec-session-2013, trec-session and the "
+        "folder itself for sessiontrack2012.xml and qrels.2012.txt, or sessiontrack2013.xml and qrels.2013.txt, plain "
+        "or .gz"
+    )
+    assert Sources(tmp_path).lacks(FIGURES["jair2015/fig1"].panels[0]) == looked_for(CHAINS, tmp_path)
+
+
 def test_every_folder_of_the_figures_is_one_that_heedful_data_knows() -> None:
     known = {entry.key: set(entry.files) for entry in KNOWN}
     for world, folders in FOLDERS.items():
         assert folders[0] in known, world
         assert set(FILES[world]) <= known[folders[0]], world
+    assert {file for files in EDITIONS[CHAINS] for file in files} <= known["trec-session-2012"] | known[
+        "trec-session-2013"
+    ]
 
 
 def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
