@@ -19,7 +19,7 @@ FIGURES = (
         "What clicks over a query chain say about its first ranking",
         (chains_panel(),),
         STUDY,
-        "TREC Session 2012 stands in for the user study of 16 students.",
+        "TREC Session 2012, and 2013 where it is, stand in for the user study of 16 students.",
     ),
     Figure(
         "coactive2012/fig2",

@@ -143,7 +143,10 @@ class Sources:
         if self._chains is None:
             from heedful.data.trec import load_sessions
 
-            self._chains = load_sessions(*self._files(CHAINS))
+            files = self._files(CHAINS)
+            self._chains = [
+                chain for sessions, judged in zip(files[::2], files[1::2]) for chain in load_sessions(sessions, judged)
+            ]
         return self._chains
 
     def runs(self, panel: Panel, size: Size, user: str, specs: Sequence[str], jobs: int, tell: Tell) -> dict[str, Many]:
