@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from heedful.cli.finding import Json
-from heedful.cli.serve import wanted_server
 from heedful.cli.sharing import (
     SHARED,
     Sharing,
@@ -23,7 +22,18 @@ from heedful.cli.sharing import (
     participants_socket,
     say_listening,
 )
-from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input, wanted_extra
+from heedful.cli.terminal import (
+    BadInput,
+    Failure,
+    console,
+    has_display,
+    note,
+    notes,
+    print_json,
+    reading_input,
+    wanted_extra,
+    wanted_server,
+)
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -281,7 +291,6 @@ def _serve(
     share: Sharing | None,
     left_out: list[str],
 ) -> None:
-    from heedful.cli.demo import _display
     from heedful.server.running import serve
 
     with ExitStack() as stack:
@@ -304,7 +313,7 @@ def _serve(
             if share is not None and theirs is not None:
                 say_listening(theirs, share)
             _say(path, page, links, left_out, json, {"page": own, "participants": theirs})
-            if browser and _display():
+            if browser and has_display():
                 import webbrowser
 
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

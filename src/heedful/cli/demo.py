@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import demo_loops, demo_once
-from heedful.cli.serve import wanted_server
-from heedful.cli.terminal import BadInput, Failure, console, note, notes, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, console, has_display, note, notes, wanted_extra, wanted_server
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -108,7 +105,7 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
             note(f"what you teach is kept in {home}")
         else:
             note(f"what you teach is in {home} and goes when you end it; heedful demo --dir DIR keeps it")
-        serve(app, listener, lambda: _say(port, browser and _display()))
+        serve(app, listener, lambda: _say(port, browser and has_display()))
 
 
 def _say(port: int, browser: bool) -> None:
@@ -137,12 +134,6 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
             return stack.enter_context(listening(home, HOST, 0, options))
     except (Damaged, TimeoutError, ValueError) as error:  # of the keys that somebody made there
         raise Failure(str(error)) from error
-
-
-def _display() -> bool:
-    """Whether a browser would be seen. Without a display the usual ones are those of a terminal, which take it over."""
-    seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    return seen or sys.platform in ("win32", "darwin")
 
 
 # ---------------------------------------------------------------------------- at the end

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.terminal import BadInput, Failure, note, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, note, wanted_server
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key
@@ -66,12 +66,6 @@ def serve(
 
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
-
-
-def wanted_server(extra: str, why: str) -> None:
-    """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
-    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client", "jinja2"):
-        wanted_extra(package, extra, why)
 
 
 def _who(keys: Sequence[Key], create: str) -> str:

@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,6 @@ def remove_snapshots(folder: Path) -> None:
 
 def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
     """What a state depends on besides the log: learner and code, executor, builds."""
-    import scipy
-
     return {
         "learner": founding.learner,
         "fields": {name: repr(value) for name, value in zip(learner._fields, learner)},
@@ -74,7 +73,7 @@ def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
         "shrink": founding.settings.shrink,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy.__version__,
+        "scipy": version_of("scipy"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
 

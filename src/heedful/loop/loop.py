@@ -13,7 +13,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,21 +24,21 @@ from heedful.loop import choosers, keeping, raters, wire
 from heedful.loop.answering import Answering, Unknown
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
-from heedful.loop.hindsight import Explanation, Replayed, explain, replay
 from heedful.loop.interaction import learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
-from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
-from heedful.loop.ranking import Ranking, ranking
-from heedful.loop.rechoosing import explain_choice, replay_choices
-from heedful.loop.regrading import explain_grade, replay_grades
-from heedful.loop.report import Report, report
 from heedful.loop.request import Request, encode_rows, wanted_rows
-from heedful.loop.rerating import Expected, expected, explain_rating, replay_ratings
 from heedful.loop.settings import Founding, Settings, built_learner
-from heedful.loop.standing import Standings, standings
 from heedful.loop.wire import Answer, Decision
+
+if TYPE_CHECKING:
+    from heedful.loop.hindsight import Explanation, Replayed
+    from heedful.loop.lessons import LessonTold
+    from heedful.loop.ranking import Ranking
+    from heedful.loop.report import Report
+    from heedful.loop.rerating import Expected
+    from heedful.loop.standing import Standings
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -331,6 +331,8 @@ class Loop:
         request, state, own = self._look(candidates, person, context, prior)
         if self.choices is not None and person is None:
             own = state.people.get("")
+        from heedful.loop.ranking import ranking
+
         return ranking(self.ledger.model, state, own, request)
 
     def graded(
@@ -356,6 +358,8 @@ class Loop:
         """What the model expects this person to give each candidate at this moment, by name, the most first.
 
         For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
+        from heedful.loop.rerating import expected
+
         request, state, own = self._look(candidates, person, None, None)
         return expected(self.ledger, request, state, own)
 
@@ -364,6 +368,8 @@ class Loop:
         about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
+        from heedful.loop.standing import standings
+
         person = None if person is None else wire.wanted_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: wanted none beside a person, got some")
@@ -529,16 +535,30 @@ class Loop:
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
-        look = explain_rating if self.ratings is not None else explain if self.grades is None else explain_grade
-        look = look if self.choices is None else explain_choice
+        look: Callable[[Ledger, str], Explanation]
+        if self.choices is not None:
+            from heedful.loop.rechoosing import explain_choice as look
+        elif self.ratings is not None:
+            from heedful.loop.rerating import explain_rating as look
+        elif self.grades is not None:
+            from heedful.loop.regrading import explain_grade as look
+        else:
+            from heedful.loop.hindsight import explain as look
         return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
-        again = replay_ratings if self.ratings is not None else replay if self.grades is None else replay_grades
-        again = again if self.choices is None else replay_choices
+        again: Callable[[Ledger, str], Replayed]
+        if self.choices is not None:
+            from heedful.loop.rechoosing import replay_choices as again
+        elif self.ratings is not None:
+            from heedful.loop.rerating import replay_ratings as again
+        elif self.grades is not None:
+            from heedful.loop.regrading import replay_grades as again
+        else:
+            from heedful.loop.hindsight import replay as again
         return again(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
@@ -546,6 +566,8 @@ class Loop:
 
         Of the newest `last` decisions and the answers to them. ValueError, by name; also where a simulation.json lies
         beside the log that makes no sense."""
+        from heedful.loop.report import report
+
         wanted_count("last", last)
         self.ledger.look()
         return report(self.ledger, last)
@@ -557,6 +579,8 @@ class Loop:
 
         At most `limit` of them; `before` a sequence number, for the next page: that of the last on this one; of one
         `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
+        from heedful.loop.lessons import lessons
+
         wanted_count("limit", limit, most=10_000)
         if before is not None:
             wanted_count("before", before)

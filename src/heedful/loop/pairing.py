@@ -20,7 +20,6 @@ from heedful.loop.log import Event, now
 from heedful.loop.request import Request
 from heedful.loop.slating import kept_only
 from heedful.loop.wire import DecisionRecord
-from heedful.preferences.questions import random_pair
 
 
 class Pairing:
@@ -114,4 +113,6 @@ def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
     """The places of `size` of m items, any as likely as any other, rising; of two, none of the pairs skip (q x 2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
+    from heedful.preferences.questions import random_pair
+
     return np.array(random_pair(m, skip, rng))

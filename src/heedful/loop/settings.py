@@ -14,7 +14,7 @@ from heedful.loop import wire
 from heedful.loop.choosers import chooser, is_choosing, wanted_purpose
 from heedful.loop.graders import grader, is_grading, wanted_for_loops
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.naming import about, learner_class, make_learner, names_of_learners
+from heedful.naming import about, is_packaged, learner_class, make_learner
 from heedful.spaces import Primed, Ranking
 
 SCHEMA = 1
@@ -228,7 +228,7 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
     spec = founding.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: wanted {spec}, which this loop was made with, got {named}")
-    builtin = spec.strip().partition(":")[0] in names_of_learners()
+    builtin = is_packaged(spec.strip().partition(":")[0])
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
     learner = founded_on(founding, spec)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from heedful.kernel import Ints
-from heedful.learners.simple_ratings import RandomItem
 from heedful.loop import wire
 from heedful.loop.ledger import Draft, Known, Ledger, Published
 from heedful.loop.log import Event, now
@@ -108,6 +107,8 @@ class Slating:
         aside = chance if by_score is None else float(np.array_equal(shown, by_score))
         if control == 1.0:
             return aside or None
+        from heedful.learners.simple_ratings import RandomItem
+
         if isinstance(self._ledger.learner, RandomItem):
             ours = chance
         elif watched.drawn:

@@ -20,7 +20,7 @@ from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
 from heedful.loop.settings import wanted_learner
 from heedful.loop.wire import plain
-from heedful.naming import names_of_learners
+from heedful.naming import is_packaged
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.description import openapi
@@ -234,8 +234,7 @@ def about_learner() -> Iterator[None]:
 
 def packaged(learner: Any) -> str:
     """learner as the name of one of the package's: nobody names code to be run over the network. ValueError."""
-    known = names_of_learners()
-    if not isinstance(learner, str) or len(learner) > 500 or learner.partition(":")[0] not in known:
+    if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: wanted one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
 
