@@ -18,7 +18,15 @@ FILES = {".".join(("heedful", *p.relative_to(SRC).with_suffix("").parts)): p for
 
 # What each part may import of ours, by prefix. A part not named here fails.
 MAY: dict[str, tuple[str, ...]] = {
-    "heedful": ("heedful.fold", "heedful.spaces", "heedful.learners"),
+    "heedful": (
+        "heedful.features",
+        "heedful.fold",
+        "heedful.learners",
+        "heedful.loop",
+        "heedful.preferences.ranking",
+        "heedful.spaces",
+    ),
+    "heedful.notebooks": (),
     "heedful.kernel": (),
     "heedful.blas": ("heedful.kernel",),
     "heedful.doors": ("heedful.kernel",),
@@ -33,6 +41,13 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.preferences": ("heedful.kernel", "heedful.doors", "heedful.preferences"),
     "heedful.preferences.table": ("heedful.kernel", "heedful.data.orders", "heedful.preferences.answers"),
     "heedful.preferences.remarks": ("heedful.data.orders", "heedful.preferences"),
+    "heedful.preferences.ranking": (
+        "heedful.data",
+        "heedful.doors",
+        "heedful.features",
+        "heedful.notebooks",
+        "heedful.preferences",
+    ),
     "heedful.pairs": ("heedful.kernel",),
     "heedful.ridge": ("heedful.kernel", "heedful.pairs"),
     "heedful.gaussians": ("heedful.kernel", "heedful.pairs", "heedful.ridge"),
@@ -194,7 +209,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.spaces_offers",
         "heedful.worlds",
     ),
-    "heedful.figures.figure": ("heedful.experiment",),
+    "heedful.figures.figure": ("heedful.experiment", "heedful.notebooks"),
     "heedful.figures.statistics": ("heedful.experiment", "heedful.figures.figure"),
     "heedful.figures.claims": ("heedful.experiment", "heedful.figures.figure", "heedful.figures.statistics"),
     "heedful.figures.comparisons": (
@@ -221,7 +236,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.preferences.questions",
     ),
     "heedful.figures.toy": ("heedful.figures.figure", "heedful.preferences"),
-    "heedful.figures.page": ("heedful.figures.figure",),
+    "heedful.figures.page": ("heedful.data.frames", "heedful.figures.figure", "heedful.notebooks"),
     "heedful.figures.theory": (
         "heedful.diagnostics",
         "heedful.experiment",
@@ -242,7 +257,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.loop.log": (),
     "heedful.loop.group": (),
-    "heedful.loop.wire": ("heedful.doors",),
+    "heedful.loop.wire": ("heedful.data.frames", "heedful.doors", "heedful.notebooks"),
     "heedful.loop.graders": ("heedful.naming", "heedful.spaces"),
     "heedful.loop.grading": (
         "heedful.fold",
@@ -294,6 +309,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.preferences",
     ),
     "heedful.loop.standing": (
+        "heedful.data.frames",
+        "heedful.notebooks",
         "heedful.kernel",
         "heedful.loop.choosing",
         "heedful.loop.ledger",
@@ -350,6 +367,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop.shelf": ("heedful.loop.log",),
     "heedful.loop.model": ("heedful.fold", "heedful.kernel", "heedful.spaces", "heedful.loop.wire"),
     "heedful.loop.request": (
+        "heedful.data.frames",
         "heedful.loop.wire",
         "heedful.doors",
         "heedful.features",
@@ -441,6 +459,8 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.loop.report": (
         "heedful.loop.approval",
+        "heedful.data.frames",
+        "heedful.notebooks",
         "heedful.loop.accuracy",
         "heedful.loop.choosing",
         "heedful.loop.comparison",
@@ -460,6 +480,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.spaces_offers",
     ),
     "heedful.loop.hindsight": (
+        "heedful.data.frames",
+        "heedful.notebooks",
         "heedful.kernel",
         "heedful.learners.fair_pairs",
         "heedful.loop.graders",
@@ -509,6 +531,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.loop",
         "heedful.loop.keeping",
         "heedful.loop.wire",
+        "heedful.data.frames",
+        "heedful.notebooks",
         "heedful.doors",
         "heedful.features.encoding",
         "heedful.kernel",
@@ -606,7 +630,13 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.spaces",
         "heedful.studies",
     ),
-    "heedful.client": ("heedful.__version__", "heedful.client", "heedful.doors", "heedful.loop"),
+    "heedful.client": (
+        "heedful.__version__",
+        "heedful.client",
+        "heedful.data.frames",
+        "heedful.doors",
+        "heedful.loop",
+    ),
     "heedful.cli": ("heedful",),
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
@@ -617,6 +647,8 @@ HEAVY = {
     "matplotlib": set(),
     "vega_datasets": set(),
     "pyarrow": set(),
+    "pandas": set(),
+    "polars": set(),
     "sklearn": {
         f"heedful.estimators.{name}" for name in ("labels", "graded", "preferences")
     },  # which the package imports when asked
