@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from heedful.learners.template import Template
     from heedful.loop import Loop
     from heedful.loop.settings import Settings
+    from heedful.preferences.ranking import PreferenceRanking, rank
     from heedful.spaces import Assignment, Ranking
     from heedful.spaces_structured import Path, Subset
 
@@ -67,6 +68,7 @@ __all__ = [
     "PerturbedPerceptron",
     "PreferenceGP",
     "PreferencePerceptron",
+    "PreferenceRanking",
     "RandomItem",
     "RandomOrder",
     "Ranking",
@@ -82,6 +84,7 @@ __all__ = [
     "copied",
     "infer",
     "play",
+    "rank",
     "replay",
     "team_draft",
     "trace",
@@ -101,6 +104,8 @@ _WHERE = {
     "trace": "heedful.fold",
     "Loop": "heedful.loop",
     "Settings": "heedful.loop.settings",
+    "PreferenceRanking": "heedful.preferences.ranking",
+    "rank": "heedful.preferences.ranking",
     "Assignment": "heedful.spaces",
     "Ranking": "heedful.spaces",
     "Path": "heedful.spaces_structured",

@@ -12,6 +12,7 @@ from heedful.client.fallback import Breaker, Untold
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
 from heedful.client.stream import Following
+from heedful.data.frames import Frame
 from heedful.doors import describe, is_number
 
 T = TypeVar("T")
@@ -126,7 +127,7 @@ class Client(_Client, Blocking):
     def create(
         self,
         name: str,
-        items: Iterable[Row],
+        items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -189,7 +190,7 @@ class AsyncClient(_Client, Awaiting):
     async def create(
         self,
         name: str,
-        items: Iterable[Row],
+        items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
         settings: Mapping[str, Any] | None = None,

@@ -19,6 +19,7 @@ from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
 from heedful.client.question import features_of
+from heedful.data.frames import Frame, rows_in
 from heedful.loop.hindsight import Explanation, Replayed
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Report
@@ -109,13 +110,13 @@ class LoopOperations(Answering):
     """All that is asked of a loop: also its items, and what can be known of it."""
 
     @either
-    def put_items(self, items: Iterable[Mapping[str, Any]]) -> Steps[int]:
+    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> Steps[int]:
         """Put items on offer, new or changed, a thousand in a request; how many were. The same again changes nothing.
 
         Where one cannot be encoded none of its request is put, while those before stay.
         """
         put = 0
-        for _, content in calls.batches(listed("items", items, "objects"), MOST, SIZE):
+        for _, content in calls.batches(listed("items", rows_in("items", items), "objects"), MOST, SIZE):
             reply = yield from self._asked(Call("PUT", self._path("items"), content, MSGPACK), long=True)
             put += calls.read(reply, _Put).put
         return put

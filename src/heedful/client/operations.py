@@ -15,6 +15,7 @@ from heedful.client import calls
 from heedful.client.calls import MSGPACK, Call, Failed, Reply, Wait
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
+from heedful.data.frames import rows_in
 from heedful.doors import describe
 
 LEAST = 0.02
@@ -144,7 +145,7 @@ class ClientOperations(Operations):
         features: Any = None,
     ) -> Steps[About]:
         fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features)
-        fields |= {"name": name, "items": listed("items", items, "objects")}
+        fields |= {"name": name, "items": listed("items", rows_in("items", items), "objects")}
         if context is not None:
             fields["context"] = listed("context", context, "objects")
         if crosses is not None:

@@ -140,13 +140,38 @@ def load_choices(
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
+    return _opened(path.name, placed_rows(path), columns, words)
+
+
+def choices_in(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Opened:
+    """The choices in the rows of a table in memory, called `name`: otherwise as `load_choices`. ValueError likewise,
+    as `NAME: row 3: field: ...`, and where a row is no object."""
+    for i, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {shown(row)}")
+    if not rows:
+        raise ValueError(f"{name}: rows: wanted at least one, got none")
+    return _opened(name, [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)], columns, words)
+
+
+def _opened(
+    file: str,
+    rows: Sequence[Row],
+    columns: Mapping[str, Sequence[str]] | None,
+    words: Mapping[str, str] | None,
+) -> Opened:
+    """The choices in rows, each with where it stands, of a table that messages call `file`."""
     words = {_word(word): meaning for word, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    rows = placed_rows(path)
     header = list(dict.fromkeys(name for _, row in rows for name in row))
-    at = found(path.name, header, {role: list(names) for role, names in (columns or {}).items()})
+    at = found(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
     read: Callable[[], Iterator[Answered]]
@@ -160,7 +185,7 @@ def load_choices(
         read = lambda: _orders(rows, at)  # noqa: E731
     answered = list(read())
     if not any(each.judged for each in answered):
-        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+        raise ValueError(f"{file}: answers: wanted at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)

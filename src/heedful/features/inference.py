@@ -13,6 +13,7 @@ import numpy as np
 
 from heedful.data.catalogue import scaled_moments
 from heedful.data.files import number_in
+from heedful.data.frames import Frame, rows_in
 from heedful.doors import wanted_count
 from heedful.features.columns import (
     LEAST,
@@ -59,7 +60,7 @@ class _Seen(NamedTuple):
 
 
 def infer(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]] | Frame,
     *,
     identifier: str | None = None,
     kinds: Mapping[str, str] | None = None,
@@ -69,6 +70,7 @@ def infer(
 ) -> Encoding:
     """Decide what each column of some rows becomes; the same rows in any order give the same encoding.
 
+    `rows` are objects by column, or a data frame (pandas, polars, or whatever Arrow can read).
     `identifier` names the column with the items' names ("" where rows have none, such as contexts); otherwise it is
     the first with another value in every row: among those called id, key, movie_id, name and the like, then among
     columns of short texts. Before a column called title also the first of the table, where it holds whole numbers.
@@ -80,7 +82,7 @@ def infer(
     ValueError where there are no rows, none of the columns names the items or tells them apart, `kinds` names a
     column or a kind that is not there, or a row holds what the kind of its column does not take.
     """
-    rows = list(rows)
+    rows = list(rows_in("rows", rows))
     limits = _Limits(buckets, max_levels)
     wanted_count("buckets", buckets, most=2**20)
     wanted_count("max_levels", max_levels, most=2**20)
@@ -114,11 +116,11 @@ def infer(
     return encoding
 
 
-def unseen(rows: Iterable[Mapping[str, Any]], *, identifier: str | None = None) -> Encoding:
+def unseen(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str | None = None) -> Encoding:
     """The encoding of items of which nothing is looked at but the name: no column becomes features.
 
     The column of the names is found as by `infer`; without rows it is `identifier`, else "id". ValueError as there."""
-    rows = list(rows)
+    rows = list(rows_in("rows", rows))
     if not rows:
         return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
     seen = [_seen(name, rows) for name in _columns(rows)]

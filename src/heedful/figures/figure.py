@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import average_regret
+from heedful.notebooks import table
 
 Array = npt.NDArray[np.float64]
 
@@ -160,6 +161,11 @@ class Figure(NamedTuple):
     note: str = ""
     beside: tuple[tuple[str, str, float], ...] = ()
     """What the paper's table has for a panel and a line of it."""
+
+    def _repr_html_(self) -> str:
+        claims = [(claim.says, ", ".join(claim.panels)) for claim in self.claims]
+        title = f"{self.id}: {self.title} ({self.paper})"
+        return table(title, ["the paper says", "of panels"], claims, [self.note])
 
 
 # ---------------------------------------------------------------------------- what is drawn of regrets

@@ -6,9 +6,11 @@ import base64
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from heedful.data.frames import frame_of
 from heedful.figures.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Verdict
+from heedful.notebooks import table
 
 MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open", NOT_RUN: "none"}
 _STYLE = """
@@ -35,6 +37,23 @@ class Drawn(NamedTuple):
     picture: Path | None
     seconds: float
     judged_on: str
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What the paper says, whether it holds here and what was found, as a data frame of this package: pandas,
+        polars, or pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        judged = list(zip(self.figure.claims, self.verdicts))
+        columns: dict[str, list[Any]] = {
+            "says": [claim.says for claim, _ in judged],
+            "conclusion": [verdict.conclusion for _, verdict in judged],
+        }
+        return frame_of(columns | {"found": [verdict.found for _, verdict in judged]}, package)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (claim.says, verdict.conclusion, verdict.found) for claim, verdict in zip(self.figure.claims, self.verdicts)
+        ]
+        title = f"{self.figure.id}: {self.figure.title} ({self.figure.paper})"
+        return _picture(self) + table(title, ["the paper says", "here", "found"], rows, [self.figure.note, self.judged_on])
 
 
 def page(drawn: Sequence[Drawn], about: str) -> str:
@@ -75,14 +94,18 @@ def _section(one: Drawn) -> str:
         f"{verdict.conclusion}</td><td>{escape(verdict.found)}</td></tr>"
         for claim, verdict in zip(figure.claims, one.verdicts)
     )
-    picture = ""
-    if one.picture is not None:
-        data = base64.b64encode(one.picture.read_bytes()).decode()
-        alt = f"{escape(figure.title)}: the curves; the table has the numbers"
-        picture = f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}">'
     note = "".join(f"<p>{escape(words)}</p>" for words in (figure.note, one.judged_on) if words)
     return (
-        f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{picture}\n{note}'
+        f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{_picture(one)}\n{note}'
         f'<div class="scroll"><table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table></div>'
         f"<p><small>{escape(figure.paper)}. Took {one.seconds:.0f} s.</small></p></section>"
     )
+
+
+def _picture(one: Drawn) -> str:
+    """The picture itself, on white: its lines are dark."""
+    if one.picture is None:
+        return ""
+    data = base64.b64encode(one.picture.read_bytes()).decode()
+    alt = f"{escape(one.figure.title)}: the curves; the table has the numbers"
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="background:#fff;max-width:100%">'

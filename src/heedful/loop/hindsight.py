@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import frame_of
 from heedful.kernel import Floats, scores
 from heedful.learners.fair_pairs import fair_pairs
 from heedful.loop.graders import is_grading
@@ -21,6 +22,7 @@ from heedful.loop.model import Context, Lesson, Model, Thumb
 from heedful.loop.settings import founded_on
 from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
+from heedful.notebooks import table
 
 Array = npt.NDArray[np.float64]
 
@@ -107,6 +109,18 @@ class Explanation(NamedTuple):
     choice: Weighed | None = None
     """of a loop of choices, what was believed of the first two: `margin` is by how much the first was ahead, `lessons`
     the answers that it is the sum of"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What each feature counts, the most first, as a data frame of this package: pandas, polars, or pyarrow for a
+        table. ModuleNotFoundError where it is not installed."""
+        return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
+
+    def _repr_html_(self) -> str:
+        other = "" if self.second is None else f" before {self.second}"
+        told = f"Decision {self.decision}: why {self.first} stood first{other}, by {self.margin:+.3g}"
+        parts = table(told, ["feature", "weight", "first", "second", "counts"], self.features, [self.because])
+        moved = table("What moved it", ["feedback", "event", "form", "by"], self.lessons)
+        return parts + (moved if self.lessons else "")
 
 
 class Replayed(NamedTuple):

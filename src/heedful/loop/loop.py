@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import Frame
 from heedful.doors import describe, wanted_count
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import choosers, keeping, raters, wire
@@ -82,13 +83,13 @@ class Loop:
         path: str | Path,
         *,
         encoding: Encoding | None = None,
-        items: Iterable[Mapping[str, Any]] = (),
+        items: Iterable[Mapping[str, Any]] | Frame = (),
         learner: str | None = None,
         settings: Settings | None = None,
         context: Encoding | None = None,
         crosses: Sequence[tuple[str, str]] = (),
     ) -> Loop:
-        """Make a loop in the new folder `path`, with `items` on offer.
+        """Make a loop in the new folder `path`, with `items` on offer: an object each, or a data frame.
 
         `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
         `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
@@ -153,6 +154,13 @@ class Loop:
         """Keep a snapshot, where lessons were learned since the last one, and close the log."""
         self.ledger.close()
 
+    def _repr_html_(self) -> str:
+        from heedful.notebooks import table
+
+        weights = sorted(self.weights.items(), key=lambda each: -abs(each[1]))
+        told = f"learner {self.founding.learner}; {len(self.items):,} items on offer; model version {self.version}"
+        return table(f"Loop {self.path}", ["feature", "weight"], weights, [told, *self.notes])
+
     def __enter__(self) -> Loop:
         return self
 
@@ -208,8 +216,9 @@ class Loop:
 
     # ------------------------------------------------------------------------ items
 
-    def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
-        """Put items on offer, new or changed; how many were. The same attributes again change nothing.
+    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> int:
+        """Put items on offer, new or changed, an object each or a data frame; how many were. The same attributes again
+        change nothing.
 
         ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
         """

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.data.frames import frame_of
 from heedful.loop import wire
-from heedful.loop.accuracy import Accuracy, Predicted
+from heedful.loop.accuracy import Accuracy, Predicted, Stretch
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.choosing import ChoiceModel, Heard
 from heedful.loop.comparison import Difference, difference
@@ -33,6 +34,7 @@ from heedful.loop.rechoosing import chosen_place
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.standing import SURE
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.notebooks import table
 from heedful.spaces_offers import Weighed
 
 WINDOWS, LEAST = 100, 10
@@ -111,6 +113,46 @@ class Report(NamedTuple):
     """how often what was foretold was chosen, in a loop of choices; otherwise None"""
     thumbs: Approval | None = None
     """the share of thumbs up in both arms; None where there was no thumb"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """The lists over time as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each
+        window, with both arms; in a loop of grades, with how far predictions lay from what was given.
+        ModuleNotFoundError where it is not installed."""
+        if self.grades is not None:
+            return frame_of(
+                {name: [getattr(each, name) for each in self.grades.series] for name in Stretch._fields}, package
+            )
+        columns: dict[str, list[Any]] = {
+            name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
+        }
+        for arm in ("learned", "control"):
+            for name in Arm._fields:
+                columns[f"{arm}_{name}"] = [getattr(getattr(each, arm), name) for each in self.series]
+        return frame_of(columns, package)
+
+    def _repr_html_(self) -> str:
+        arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
+        title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
+        by, unsaid = self.difference, self.unsaid
+        if self.grades is not None:
+            right = self.grades
+            columns = ["predicted by", "grades", "mean error", "exactly right"]
+            arms = [
+                ("what was learned", right.grades, right.loss, right.exact),
+                ("the median so far", right.grades, right.constant, None),
+            ]
+            by, unsaid = right.difference, right.unsaid
+        elif self.choices is not None:
+            by, unsaid = self.choices.difference, self.choices.unsaid
+        told = f"Whether learning helps cannot be said: {unsaid}."
+        if by is not None:
+            told = f"Difference {by.by:+.3f}, from {by.low:+.3f} to {by.high:+.3f} with 95 % confidence"
+            told += f" ({by.people:,} people)."
+        counts = self.feedback
+        given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
+        given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
+        given += f"{counts.undone:,} more undone."
+        return table(title, columns, arms, [told, given])
 
 
 class _Shown(NamedTuple):

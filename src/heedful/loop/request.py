@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import rows_in
 from heedful.doors import describe, finite_array, wanted_count
 from heedful.features import Encoding
 from heedful.kernel import Floats, Ints
@@ -403,7 +404,8 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
 
 
 def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
-    """rows as a list of objects."""
+    """rows as a list of objects: those of a data frame, too."""
+    rows = rows_in(name, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"{name}: wanted a list of objects, got {describe(rows)}")
     listed = list(rows)

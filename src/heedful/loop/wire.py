@@ -131,6 +131,25 @@ class Decision(NamedTuple):
         """The decision by name, as it is told in JSON: `grades`, `ratings` and `chances` only where there are some."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What is shown, best first, with what was predicted of it, as a data frame of this package: pandas, polars, or
+        pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        from heedful.data.frames import frame_of
+
+        return frame_of(self._columns(), package)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        told = {"item": self.shown, "grade": self.grades, "rating": self.ratings, "chance": self.chances}
+        return {name: list(values) for name, values in told.items() if values is not None}
+
+    def _repr_html_(self) -> str:
+        from heedful.notebooks import table
+
+        columns = {"": range(1, len(self.shown) + 1), **self._columns()}
+        chance = "unknown" if self.probability is None else f"{self.probability:.3g}"
+        told = f"probability of just this {chance}; arm {self.arm}; model version {self.version}"
+        return table(f"Decision {self.id}", list(columns), zip(*columns.values()), [told])
+
 
 # ---------------------------------------------------------------------------- feedback as it is given
 
