@@ -162,14 +162,24 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.doors",
         "heedful.estimators",
         "heedful.learners.ordinal",
+        "heedful.spaces_graded",
     ),
+    "heedful.estimators.ranking": (
+        "heedful.doors",
+        "heedful.estimators.labels",
+        "heedful.fold",
+        "heedful.kernel",
+        "heedful.naming",
+        "heedful.spaces",
+    ),
+    "heedful.estimators.scoring": ("heedful.estimators.labels",),
     "heedful.estimators.preferences": (
         "heedful.kernel",
         "heedful.doors",
         "heedful.estimators.labels",
         "heedful.preferences",
     ),
-    "heedful.estimators": (),
+    "heedful.estimators": ("heedful.estimators",),
     "heedful.naming": (
         "heedful.learners",
         "heedful.worlds.users",
@@ -650,7 +660,7 @@ HEAVY = {
     "pandas": set(),
     "polars": set(),
     "sklearn": {
-        f"heedful.estimators.{name}" for name in ("labels", "graded", "preferences")
+        f"heedful.estimators.{name}" for name in ("labels", "graded", "preferences", "ranking")
     },  # which the package imports when asked
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
