@@ -15,15 +15,19 @@ if TYPE_CHECKING:
         WidrowHoffClassifier,
     )
     from heedful.estimators.preferences import HierarchicalGPClassifier, PreferenceGPClassifier
+    from heedful.estimators.ranking import CoactiveRanker
+    from heedful.estimators.scoring import neg_rank_loss
 
 __all__ = [
     "AveragedPRankClassifier",
+    "CoactiveRanker",
     "ConstantRankClassifier",
     "HierarchicalGPClassifier",
     "MulticlassPerceptronClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
     "WidrowHoffClassifier",
+    "neg_rank_loss",
 ]
 
 
@@ -40,7 +44,8 @@ if not TYPE_CHECKING:
                 raise
             told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
             raise ModuleNotFoundError(told, name="sklearn") from None
-        family = "preferences" if name.endswith("GPClassifier") else "ordinal"
+        apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
+        family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")
         return getattr(import_module(f"heedful.estimators.{family}"), name)
 
 
