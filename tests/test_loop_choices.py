@@ -786,7 +786,7 @@ def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch:
             if not readers:
                 ask: dict[str, Callable[[], Any]] = {
                     "decide": lambda: one.decide(person="p"),
-                    "ranked": lambda: one.ranked(person="p"),
+                    "rank": lambda: one.rank(person="p"),
                     "standing": lambda: one.standing("p"),
                 }
                 readers.extend([threading.Thread(target=asked, args=each) for each in ask.items()])
@@ -799,4 +799,4 @@ def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch:
         one.ledger.catch_up()
         for reader in readers:
             reader.join(20)
-        assert sorted(told) == ["decide", "ranked", "standing"]
+        assert sorted(told) == ["decide", "rank", "standing"]

@@ -148,6 +148,9 @@ class Report(NamedTuple):
         if by is not None:
             told = f"Difference {by.by:+.3f}, from {by.low:+.3f} to {by.high:+.3f} with 95 % confidence"
             told += f" ({by.people:,} people)."
+        if self.thumbs is not None:
+            shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
+            told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
