@@ -184,7 +184,7 @@ def test_a_figure_shows_its_claims_and_a_picture_that_stands_alone(tmp_path: Pat
     assert figure.claims[0].says in shown(figure).text
     picture = tmp_path / "f.svg"
     picture.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    drawn = Drawn(figure, verdicts(figure, {}), picture, 1.0)
+    drawn = Drawn(figure, verdicts(figure, {}), picture, 1.0, "")
     read = shown(drawn)
     assert "not run" in read.text
     assert [tag for tag, _ in read.tags].count("img") == 1

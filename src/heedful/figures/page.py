@@ -53,7 +53,9 @@ class Drawn(NamedTuple):
             (claim.says, verdict.conclusion, verdict.found) for claim, verdict in zip(self.figure.claims, self.verdicts)
         ]
         title = f"{self.figure.id}: {self.figure.title} ({self.figure.paper})"
-        return _picture(self) + table(title, ["the paper says", "here", "found"], rows, [self.figure.note, self.judged_on])
+        return _picture(self) + table(
+            title, ["the paper says", "here", "found"], rows, [self.figure.note, self.judged_on]
+        )
 
 
 def page(drawn: Sequence[Drawn], about: str) -> str:
