@@ -114,6 +114,11 @@ def _say(port: int, browser: bool) -> None:
 
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
     print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
+    note(
+        f"one list in {1 / demo_loops.CONTROL:.0f} comes shuffled, to compare with, more than is usual: so about "
+        f"{demo_loops.ENOUGH} lists tell whether learning helps; a loop that was taught: "
+        f"http://{HOST}:{port}/loops/{demo_loops.SIMULATED}/learned"
+    )
     if browser:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
@@ -124,7 +129,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
     from heedful.server.running import listening
     from heedful.server.service import Options
 
-    options = Options(words=demo_loops.WORDS, passing=not kept)
+    options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
     try:
         try:
             return stack.enter_context(listening(home, HOST, port or PORT, options))

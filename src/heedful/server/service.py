@@ -50,6 +50,8 @@ class Options(NamedTuple):
     """column -> (what the pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
     passing: bool = False
     """whether the folder goes when the server ends, as that of the demo does"""
+    example: str = ""
+    """the loop that shows how it is done, as that of the demo does, to which the pages of the others point; "": none"""
     shared: str = ""
     """where participants reach it, "http://192.0.2.7:8711"; "": wherever whoever makes a link does"""
 

@@ -109,6 +109,13 @@ def filled(template: str, **context: Any) -> str:
     return str(_templates().get_template(template).render(context))
 
 
+def example(visit: Visit) -> str:
+    """The loop that shows how it is done, where there is one, and it is another than this."""
+    name = visit.service.options.example
+    there = name and name != visit.name and name in visit.service.loops.names(visit.caller.tenant)
+    return name if there else ""
+
+
 def folder_for(service: Service, request: Request) -> str:
     """The folder that is served, as a command takes it: told to who is on this machine, as far as can be seen; to all
     others, and behind a proxy, "DIR"."""
