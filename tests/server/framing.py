@@ -112,11 +112,12 @@ async def _outcome(protocol: Callable[..., Any], pieces: Iterable[bytes], app: A
             same, seen = (same + 1, seen) if now == seen else (0, now)
 
     for piece in pieces:
-        if transport.paused:
+        if transport.paused or not piece:  # none: what came is answered first
             await quiet()
         if transport.closing:
             break
-        made.data_received(piece)
+        if piece:
+            made.data_received(piece)
         await asyncio.sleep(0)
     await quiet()
     found = Outcome(statuses(bytes(transport.written)), transport.closing, _requests(app), bytes(transport.written))

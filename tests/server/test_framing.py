@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from framing import Request, Wanted, cuts, outcome
-from oddities import CASES, EVIL, FIELDS, JAVA, NEXT, SOCKET, UP, Case, ask, chunk, chunked, sized
+from oddities import CASES, EVIL, FIELDS, JAVA, LENGTH, NEXT, SOCKET, UP, Case, ask, chunk, chunked, sized
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from heedful.server.bodies import Limits
+from heedful.server.fast import Fast, Head, Told
+from heedful.server.gate import Caller
+from heedful.server.lane import Lanes
 from heedful.server.protocol import Protocol
 
 NAMES = [case.name for case in CASES]
@@ -38,6 +43,59 @@ def test_the_same_bytes_elsewhere(case: Case) -> None:
     seen = {len(outcome(each, [case.data]).requests) for each in (HttpToolsProtocol, H11Protocol)}
     if seen != {case.told.count("2")}:
         assert case.why, seen
+
+
+class AtOnce(Fast):
+    """Answers at once what comes on a lane, and notes it where the application does."""
+
+    def __init__(self, app: Wanted) -> None:
+        super().__init__(SimpleNamespace(limits=Limits()))  # type: ignore[arg-type]
+        self.app, self.seen = app, 0
+
+    def admit(self, head: Head) -> Caller:
+        return Caller("main", frozenset(), "")
+
+    def begin(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> bool:
+        self.seen += 1
+        self.app.requests.append(Request("POST", f"/v1/loops/{head.loop}/{head.what}", [], bytes(body)))
+        told(200, b"content-length: 0\r\n", b"")
+        return True
+
+
+class Lined:
+    """A lane that is given bytes as a protocol is."""
+
+    def __init__(self, **given: Any) -> None:
+        app = given["config"].app
+        self.lane = Lanes(SimpleNamespace(fast=app.fast))(**given)
+        self.connection_made, self.connection_lost = self.lane.connection_made, self.lane.connection_lost
+
+    def data_received(self, data: bytes) -> None:
+        while data:
+            buffer = self.lane.get_buffer(len(data))
+            n = min(len(buffer), len(data))
+            buffer[:n] = data[:n]
+            self.lane.buffer_updated(n)
+            data = data[n:]
+
+
+WARM = ask("POST", LENGTH, target=b"/v1/loops/cars/decisions", body=EVIL)
+"""What is answered on a lane from the second time on."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_an_oddity_on_a_lane(case: Case) -> None:
+    """Behind requests whose heads were seen before, at once and in pieces, and before another one of them."""
+    alive = not case.told.endswith("!") and case.told != ""
+    behind = WARM if alive else b""
+    for pieces in cuts(case.data, len(case.data)):
+        app = Wanted()
+        app.fast = AtOnce(app)  # type: ignore[attr-defined]
+        found = outcome(Lined, [WARM, b"", WARM, WARM, *pieces, b"", behind], app)
+        assert found.told == f"2 2 2 {case.told}{' 2' * alive}".strip(), (len(pieces), found.written[-300:])
+        assert app.fast.seen == 2 + alive  # type: ignore[attr-defined]
+        assert all(request.body == EVIL for request in found.requests[:3])
+        assert all("evil" not in request.path or request.path == "//localhost/evil" for request in found.requests)
 
 
 def of(data: bytes) -> list[Request]:
@@ -80,6 +138,9 @@ def test_the_authority_of_a_target_is_the_host(target: bytes) -> None:
     """RFC 9112, 3.2.2: what Host says beside it does not count."""
     [request] = of(ask("GET", target=target))
     assert (dict(request.headers)[b"host"], request.path) == TARGETS[target]
+    if not target.startswith(b"/"):
+        [request] = of(b"GET " + target + b" HTTP/1.0\r\n\r\n")
+        assert (dict(request.headers)[b"host"], request.path) == TARGETS[target]
 
 
 def test_what_was_asked_before_is_answered_first() -> None:

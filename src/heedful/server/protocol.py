@@ -197,7 +197,7 @@ class Protocol(HttpToolsProtocol):
             return
         authority, self.url = framing.split(self.url)
         if authority is not None:
-            self.headers[:] = [(n, authority if n == b"host" else value) for n, value in self.headers]
+            self.headers[:] = [(b"host", authority), *[each for each in self.headers if each[0] != b"host"]]
         super().on_headers_complete()
         self._cycles = (*self._unanswered(), self.cycle)
         if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
