@@ -17,8 +17,8 @@ from heedful.cli.terminal import BadInput, console, print_json
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.ledger import Known
     from heedful.loop.log import Event
+    from heedful.loop.packing import Known
 
 Status = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
@@ -212,9 +212,7 @@ class _Counts:
     def _take(self, event: Event) -> None:
         self.kinds[event.kind] += 1
         if event.kind == "decision":
-            from heedful.loop.ledger import as_known
-
-            known = as_known(event)
+            known = self.loop.ledger.decision(event)
             self._times[event.seq] = event.time
             self._encode(known)
             if event.subject is not None:

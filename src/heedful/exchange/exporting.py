@@ -11,12 +11,12 @@ import numpy as np
 
 from heedful.exchange.lineform import EPOCH
 from heedful.loop import Loop, wire
-from heedful.loop.ledger import Known, as_known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
-KEPT = 10_000
-"""Decisions kept in memory while the answers to them are written."""
+KEPT = 1_000_000
+"""Candidates of decisions that are kept in memory while the answers to them are written."""
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
@@ -44,6 +44,7 @@ class Exporter:
         self._founding = loop.founding
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
         self._decisions: dict[int, tuple[str, Known]] = {}
+        self._kept = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:
         log = self._ledger.log
@@ -86,12 +87,12 @@ class Exporter:
     # ------------------------------------------------------------------------ decisions
 
     def _keep(self, event: Event) -> Known:
-        known = as_known(event)
-        if not known.names:
-            known = known._replace(names=known.record.names or self._ledger.shelf.names(known.record.items))
-        while len(self._decisions) >= KEPT:
-            self._decisions.pop(next(iter(self._decisions)))
+        known = self._ledger.decision(event)
         self._decisions[event.seq] = event.id, known
+        self._kept += len(known.names)
+        while self._kept > KEPT and len(self._decisions) > 1:
+            _, before = self._decisions.pop(next(iter(self._decisions)))
+            self._kept -= len(before.names)
         return known
 
     def _decided(self, seq: int | None) -> tuple[str, Known] | None:

@@ -12,6 +12,7 @@ from heedful.exchange.lineform import chances, grades, ratings, standardised, ti
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
+from heedful.loop.packing import pack
 from heedful.loop.request import encode_row
 from heedful.loop.wire import Answer, DecisionRecord
 
@@ -193,9 +194,8 @@ class Importer:
         answers = self._loop.ledger.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
             known = self._loop.ledger.known(told.id)
-            record = wire.decode_decision(draft.event.payload)
-            names = record.names or self._loop.ledger.shelf.names(record.items)
-            if known and (known.names, known.record.shown) != (names, record.shown):
+            there = self._loop.ledger.decision(draft.event)
+            if known and (known.names, known.record.shown) != (there.names, there.record.shown):
                 yield told.rejected(f"decision {told.id} is in the log already, with other content")
             else:
                 yield told.became(answer)
@@ -212,6 +212,7 @@ class Importer:
         kept = DecisionRecord(
             shown=tuple([places[name] for name in shown]),
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=tuple(standardised(record, len(places))) if again else request.prior,
             arm=record.get("arm") or "imported",
@@ -228,8 +229,8 @@ class Importer:
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
-        version, payload = self._loop.version, wire.encode(kept)
-        return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
+        payload, arrays = pack(kept, request.numbers())
+        return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
 
     def _chances(self, given: Any, n: int) -> tuple[float, ...]:
         if given is None:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from heedful.doors import describe, is_number
 from heedful.loop import wire
 from heedful.loop.choosing import unfit
-from heedful.loop.ledger import Draft, Known, Ledger
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Closed, Damaged, Event, now
+from heedful.loop.packing import Known
 from heedful.loop.wire import Answer
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from heedful.doors import describe
 from heedful.loop import wire
 from heedful.loop.grading import GradingModel
-from heedful.loop.ledger import Draft, Known, Ledger, Published
+from heedful.loop.ledger import Draft, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Model, Person, order_shown
+from heedful.loop.packing import Known, pack
 from heedful.loop.pairing import Pairing
 from heedful.loop.request import Request
 from heedful.loop.slating import Slating, kept_only
@@ -127,6 +128,7 @@ class Deciding:
         record = DecisionRecord(
             shown=places,
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=request.prior,
             arm="control" if control else "learned",
@@ -140,9 +142,9 @@ class Deciding:
             deferred=deferred,
             grades=grades,
         )
-        when, arrays, version = now(), request.arrays(), state.version
-        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays)
+        when, numbers, version = now(), request.numbers(), state.version
+        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
         return Draft(event, known, again=True)
 
     def _probability(
@@ -205,6 +207,7 @@ class Deciding:
         record = DecisionRecord(
             shown=tuple([places[name] for name in names]),
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=request.prior,
             arm="imported",
@@ -215,9 +218,9 @@ class Deciding:
         )
         person = None if person is None else wire.wanted_id("person", person)
         when = now() if time is None else wire.wanted_time("time", time)
-        version, arrays, id = self.ledger.published.version, request.arrays(), wire.wanted_id("id", id)
-        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
-        return Draft(Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays), known)
+        version, numbers, id = self.ledger.published.version, request.numbers(), wire.wanted_id("id", id)
+        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        return Draft(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
 
     # ------------------------------------------------------------------------ what is said
 
@@ -232,8 +235,8 @@ class Deciding:
         known = self.ledger.known(event.id)
         if known is None:
             raise LookupError(f"id: wanted a new one: decision {event.id} was forgotten")
-        before = self.ledger.log.at(known.seq)
-        imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
+        ours = self.ledger.decision(event).record
+        imported = known.record.arm == "imported" and known.record != ours
         names = draft.decision.names if draft.decision is not None else ()
         whole = known.record.of == 0
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from heedful.loop.accuracy import LEAST, WINDOWS
 from heedful.loop.comparison import Difference, paired
-from heedful.loop.ledger import Known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -98,8 +98,8 @@ class Foretold:
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
-    def take(self, decision: Known, names: Sequence[str], given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision among `names` with the feedback on it that counts."""
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts."""
         record = decision.record
         predicted = dict(zip(record.shown, record.ratings))
         who = decision.seq if decision.person is None else decision.person
@@ -109,7 +109,7 @@ class Foretold:
                     ours = record.arm != "imported"
                     control = decision.seq if record.arm == "control" else 0
                     expected = predicted.get(j)
-                    rating = _Rating(event.seq, i, event.time, who, names[j], value, expected, ours, control)
+                    rating = _Rating(event.seq, i, event.time, who, decision.names[j], value, expected, ours, control)
                     self._given.append(rating)
 
     def measured(self) -> Foretelling:

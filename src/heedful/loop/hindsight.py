@@ -15,10 +15,11 @@ from heedful.data.frames import frame_of
 from heedful.kernel import Floats, scores
 from heedful.learners.fair_pairs import fair_pairs
 from heedful.loop.graders import is_grading
-from heedful.loop.ledger import Known, Ledger
+from heedful.loop.ledger import Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Thumb
+from heedful.loop.packing import Known
 from heedful.loop.settings import founded_on
 from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
@@ -154,7 +155,7 @@ def explain(ledger: Ledger, id: str) -> Explanation:
         raise LookupError(f"decision {id} is not in the log")
     version = known.version
     names = known.names
-    context = ledger.requests.context(known.record, known.arrays, known.person)
+    context = ledger.requests.context(known)
     first = known.record.shown[0]
     second = _second(ledger, known, context.x, version)
     gap = context.x[first] - (context.x[second] if second is not None else 0.0)
@@ -235,7 +236,7 @@ def replay(ledger: Ledger, spec: str) -> Replayed:
     model = Model(founded_on(ledger.founding, spec), ledger.settings.shrink)
     lessons, right, compared = 0, 0.0, 0.0
     for event, decision, feedback in ledger.lessons():
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         weights = _weights(model, decision.person)
         agreed, weight = _agreed(ledger, event, decision, feedback, context, weights, model)
         right, compared = right + agreed, compared + weight

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from heapq import merge
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,11 +26,12 @@ from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
 from heedful.loop.log import Busy, Event, Log
 from heedful.loop.model import Person
+from heedful.loop.packing import Known, unpack
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
+from heedful.loop.wire import Answer, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
@@ -40,43 +42,25 @@ LONG = 200
 """Lessons that may be learned while somebody waits to decide."""
 AGAIN = "another process has changed the model meanwhile"
 CACHED, HELD = 50_000, 128_000_000
-"""Decisions kept in memory, and bytes of features that came with them; older ones are read from the log when their
+"""Decisions kept in memory, and the bytes of all that is kept of them; older ones are read from the log when their
 feedback comes."""
-
-
-class Known(NamedTuple):
-    """A decision as the log has it."""
-
-    id: str
-    seq: int
-    since: int
-    """when it was shown, in microseconds since 1970; of a deferred one, when it was made"""
-    person: str | None
-    record: DecisionRecord
-    arrays: bytes
-    names: tuple[str, ...]
-    """of the candidates; empty where they were not looked up"""
-    version: int
-    """of the model it was made from"""
-    rows: Ints | None = None
-    """where its items stand on the shelf, where that was looked up"""
+ENTRY = 400
+"""Bytes that keeping a decision takes besides what it says."""
 
 
 class Kept(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A decision as it is kept in memory: of items no more than where they stand.
+    """A decision as it is kept in memory: as the log has it, which is short, and known to the byte.
 
-    Many are kept, and what the garbage collector has to look through holds everybody up: numbers in one array, not
-    objects.
+    Many are kept, and what the garbage collector has to look through holds everybody up.
     """
 
-    id: str
     seq: int
-    since: int
+    time: int
     person: str | None
-    record: DecisionRecord
-    arrays: bytes
     version: int
-    rows: Any
+    payload: str
+    arrays: bytes | None
+    size: int
 
 
 class Draft(NamedTuple):
@@ -219,36 +203,36 @@ class Ledger:
         """The decision of that id."""
         kept = self._decisions.get(id)
         if kept is not None:
-            return self._recalled(kept)
+            seq, time, person, version = kept.seq, kept.time, kept.person, kept.version
+            return self.decision(Event(seq, "decision", id, time, person, None, version, kept.payload, kept.arrays))
         event = self.log.find("decision", id)
-        return self._remember(as_known(event)) if event is not None else None
+        if event is None:
+            return None
+        self._remember(event)
+        return self.decision(event)
 
-    def _recalled(self, kept: Kept) -> Known:
-        id, seq, since, person = kept.id, kept.seq, kept.since, kept.person
-        record, names = kept.record, kept.record.names
-        if kept.rows is not None:
-            rows = kept.rows.tolist()
-            names = self.shelf.called(rows)
-            record = msgspec.structs.replace(record, items=self.shelf.numbers(rows))
-        return Known(id, seq, since, person, record, kept.arrays, names, kept.version, kept.rows)
+    def decision(self, event: Event) -> Known:
+        """A decision out of its event, with the items that were on offer then."""
+        record, arrays = unpack(event.payload, event.arrays)
+        names, rows = record.names, None
+        if record.catalogue:
+            _, names, items, rows = self.shelf.catalogue(record.catalogue)
+            record = msgspec.structs.replace(record, items=items, catalogue=0)
+        elif record.items:
+            rows = self.shelf.rows(record.items)
+            names = self.shelf.called(rows.tolist())
+        return Known(event.id, event.seq, event.time, event.subject, record, arrays, names, event.version, rows)
 
-    def _remember(self, known: Known, seq: int | None = None) -> Known:
-        """known, for whoever asks again; with its number in the log where it was written just now."""
-        if not known.names:
-            items = known.record.items
-            known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
-        id, at, since, person, record, arrays, _, version, rows = known
-        seq = at if seq is None else seq
-        if rows is not None:
-            record = msgspec.structs.replace(record, items=())
-        kept = Kept(id, seq, since, person, record, arrays, version, rows)
+    def _remember(self, event: Event) -> None:
+        """A decision, for whoever asks for it again."""
+        seq, _, id, time, person, _, version, payload, arrays = event
+        size = ENTRY + sum([getsizeof(part) for part in (id, person, payload, arrays)])
         with self._remembering:
-            while len(self._decisions) >= CACHED or (self._held > HELD and self._decisions):
-                self._held -= len(self._decisions.popitem(last=False)[1].arrays)
-            before = self._decisions.get(id)
-            self._held += len(arrays) - (len(before.arrays) if before is not None else 0)
-            self._decisions[id] = kept
-        return known
+            before = self._decisions.pop(id, None)
+            self._held += size - (0 if before is None else before.size)
+            self._decisions[id] = Kept(seq, time, person, version, payload, arrays, size)
+            while len(self._decisions) > CACHED or self._held > HELD:
+                self._held -= self._decisions.popitem(last=False)[1].size
 
     # ------------------------------------------------------------------------ writing
 
@@ -368,14 +352,14 @@ class Ledger:
             elif event.kind == "item":
                 self._put(event, anew)
             elif event.kind == "decision":
-                self._remember(as_known(event) if decision is None else decision, event.seq)
+                self._remember(event)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq)
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """Whether there is a lesson in feedback."""
-        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         lesson = self._model.lesson(context, feedback, extra)
         return lesson is not None and (not isinstance(self._model, RatingModel) or self._model.knows(lesson))
@@ -419,7 +403,7 @@ class Ledger:
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
-                self._teach(self._model, event, as_known(decided), wire.decode_feedback(event.payload))
+                self._teach(self._model, event, self.decision(decided), wire.decode_feedback(event.payload))
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
@@ -463,7 +447,7 @@ class Ledger:
 
     def teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
-        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
@@ -488,8 +472,8 @@ class Ledger:
         event = self.log.at(seq)
         if event is None:
             return np.zeros((0, self.learner.n_features))
-        known = as_known(event)
-        return self.requests.context(known.record, known.arrays, known.person).x[candidate : candidate + 1]
+        known = self.decision(event)
+        return self.requests.context(known).x[candidate : candidate + 1]
 
     def folded(self, head: int, *, from_scratch: bool = False) -> AnyModel:
         """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
@@ -542,7 +526,7 @@ class Ledger:
             if up_to is not None and event.seq > up_to:
                 return
             if event.seq not in undone:
-                yield event, as_known(decided), wire.decode_feedback(event.payload)
+                yield event, self.decision(decided), wire.decode_feedback(event.payload)
 
     def steps(
         self, model: AnyModel, after: int = 0, up_to: int | None = None
@@ -633,11 +617,3 @@ class Ledger:
                 problems.append("the model is not the fold of the log, bit for bit")
             self._since_snapshot, self._since_mark = since
             return problems
-
-
-def as_known(event: Event) -> Known:
-    """A decision out of its event."""
-    record = wire.decode_decision(event.payload)
-    return Known(
-        event.id, event.seq, event.time, event.subject, record, event.arrays or b"", record.names, event.version
-    )

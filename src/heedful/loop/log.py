@@ -501,18 +501,11 @@ class Log:
         with self._scanner() as scanner, self._scanning, self._errors():
             return scanner.execute(query, parameters).fetchall()
 
-    def current(self, kind: str) -> dict[str, int]:
-        """For every subject of that kind the number of its last event; without those that ended with an event without
-        arrays, and in the order they came, or came back."""
-        query = """SELECT subject, max(seq) FROM event e WHERE kind = ? AND subject IS NOT NULL AND seq > coalesce((
-                SELECT max(seq) FROM event w WHERE w.kind = e.kind AND w.subject = e.subject AND w.arrays IS NULL
-            ), 0) GROUP BY subject ORDER BY min(seq)"""
-        return dict(self._scan(query, (kind,)))
-
-    def subjects(self, kind: str) -> list[str]:
-        """What the events of that kind are about, each once, in the order they first came."""
-        query = "SELECT subject FROM event WHERE kind = ? AND subject IS NOT NULL GROUP BY subject ORDER BY min(seq)"
-        return [row[0] for row in self._scan(query, (kind,))]
+    def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
+        """(sequence number, subject, whether it has arrays) of the events of that kind, in order."""
+        chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
+        query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
+        return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
         """How many events of each kind there are."""

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from heedful.kernel import Ints
-from heedful.loop import wire
 from heedful.loop.choosing import ChoiceModel
-from heedful.loop.ledger import Draft, Known, Ledger
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
+from heedful.loop.packing import Known, pack
 from heedful.loop.request import Request
 from heedful.loop.slating import kept_only
 from heedful.loop.wire import DecisionRecord
@@ -78,7 +78,7 @@ class Pairing:
         )
         when, version = now(), state.version
         known = Known(id, 0, when, person, record, b"", kept.called, version, kept.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), None)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
         return Draft(event, known, again=True)
 
     def _probability(self, places: Ints, learned: Ints, drawn: bool, left: int) -> float | None:

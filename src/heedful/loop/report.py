@@ -25,7 +25,7 @@ from heedful.loop.foretelling import Foretelling, Foretold
 from heedful.loop.grading import Grades, GradingModel
 from heedful.loop.guessing import Guessed, Guessing, best_of, share
 from heedful.loop.hindsight import direction, order_reader
-from heedful.loop.ledger import Ledger, as_known
+from heedful.loop.ledger import Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Person
@@ -243,7 +243,7 @@ class _Look:
     def _decided(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
         given = [(each, wire.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
-        decision = as_known(event)
+        decision = self._ledger.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
         when = self._activated.get(event.seq) if record.deferred else event.time
@@ -270,7 +270,7 @@ class _Look:
             truth.disturb("something was undone")
         if not given:
             return
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         read = []
         for event, feedback in given:
             counts["given"] += 1
@@ -292,7 +292,7 @@ class _Look:
         if self.predicted is not None:
             self.predicted.take(decision, given)
         if self.foretold is not None:
-            self.foretold.take(decision, ledger.shelf.names(decision.record.items), given)
+            self.foretold.take(decision, given)
         if self.guessed is not None:
             self.guessed.take(decision, given)
 

@@ -17,6 +17,7 @@ from heedful.features import Encoding
 from heedful.kernel import Floats, Ints
 from heedful.loop import wire
 from heedful.loop.model import Context
+from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
@@ -33,6 +34,8 @@ class Request(NamedTuple):
     """their versions, of candidates of the catalogue"""
     names: tuple[str, ...]
     """of candidates that came along"""
+    catalogue: int
+    """its version, where all that is on offer is asked about, in its order; 0 otherwise"""
     called: tuple[str, ...]
     """the names of all"""
     rows: Ints | None
@@ -46,11 +49,10 @@ class Request(NamedTuple):
     """the context, encoded"""
     show: int | None
 
-    def arrays(self) -> bytes | None:
-        """What the log keeps of the numbers."""
+    def numbers(self) -> bytes:
+        """What the log keeps of the numbers: features, and the context's, float32."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
-        around = self.around.astype("<f4", copy=False).tobytes() if self.around.size else b""
-        return came + around or None
+        return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
         """The request as if it had had these candidates alone; for the log, so without `x`."""
@@ -58,8 +60,7 @@ class Request(NamedTuple):
         prior = tuple([self.prior[j] for j in kept]) if self.prior else ()
         attributes = tuple([self.attributes[j] for j in kept]) if self.attributes else ()
         features = self.features.take(kept, axis=0) if self.features is not None else None
-        x, items, _, _, rows, _, context, _, _, around, show = self
-        return Request(x, items, names, names, rows, prior, context, attributes, features, around, show)
+        return self._replace(names=names, called=names, prior=prior, attributes=attributes, features=features)
 
 
 class Requests:
@@ -96,11 +97,11 @@ class Requests:
             raise ValueError(f"candidates: wanted names of items on offer, in a loop of {kind}, got what came along")
         if self._chosen and prior is not None:
             raise ValueError(f"prior: wanted none in a loop of choices, got {describe(prior)}")
+        catalogue = 0
         if candidates is None:
-            on_offer = self.shelf.on_offer()
-            if not on_offer:
+            catalogue, called, items, rows = self.shelf.catalogue()
+            if not items:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
-            called, items = zip(*on_offer)
         elif isinstance(candidates, np.ndarray):
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
@@ -112,13 +113,13 @@ class Requests:
         else:
             called, items, standing = self._on_offer(candidates)
             rows = np.array(standing, np.int64)
-        if items and rows is None:
-            rows = self.shelf.rows(items)
+            if len(items) == len(self.shelf.current) and items == (all_of_it := self.shelf.catalogue()).items:
+                catalogue = all_of_it.version
         encoded = self._context(context)
         scores = self._prior(prior, len(called), called)
         kept_context = self._kept("context", context)
         x = self._numbers(rows, came, encoded, scores)
-        return Request(x, items, names, called, rows, scores, kept_context, attributes, came, encoded, show)
+        return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""
@@ -250,17 +251,13 @@ class Requests:
         x[:, -1] = prior if len(prior) else 0.0
         return x
 
-    def context(self, record: DecisionRecord, arrays: bytes, person: str | None, rows: Ints | None = None) -> Context:
-        """A decision out of the log, with its arrays: as they were when it was made. `rows` says where its items stand
-        on the shelf, where that is known."""
+    def context(self, decision: Known) -> Context:
+        """A decision out of the log, with its arrays: as they were when it was made."""
+        record, arrays, rows = decision.record, decision.arrays, decision.rows
         split = len(arrays) - 4 * self._n_context
-        came: Any = None
-        if record.items:
-            rows = self.shelf.rows(record.items) if rows is None else rows
-        else:
-            rows, came = None, np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items)
+        came = np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items) if rows is None else None
         encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None
-        return Context(record, self._numbers(rows, came, encoded, record.prior), person)
+        return Context(record, self._numbers(rows, came, encoded, record.prior), decision.person)
 
     # ------------------------------------------------------------------------ feedback
 

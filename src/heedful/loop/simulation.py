@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, top
 from heedful.loop.hindsight import direction
-from heedful.loop.ledger import Known, Ledger
+from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.model import Lesson, Model, Thumb
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces import Ranking
 from heedful.worlds.queries import feature_bounds

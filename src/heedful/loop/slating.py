@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from heedful.kernel import Ints
-from heedful.loop import wire
-from heedful.loop.ledger import Draft, Known, Ledger, Published
+from heedful.loop.ledger import Draft, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Person
+from heedful.loop.packing import Known, pack
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
 from heedful.loop.wire import DecisionRecord
@@ -71,7 +71,7 @@ class Slating:
         )
         when, version = now(), state.version
         known = Known(id, 0, when, person, record, b"", kept.called, version, kept.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), None)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
         return Draft(event, known, again=True)
 
     def _rounded(self, ratings: list[float]) -> tuple[float, ...]:
@@ -124,7 +124,7 @@ def kept_only(request: Request, kept: list[int]) -> Request:
     prior = tuple([request.prior[j] for j in kept]) if request.prior else ()
     items = tuple([request.items[j] for j in kept])
     rows = None if request.rows is None else request.rows[kept]
-    return request._replace(x=request.x[kept], items=items, called=called, rows=rows, prior=prior)
+    return request._replace(x=request.x[kept], items=items, catalogue=0, called=called, rows=rows, prior=prior)
 
 
 class Watched:

@@ -33,13 +33,16 @@ CHOICES = {"first": 0, "second": 1, "equal": -1, "cannot_judge": -1}
 class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One decision: what there was to choose from, what was shown, and how that came about.
 
-    Tuples, not lists: many are kept in memory, and what cannot change the garbage collector need not look at.
+    Tuples, not lists: what cannot change the garbage collector need not look at. `heedful.loop.packing` writes it.
     """
 
     shown: tuple[int, ...]
     """candidate indices as shown, best first; those that were not shown are not in it"""
     items: tuple[int, ...] = ()
     """for candidates of the catalogue the sequence numbers of their item events, as they were then"""
+    catalogue: int = 0
+    """where all that was on offer was to choose from, the sequence number of the last item event before: it says what
+    `items` are, which the log leaves out then"""
     names: tuple[str, ...] = ()
     """for candidates that came with the request, their names"""
     prior: tuple[float, ...] = ()
@@ -67,6 +70,21 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
     chances: tuple[float, ...] = ()
     """in a loop of choices, how likely each that was shown was to be chosen; empty where nothing was said"""
+    packed: Packed | None = None
+    """in the log, what of this is not in the JSON"""
+
+
+class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What stands in the bytes beside a record, deflated; features follow, m x N float32, or deflated as well."""
+
+    record: int = 0
+    """how many bytes hold the rest of the record"""
+    lists: tuple[tuple[str, int], ...] = ()
+    """of `shown` and `items` the type of a number, and how many there are"""
+    rest: int = 0
+    """how many bytes the rest has when it is inflated: lists first, then JSON"""
+    features: int = 0
+    """how many bytes the features have when they are inflated; 0 where they stand as they are"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -426,6 +444,5 @@ def _says_none(value: Any, name: str) -> bool:
     return name not in value._field_defaults
 
 
-decode_decision = msgspec.json.Decoder(DecisionRecord).decode
 decode_export = msgspec.json.Decoder(ExportRecord).decode
 decode_feedback = msgspec.json.Decoder(FeedbackRecord).decode

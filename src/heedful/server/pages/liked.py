@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.loop import Loop
 from heedful.loop.hindsight import Explanation
-from heedful.loop.ledger import Known
+from heedful.loop.packing import Known
 from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.server.pages.cards import cards, title_of, titled
 from heedful.server.pages.rating import expected, told
