@@ -15,6 +15,7 @@ import pytest
 
 from heedful import Loop
 from heedful.loop.keeping import snapshots
+from heedful.loop.log import Log, checksum
 from heedful.loop.simulation import Simulation
 from heedful.studies.study import picture_in, study_of
 from loops import bits, small_loop
@@ -104,6 +105,31 @@ def test_what_never_ends_is_not_begun(path: Path, statements: list[str]) -> None
         for statement in statements:
             db.execute(statement)
     with pytest.raises(ValueError, match="wanted the tables of a log"):
+        Loop.open(path)
+
+
+RECORDS = {
+    "no json": "{",
+    "another type": '{"shown": "all"}',
+    "an item that is none": '{"shown": [0], "items": [1000000]}',
+    "nothing to inflate": '{"shown": [], "packed": {"record": 5, "rest": 1000000000000}}',
+}
+
+
+@pytest.mark.parametrize("payload", RECORDS.values(), ids=RECORDS.keys())
+def test_a_decision_that_is_none_is_damage_and_says_where(path: Path, payload: str) -> None:
+    """Written with the checksum that it should have: nothing but its content is wrong."""
+    log = Log(path / "log.db")
+    decided = log.find("decision", "d")
+    assert decided is not None
+    log.close()
+    with database(path) as db:
+        db.execute("DROP TRIGGER event_keeps")
+        new = decided._replace(payload=payload)
+        db.execute("UPDATE event SET payload = ?, checked = ? WHERE seq = ?", (payload, checksum(new), new.seq))
+    for snapshot in path.glob("snapshot-*"):
+        snapshot.unlink()
+    with pytest.raises(ValueError, match=rf"log\.db: event {decided.seq}: wanted a decision as it was written"):
         Loop.open(path)
 
 

@@ -6,9 +6,11 @@ A snapshot saves time and nothing else: whatever is wrong with one, the log says
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -45,6 +47,31 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def read_own(folder: Path, *parts: str, most: int) -> bytes:
+    """What is in a file of a loop's folder, by its path there: of at most `most` bytes.
+
+    FileNotFoundError where there is none; ValueError, by name, where it is a link, no plain file, or larger: a folder
+    may come from somebody else, and others are shown what is in it."""
+    name, path = "/".join(parts), folder
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            raise ValueError(f"{name}: wanted a file of this folder, got a link")
+    # A pipe is not waited for; a link that came this moment is not followed.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.open(path, flags)
+    try:
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{name}: wanted a plain file, got another kind")
+        if about.st_size > most:
+            raise ValueError(f"{name}: wanted at most {most} bytes, got {about.st_size}")
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(most)
+    finally:
+        os.close(file)
+
+
 def snapshot_path(folder: Path, position: int) -> Path:
     """Where the snapshot of that position in the log is."""
     return folder / f"snapshot-{position:012d}.safetensors"
@@ -53,7 +80,8 @@ def snapshot_path(folder: Path, position: int) -> Path:
 def snapshots(folder: Path) -> list[tuple[int, Path]]:
     """(position, path) of the snapshots in the folder, the newest first."""
     found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
-    return sorted(((int(match[1]), path) for match, path in found if match), reverse=True)
+    # What a link leads to is not of this folder.
+    return sorted(((int(match[1]), path) for match, path in found if match and not path.is_symlink()), reverse=True)
 
 
 def remove_snapshots(folder: Path) -> None:

@@ -24,7 +24,7 @@ from heedful.loop import keeping, wire
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
-from heedful.loop.log import Busy, Event, Log
+from heedful.loop.log import Busy, Closed, Damaged, Event, Log
 from heedful.loop.model import Person
 from heedful.loop.packing import Known, unpack
 from heedful.loop.rating import RatingModel
@@ -213,14 +213,20 @@ class Ledger:
 
     def decision(self, event: Event) -> Known:
         """A decision out of its event, with the items that were on offer then."""
-        record, arrays = unpack(event.payload, event.arrays)
-        names, rows = record.names, None
-        if record.catalogue:
-            _, names, items, rows = self.shelf.catalogue(record.catalogue)
-            record = msgspec.structs.replace(record, items=items, catalogue=0)
-        elif record.items:
-            rows = self.shelf.rows(record.items)
-            names = self.shelf.called(rows.tolist())
+        try:
+            record, arrays = unpack(event.payload, event.arrays)
+            names, rows = record.names, None
+            if record.catalogue:
+                _, names, items, rows = self.shelf.catalogue(record.catalogue)
+                record = msgspec.structs.replace(record, items=items, catalogue=0)
+            elif record.items:
+                rows = self.shelf.rows(record.items)
+                names = self.shelf.called(rows.tolist())
+        except (Closed, Damaged):
+            raise
+        except (KeyError, ValueError) as error:
+            told = f"wanted a decision as it was written, got another: {type(error).__name__}: {error}"
+            raise Damaged(f"{self.log.path}: event {event.seq}: {told}: restore a back-up") from None
         return Known(event.id, event.seq, event.time, event.subject, record, arrays, names, event.version, rows)
 
     def _remember(self, event: Event) -> None:

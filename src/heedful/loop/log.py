@@ -20,7 +20,8 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +75,27 @@ _TRIGGERS = {
         ("adds", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {taken})"),
     )
 }
+
+
+_STATISTICS = {
+    "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+}
+"""What ANALYZE leaves; the planner alone reads it."""
+
+
+@cache
+def _schema(version: int) -> dict[str, tuple[str, str, str | None]]:
+    """What a database of that schema has, by name: (type, table, SQL)."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for statement in [statement for step in MIGRATIONS[:version] for statement in step]:
+            db.execute(statement)
+        for trigger in _TRIGGERS.values() if version else ():
+            db.execute(trigger)
+        return {name: (kind, table, sql) for kind, name, table, sql in db.execute(_MASTER)}
+
+
+_MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
 class Busy(Exception):
@@ -155,6 +177,7 @@ class Log:
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
             self._writer, self._reader = self._connect(create), self._connect(False)
+            self._wanted_schema()
             self._migrate(create)
             self._secret = self._salt()
         except BaseException:
@@ -187,6 +210,25 @@ class Log:
             connection.execute("PRAGMA cache_size = -65536")  # 64 MB: the indices of a few million events
             connection.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: ids are random, so pages change often
         return connection
+
+    def _wanted_schema(self) -> None:
+        """Damaged where there is more in the database than a log has, or something else: a view, a trigger, a column
+        that is computed does what whoever made it likes, and may never end. Nothing of it was run before.
+
+        What is missing but no table, `problems` tells."""
+        with self._errors(opening=True):
+            [version] = self._writer.execute("PRAGMA user_version").fetchone()
+            there = {name: (kind, table, sql) for kind, name, table, sql in self._writer.execute(_MASTER)}
+        if version > len(MIGRATIONS):
+            return  # of a newer heedful, which is said next
+        known = _schema(max(version, 0))
+        may = known | _STATISTICS
+        wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
+        wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
+        if wrong:
+            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+            told = f"wanted the tables of a log and nothing else, got {', '.join(wrong[:3])}{more}"
+            raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
 
     def _migrate(self, create: bool) -> None:
         """Bring the schema up to date, step by step, all of it or nothing."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, top
 from heedful.loop.hindsight import direction
+from heedful.loop.keeping import read_own
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.model import Lesson, Model, Thumb
@@ -31,6 +32,8 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FILE = "simulation.json"
+LARGEST = 2**26
+"""Bytes of that file."""
 POINTS = 100
 """Of a curve, at most."""
 
@@ -52,9 +55,8 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def read(cls, folder: str | Path) -> Simulation | None:
         """What is kept beside the loop in `folder`; None where there is nothing. ValueError where it makes no sense."""
-        path = Path(folder) / FILE
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=cls)
+            found = msgspec.json.decode(read_own(Path(folder), FILE, most=LARGEST), type=cls)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
