@@ -128,6 +128,21 @@ class ExponentiatedPreferencePerceptron(PreferencePerceptron):
         self.w = self.w_e[: self.w.size] - self.w_e[self.w.size :]  # w_e.phi_e = w.phi
 
 
+class UnsignedExponentiatedPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 4 as printed, for w* >= 0; eta_t = 1 / (2 S sqrt t) if T is 0."""
+
+    def __init__(self, N, space, S, T):
+        super().__init__(N, space)
+        self.S, self.T, self.t = S, T, 0
+        self.w = np.full(N, 1.0 / N)  # w_1^i <- 1 / N
+
+    def update(self, x, y, ybar):
+        self.t += 1
+        eta = 1.0 / (2.0 * self.S * math.sqrt(self.T if self.T > 0 else self.t))
+        self.w = self.w * np.exp(eta * self.D(x, y, ybar))
+        self.w = self.w / self.w.sum()  # Z_t is such that the weights add to one
+
+
 class ConvexPreferencePerceptron(PreferencePerceptron):
     """[J15] Algorithm 5; B is the ball |w| <= radius."""
 
