@@ -92,14 +92,15 @@ def test_the_regret_is_bounded_and_that_of_a_sign_error_is_not(stream: Any, whic
 
 
 def test_theorem_5_where_no_weight_is_negative(stream: Any) -> None:
-    """Every feature turned the way this user likes it, so w* >= 0: without doubling there is ln N in it, a lower bound."""
+    """Every feature turned the way this user likes it, so w* >= 0: with ln N for ln 2N, a lower bound."""
     world, w_star, R, S = stream
     turned = query_stream(world.X * np.sign(w_star), world.labels, world.offsets, np.abs(w_star), world.user, shuffle=2)
     learner = ExponentiatedPerceptron(N, Ranking(), bound=S, horizon=T, signed=False)
     bound = learner.regret_bound(TIMES, ALPHA, np.abs(w_star), R, S)
     assert (bound < bounded(S)[2].regret_bound(TIMES, ALPHA, np.abs(w_star), R, S)).all()
-    assert (means(learner, turned) <= bound).all()
-    assert means(learner._replace(space=Reversed()), turned)[-1] > bound[-1]
+    regret = means(learner, turned)
+    assert (regret <= bound).all()
+    assert regret[-1] < 0.3 * means(learner._replace(space=Reversed()), turned)[-1]  # no weight can turn negative
     assert np.isnan(learner.regret_bound(TIMES, ALPHA, w_star, R, S)).all()
 
 
@@ -229,10 +230,11 @@ GOOD: list[Any] = [
     DuelingBandit(3, Ranking()),
 ]
 BAD = [(good, field, value) for good in GOOD for field in good._fields for value in NOT_POSITIVE if field != "space"]
-BAD = [(good, f, v) for good, f, v in BAD if f not in ("n_features", "batch", "horizon")]
+BAD = [(good, f, v) for good, f, v in BAD if f not in ("n_features", "batch", "horizon", "signed")]
 BAD += [(good, "n_features", value) for good in GOOD for value in NOT_COUNTS]
 BAD += [(GOOD[0], "batch", value) for value in NOT_COUNTS]
 BAD += [(GOOD[1], "horizon", value) for value in NOT_COUNTS if value != 0]
+BAD += [(GOOD[1], "signed", value) for value in (0, 1, None, "yes")]
 
 
 @pytest.mark.parametrize(("good", "field", "value"), BAD)

@@ -66,8 +66,7 @@ ALL = [learner for space in SPACES for learner in learners(space)]
 @pytest.mark.parametrize("learner", ALL, ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_pseudo_code(learner: Any, seed: int) -> None:
-    """Algorithm 1, Algorithm 2, Algorithm 4 (as printed, and by Eq. 22 and 23 with doubled features), Algorithm 5, round
-    for round."""
+    """Algorithms 1, 2, 4 (as printed, and by Eq. 22 and 23 with doubled features) and 5, round for round."""
     state = follow(learner, oracle(learner), seed)
     assert state.t == 60
 
@@ -82,7 +81,8 @@ def test_the_very_same_items_where_arithmetic_is_exact(batch: int, seed: int) ->
 
 def test_the_first_round_shows_the_candidates_as_they_come() -> None:
     x = np.random.default_rng(0).standard_normal((7, N))
-    for learner in learners(Ranking(5)):
+    signed = [learner for learner in learners(Ranking(5)) if getattr(learner, "signed", True)]
+    for learner in signed:  # the others have w_1 = 1/N
         assert learner.propose(learner.init(np.random.default_rng(0)), x, np.random.default_rng(0)).tolist() == [
             *range(7)
         ]
@@ -249,8 +249,8 @@ def test_shown_is_never_worse_than_the_answer_in_the_eyes_of_the_learner(seed: i
 @examples(40)
 @given(SEEDS, st.sampled_from(SPACES), st.sampled_from([0, 25]), st.booleans())
 def test_divergence_falls_by_the_gain(seed: int, space: Any, horizon: int, signed: bool) -> None:
-    """Eq. 24: KL(w*||w_t) - KL(w*||w_{t+1}) = eta w*.D - ln Z_t, over the doubled features where signed; and Eq. 25 with
-    the constant of Hoeffding's lemma, as |D|_inf <= 2 S: ln Z_t <= eta w_t.D + 2 eta^2 S^2."""
+    """Eq. 24: KL(w*||w_t) - KL(w*||w_{t+1}) = eta w*.D - ln Z_t, over the doubled features where signed; and Eq. 25
+    with the constant of Hoeffding's lemma, as |D|_inf <= 2 S: ln Z_t <= eta w_t.D + 2 eta^2 S^2."""
     rng = np.random.default_rng(seed)
     S = 3.0
     learner, phi = ExponentiatedPerceptron(N, space, S, horizon, signed), plain(space).phi
