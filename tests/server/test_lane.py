@@ -453,6 +453,20 @@ def test_participants_do_not_take_all_connections(folder: Path, monkeypatch: pyt
         assert asked(stack.enter_context(Wire(theirs)), content).status == 404
 
 
+def test_participants_take_half_of_few_connections(folder: Path) -> None:
+    """Where a process may have few, whoever has a link does not keep out whose server it is."""
+    with shared(folder) as (app, own, theirs), ExitStack() as stack:
+        app.connections = 4
+        wires = [stack.enter_context(Wire(theirs)) for _ in range(4)]
+        for wire in wires[:2]:
+            assert asked(wire, request("GET", "/s/x")).status == 404
+        for wire in wires[2:]:
+            wire.send(request("GET", "/s/x"))
+            assert wire.answer() is None
+        for _ in range(2):
+            assert asked(stack.enter_context(Wire(own)), request("GET", "/healthz")).status == 200
+
+
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Protocol]]:
     """What was "made", and "lost", as it comes."""
