@@ -83,11 +83,13 @@ class Protocol(HttpToolsProtocol):
         self._patience = self.timeout_keep_alive
         sharing = getattr(self.config.app, "sharing", None)
         self.shared = sharing is not None and self.server is not None and self.server[1] == sharing
+        most: int | None = getattr(self.config.app, "connections", None)
         if self.shared:
             self.timeout_keep_alive, self._patience = SHARED_KEEP_ALIVE, SHARED_UNREAD
-            if sum(getattr(each, "shared", False) for each in self.connections) > SHARED_MOST:
+            theirs = SHARED_MOST if most is None else min(SHARED_MOST, most // 2)
+            if sum(getattr(each, "shared", False) for each in self.connections) > theirs:
                 transport.abort()
-        elif (most := getattr(self.config.app, "connections", None)) is not None and len(self.connections) > most:
+        elif most is not None and len(self.connections) > most:
             told = f"wanted at most {most} connections at once, got more: try again"
             self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
