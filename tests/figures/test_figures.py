@@ -75,7 +75,7 @@ def test_sizes_are_those_of_the_papers() -> None:
         for panel in figure.panels:
             if panel.world == "web":
                 assert (panel.full.runs, panel.quick.runs) == (20, 5)
-                assert panel.full.rounds > panel.quick.rounds == 784  # the queries of MQ2008, once
+                assert panel.full.rounds >= panel.quick.rounds == 784  # the queries of MQ2008, once
             if panel.world == "movies":
                 assert panel.full.rounds == 1_500
 

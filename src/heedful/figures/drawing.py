@@ -56,8 +56,10 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
             axes.grid(visible=not axes.images, which="major", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
             if axes.get_legend_handles_labels()[0]:
-                under = below and axes in grid[1]  # there lines are everywhere
-                where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.22)} if under else {}
+                where: dict[str, Any] = {}
+                if axes.get_yscale() == "log":  # lines are everywhere: below them
+                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2)}
+                    where["ncols"] = 2 if axes.get_xlabel() == "gamma" else 1
                 axes.legend(frameon=False, fontsize=8, **where)
         title = fill(f"{figure.id}: {figure.title}", 68 * columns)
         sheet.suptitle(title, fontsize=11, x=0.01, ha="left")
@@ -130,7 +132,7 @@ def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -
         words = f"{label}: {ran.theorem}"
         axes.plot(ran.marks, ran.bound, linewidth=1.0, marker=".", markersize=3, label=words, **styles[label])
     axes.set_yscale("log")
-    axes.set_title("with the bounds", fontsize=9, loc="left")
+    axes.set_title("with the bounds", fontsize=10, loc="left")
     _against_rounds(axes, panel, lines)
 
 
@@ -143,8 +145,9 @@ def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     once = max(ran.once for ran in lines.values())
     if once:
         axes.axvline(once, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
-        words, top = f"{once:,}: the same queries again", axes.get_xaxis_transform()
-        axes.text(once, 0.02, words, transform=top, rotation=90, ha="right", va="bottom", fontsize=7, color="0.3")
+        words, above = f"{once:,}: the same queries again", axes.get_xaxis_transform()
+        side = "left" if once**1.5 < axes.get_xlim()[1] else "right"
+        axes.text(once, 1.005, words, transform=above, ha=side, va="bottom", fontsize=7, color="0.3")
 
 
 def _styles(labels: Iterable[str]) -> Styles:

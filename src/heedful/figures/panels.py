@@ -55,7 +55,7 @@ WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
 on; 35 times again is drawn besides, as far as [J15] went."""
 MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
 """1,500 movies for each of the 3,020 people of the second half (0: all of them)."""
-SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(3_136, 20), Size(784, 5)
+SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(784, 20), Size(784, 5)
 SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
 """With a ranking SVM, which took [J15] 20 hours a permutation."""
 
