@@ -222,6 +222,12 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.figures.figure": ("heedful.experiment", "heedful.notebooks"),
     "heedful.figures.statistics": ("heedful.experiment", "heedful.figures.figure"),
     "heedful.figures.claims": ("heedful.experiment", "heedful.figures.figure", "heedful.figures.statistics"),
+    "heedful.figures.growth": (
+        "heedful.experiment",
+        "heedful.figures.claims",
+        "heedful.figures.figure",
+        "heedful.figures.statistics",
+    ),
     "heedful.figures.comparisons": (
         "heedful.experiment",
         "heedful.figures.figure",

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
 from figures.invented import ran
-from heedful.figures import claims, sweeps
+from heedful.figures import claims, growth, sweeps
 from heedful.figures.figure import CUMULATIVE, FAILS, HOLDS, OPEN, QUADRATIC, Claim, Figure, verdicts
 from heedful.figures.statistics import apart, log_spaced, paired, reach
 
@@ -164,43 +164,43 @@ def test_cheaper() -> None:
 def test_reduced_to_half() -> None:
     outcome = lines(a=1.0 / t, b=np.full(T, 1.0))
     outcome["p"]["c"] = ran(scattered(1.0 / t))
-    assert claims.reduced("p", ("a",), 100)(outcome).conclusion == HOLDS
-    assert claims.reduced("p", ("a", "b"), 100)(outcome).conclusion == FAILS
-    assert claims.reduced("p", ("a",), 1)(outcome).conclusion == FAILS
-    assert claims.reduced("p", ("a", "c"), 100)(outcome).conclusion == OPEN
+    assert growth.reduced("p", ("a",), 100)(outcome).conclusion == HOLDS
+    assert growth.reduced("p", ("a", "b"), 100)(outcome).conclusion == FAILS
+    assert growth.reduced("p", ("a",), 1)(outcome).conclusion == FAILS
+    assert growth.reduced("p", ("a", "c"), 100)(outcome).conclusion == OPEN
 
 
 def test_vanishing_and_stuck() -> None:
     curves = {"root": t**-0.75, "floor": 0.05 + 1.0 / t, "high": 0.5 + 1.0 / t}
     outcome = {"p": {name: ran([curve] * 2) for name, curve in curves.items()} | {"loose": ran(scattered(1.0))}}
-    assert claims.vanishing("p", ("root",))(outcome).conclusion == HOLDS
-    assert claims.vanishing("p", ("root", "floor"))(outcome).conclusion == FAILS
-    assert claims.stuck("p", ("floor", "high"))(outcome).conclusion == HOLDS
-    assert claims.stuck("p", ("root",))(outcome).conclusion == FAILS
-    assert claims.stuck("p", ("floor", "loose"))(outcome).conclusion == OPEN
+    assert growth.vanishing("p", ("root",))(outcome).conclusion == HOLDS
+    assert growth.vanishing("p", ("root", "floor"))(outcome).conclusion == FAILS
+    assert growth.stuck("p", ("floor", "high"))(outcome).conclusion == HOLDS
+    assert growth.stuck("p", ("root",))(outcome).conclusion == FAILS
+    assert growth.stuck("p", ("floor", "loose"))(outcome).conclusion == OPEN
 
 
 @pytest.mark.parametrize(("regrets", "conclusion"), [(1.0 / t, HOLDS), (1.0 / np.sqrt(t), FAILS), (np.ones(T), FAILS)])
 def test_logarithmic(regrets: Any, conclusion: str) -> None:
     outcome = {"p": {"a": ran([regrets, regrets * 1.01])}}
-    assert claims.logarithmic("p", "a", CUMULATIVE)(outcome).conclusion == conclusion
-    assert claims.slower_than_log("p", "a", CUMULATIVE)(outcome).conclusion == {HOLDS: FAILS, FAILS: HOLDS}[conclusion]
+    assert growth.logarithmic("p", "a", CUMULATIVE)(outcome).conclusion == conclusion
+    assert growth.slower_than_log("p", "a", CUMULATIVE)(outcome).conclusion == {HOLDS: FAILS, FAILS: HOLDS}[conclusion]
     loose = {"p": {"a": ran(scattered(regrets))}}
-    assert claims.logarithmic("p", "a", CUMULATIVE)(loose).conclusion == OPEN
+    assert growth.logarithmic("p", "a", CUMULATIVE)(loose).conclusion == OPEN
 
 
 def test_bounded_is_of_what_is_drawn() -> None:
     drawn = np.cumsum(1.0 / t) / t
     above = {"p": {"a": ran([1.0 / t] * 3, bound=drawn), "b": ran([1.0 / t] * 3, bound=0.99 * drawn)}}
-    assert claims.bounded("p", ("a",))(above).conclusion == HOLDS
-    assert claims.bounded("p", ("a", "b"))(above).conclusion == FAILS
+    assert growth.bounded("p", ("a",))(above).conclusion == HOLDS
+    assert growth.bounded("p", ("a", "b"))(above).conclusion == FAILS
     alone = {"p": {"a": ran(1.0 / t, bound=drawn), "b": ran(1.0 / t, bound=0.99 * drawn)}}
-    assert claims.bounded("p", ("a",))(alone).conclusion == HOLDS
-    assert claims.bounded("p", ("b",))(alone).conclusion == FAILS
+    assert growth.bounded("p", ("a",))(alone).conclusion == HOLDS
+    assert growth.bounded("p", ("b",))(alone).conclusion == FAILS
     expected = {"p": {"a": ran(scattered(1.0), bound=np.full(T, 1.1))}}
-    assert claims.bounded("p", ("a",))(expected).conclusion == OPEN
+    assert growth.bounded("p", ("a",))(expected).conclusion == OPEN
     without = {"p": {"a": ran(1.0 / t)._replace(theorem="Theorem 8", lacking="gamma is too large")}}
-    verdict = claims.bounded("p", ("a",))(without)
+    verdict = growth.bounded("p", ("a",))(without)
     assert verdict.conclusion == OPEN
     assert "gamma is too large" in verdict.found
 
@@ -254,9 +254,9 @@ def test_what_is_near_twice_the_least_may_be_good_or_not() -> None:
 def test_the_lower_bound_is_met_exactly() -> None:
     lengths = np.array([1.0, 4.0, 9.0])
     met = ran(2.0 / np.sqrt(lengths))._replace(marks=lengths)
-    assert claims.lower_bound_met("p", ("a",))({"p": {"a": met}}).conclusion == HOLDS
+    assert growth.lower_bound_met("p", ("a",))({"p": {"a": met}}).conclusion == HOLDS
     off = met._replace(regrets=met.regrets * 1.001)
-    assert claims.lower_bound_met("p", ("a",))({"p": {"a": off}}).conclusion == FAILS
+    assert growth.lower_bound_met("p", ("a",))({"p": {"a": off}}).conclusion == FAILS
 
 
 def test_within_a_factor_in_another_measure() -> None:
@@ -271,10 +271,10 @@ def test_the_standard_error_falls() -> None:
     drifting = ran(np.outer(rng.standard_normal(9), t))
     level = ran(1.0 + np.random.default_rng(1).standard_normal((9, 1)) * np.where(t > 5, 1.0 + 1e-3 * rng.random(T), 1))
     outcome = {"p": {"a": settling, "b": drifting, "c": level}}
-    assert claims.steadier("p", ("a",))(outcome).conclusion == HOLDS
-    assert claims.steadier("p", ("b", "a"))(outcome).conclusion == FAILS
+    assert growth.steadier("p", ("a",))(outcome).conclusion == HOLDS
+    assert growth.steadier("p", ("b", "a"))(outcome).conclusion == FAILS
     even = {"p": {"c": ran(np.random.default_rng(1).standard_normal((9, 20)) @ np.kron(np.eye(2), np.ones((10, 10))))}}
-    assert claims.steadier("p", ("c",))(even).conclusion == OPEN
+    assert growth.steadier("p", ("c",))(even).conclusion == OPEN
 
 
 def test_what_holds_only_where_contexts_return_does_not_hold() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heedful.figures import claims
+from heedful.figures import claims, growth
 from heedful.figures.figure import AVERAGE, CUMULATIVE, Claim, Figure, Line, Measure, Outcome, Panel, Size, Verdict
 from heedful.figures.grading import STEPS
 from heedful.figures.panels import RATERS_100, RATERS_200, SEPARABLE, STREAMS, SYNTHETIC
@@ -176,7 +176,7 @@ FIGURES = (
             Claim(
                 "Where a rule separates by gamma, the loss is at most (k - 1)(R^2 + 1) / gamma^2.",
                 ("separable",),
-                claims.bounded("separable", tuple(MARGINS), TOTAL),
+                growth.bounded("separable", tuple(MARGINS), TOTAL),
             ),
         ),
         "No bound is drawn for the noisy stream: no rule ranks all of it right.",
