@@ -198,7 +198,7 @@ class Draw(random.Random):
         packed = self.some(0.3)
         content = (msgspec.msgpack if packed else msgspec.json).encode(body)
         if self.some(0.1):
-            content = self.spoilt(content)
+            content = self.spoil(content)
         if self.some(0.05):
             return TYPES[2], self.randbytes(4 * self.randint(0, 40))
         return self.choice(TYPES) if self.some(0.05) else TYPES[packed], content
@@ -207,7 +207,7 @@ class Draw(random.Random):
         at = sorted({0, len(content), *(self.randint(0, len(content)) for _ in range(2))})
         return [content[one:other] for one, other in itertools.pairwise(at)]
 
-    def spoilt(self, content: bytes) -> bytes:
+    def spoil(self, content: bytes) -> bytes:
         """Bytes with a few of them changed, left out, put in or said again."""
         bad = bytearray(content)
         for _ in range(self.randint(1, 4)):
@@ -271,7 +271,7 @@ def test_no_request_is_the_servers_fault(tmp_path: Path, caplog: pytest.LogCaptu
         for n in range(N):
             content = draw.choice(CASES).data if draw.some(0.05) else draw.request()
             if draw.some(0.25):
-                content = draw.spoilt(content)
+                content = draw.spoil(content)
             status = line.status(content)
             found[status] = found.get(status, 0) + 1
             assert status is None or status < 500, (n, content)

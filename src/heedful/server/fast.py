@@ -22,7 +22,7 @@ from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import Desk
 from heedful.server.gate import Caller, digested, source
-from heedful.server.problems import Problem, masked
+from heedful.server.problems import Problem, mask_keys
 from heedful.server.schema import DECIDE
 from heedful.server.service import LARGE, Service, as_problem
 
@@ -137,7 +137,7 @@ class Fast:
         answers = await desk.feedback_many(given, large)
         for answer in answers:
             self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
-        return [_told(answer) for answer in answers]
+        return [_fields(answer) for answer in answers]
 
     def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
         """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
@@ -307,14 +307,14 @@ def outcome(answer: Answer) -> str:
 def accepted(answer: Answer) -> dict[str, Any]:
     """An answer as an object. Problem "rejected", with all of it, where that is what it says."""
     if answer.status == "rejected":
-        raise Problem("rejected", answer.reason or "rejected", answer=_told(answer))
-    return _told(answer)
+        raise Problem("rejected", answer.reason or "rejected", answer=_fields(answer))
+    return _fields(answer)
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _fields(answer: Answer) -> dict[str, Any]:
     """An answer as an object. One that is rejected repeats no key that came in the place of an id."""
     if answer.status == "rejected":
-        answer = answer._replace(event=masked(answer.event), reason=masked(answer.reason or "rejected"))
+        answer = answer._replace(event=mask_keys(answer.event), reason=mask_keys(answer.reason or "rejected"))
     return answer._asdict()
 
 

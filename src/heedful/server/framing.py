@@ -44,7 +44,7 @@ def fault(version: str, target: bytes, headers: Lines) -> str | None:
     return None
 
 
-def split(target: bytes) -> tuple[bytes | None, bytes]:
+def split_target(target: bytes) -> tuple[bytes | None, bytes]:
     """(the authority of a target that has one, the path and query): RFC 9112, 3.2.2, by which a Host that came beside
     an authority does not count."""
     if target.startswith(b"/"):

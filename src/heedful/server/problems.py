@@ -45,7 +45,7 @@ class Problem(Exception):
     ) -> None:
         """`kind` is a key of TITLES; `detail` is for people, `field` names what is to blame; `more` are members of
         their own."""
-        detail = masked(detail)
+        detail = mask_keys(detail)
         super().__init__(detail)
         self.kind = kind
         self.status, self.title = TITLES[kind]
@@ -65,7 +65,7 @@ class Problem(Exception):
         return msgspec.json.encode(self.members)
 
 
-def masked(text: str) -> str:
+def mask_keys(text: str) -> str:
     """text without a key that somebody put in the wrong place, also where it is mistyped: its beginning alone."""
     return _KEY.sub(r"\1_...", text)
 

@@ -126,13 +126,13 @@ class Protocol(HttpToolsProtocol):
                 self.parser.feed_data(data)
                 return
             except httptools.HttpParserUpgrade as offered:
-                data = self._declined(data[offered.args[0] :])
+                data = self._without_offer(data[offered.args[0] :])
             except httptools.HttpParserError:
                 if not self._last:
                     self.send_400_response("")
                 return
 
-    def _declined(self, rest: bytes) -> bytes:
+    def _without_offer(self, rest: bytes) -> bytes:
         """What there is to parse once the offer of another protocol is ignored (RFC 9110, 7.8), which Java's client
         makes with its first request: the parser skips the body then, so the request is parsed again without it."""
         if self._last:
@@ -173,8 +173,8 @@ class Protocol(HttpToolsProtocol):
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; or a trailer after the body, which counts as one but is dropped: nobody here wants any, and it
-        must not pass for a header (RFC 9110, 6.5.1)."""
+        """A header; or a trailer after the body, which counts as one but is dropped, as it must not pass for a header
+        (RFC 9110, 6.5.1)."""
         self._headers_so_far += len(name) + len(value) + 4
         if self._headers_so_far <= MOST_HEADERS and self._before_body >= 0:
             super().on_header(name, value)
@@ -191,13 +191,13 @@ class Protocol(HttpToolsProtocol):
             return
         if len(self.pipeline) >= AHEAD:
             self._last = True
-            self.transport.abort()  # who sends that much ahead does not wait for answers
+            self.transport.abort()  # a client that sends so much ahead does not wait for answers
             return
         self._before_body = -1
         if self.parser.should_upgrade():
             self._offered = True
             return
-        authority, self.url = framing.split(self.url)
+        authority, self.url = framing.split_target(self.url)
         if authority is not None:
             self.headers[:] = [(b"host", authority), *[each for each in self.headers if each[0] != b"host"]]
         super().on_headers_complete()
@@ -263,7 +263,7 @@ class Protocol(HttpToolsProtocol):
         began, self.began, self._last = self.began, None, True
         arriving = self._before_body < 0 and self.cycle is not None and self.cycle.more_body
         if arriving and self.cycle.response_complete:
-            self.transport.close()  # it was answered before all of it had come; nobody waits for another answer
+            self.transport.close()  # it was answered before all of it had come: there is no second answer
             return
         if arriving and self.cycle.response_started:
             self.transport.abort()
