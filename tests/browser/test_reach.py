@@ -197,6 +197,11 @@ def test_all_that_is_on_a_card_is_seen_on_a_phone(opened: Opened, loop: Served) 
     expect(thinks).to_be_in_viewport()
     for words in list(teaching.weights().values())[:2]:
         expect(thinks).to_contain_text(words.rstrip("+ "))
+    for lesson in (2, 3):  # until some count more than others
+        teaching.pick(teaching.hand()[-1]).tap()
+        teaching.learned(lesson)
+    expect(thinks).to_contain_text("It thinks")
+    assert " ," not in thinks.inner_text()
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(thinks).to_be_hidden()
 
@@ -281,6 +286,10 @@ def test_whether_it_helps_stands_first_on_a_phone(opened: Opened, taught: Served
     """Without a way down to it; beside what it likes where there is room."""
     page = opened(f"{taught.url}/learned", viewport={"width": 390, "height": 700})
     expect(page.locator("#report .verdict")).to_be_in_viewport()
+    form, card = page.locator("form.who").bounding_box(), page.locator("#report").bounding_box()
+    assert form is not None
+    assert card is not None
+    assert card["y"] - form["y"] - form["height"] < 30  # what is not told takes no room
     place = "id => { const box = document.getElementById(id).getBoundingClientRect(); return [box.left, box.top]; }"
     weights, report = (page.evaluate(place, each) for each in ("weights", "report"))
     assert report[1] < weights[1]
@@ -288,3 +297,17 @@ def test_whether_it_helps_stands_first_on_a_phone(opened: Opened, taught: Served
     weights, report = (page.evaluate(place, each) for each in ("weights", "report"))
     assert weights[0] < report[0]
     assert weights[1] == report[1]
+
+
+def test_a_drawing_is_told_in_words_where_nothing_can_draw_it(opened: Opened, server: Any) -> None:
+    path = loop_of_cars(server.folder / "undrawn.heedful", 30, control=0.5)
+    with Loop.open(path) as loop:
+        for n in range(60):
+            decision = loop.decide(show=5, id=f"d{n}")
+            loop.feedback(decision.id, id=f"e{n}", clicks=[decision.shown[n % 5]])
+    page = opened(f"{server.url}/loops/undrawn/learned", java_script_enabled=False)
+    plot = page.locator("#report .plot")
+    expect(plot).to_contain_text("Over 60 lists it went from")
+    box = plot.bounding_box()
+    assert box is not None
+    assert box["height"] < 150  # and no room is left for a drawing

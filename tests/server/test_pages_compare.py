@@ -400,6 +400,7 @@ def test_the_page_that_asks_shows_no_ranking(visitor: Visitor) -> None:
         aside = page.tree if path.endswith("far") else page.one("aside")
         assert "word" not in words(aside).replace("/loops/words", "")
         assert "results" in {link.get("href", "").rpartition("/")[2] for link in aside.iter("a")}
+        assert "/loops/words/results#sharing" in {link.get("href") for link in aside.iter("a")}
     told = words(visitor.get("/loops/words/compare/so-far").tree)
     assert "24 answers" in told
     assert "left" in told
