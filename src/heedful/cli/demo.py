@@ -147,7 +147,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 def _tell(home: Path, kept: Path | None) -> None:
     """What was learned, in words, and what becomes of it."""
     from heedful import Loop
-    from heedful.server.pages.words import Phrases
+    from heedful.server.pages.words import Phrases, level
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
@@ -155,8 +155,13 @@ def _tell(home: Path, kept: Path | None) -> None:
         bars = Phrases(loop.founding, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:
-        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. What you seem to like, the strongest first: "
-        liked = ", ".join(f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
+        sure = (
+            "What you may like, one of these or several"
+            if level(bars)
+            else "What you seem to like, the strongest first"
+        )
+        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. {sure}: "
+        liked = ", ".join(bar.words if level(bars) else f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
         screen.print(f"\n{told}{liked}.\nDoes learning help? {helped}", soft_wrap=True, markup=False)
     else:
         screen.print("\nNobody taught it, so nothing was learned.")
