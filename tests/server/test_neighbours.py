@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import sys
 import threading
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,12 +21,15 @@ from asking import FLOAT32, Caller, Wire, is_problem, request, until
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful import Loop
 from heedful.features.encoding import Encoding
 from heedful.loop.deciding import Deciding
-from heedful.server import bodies, meters
+from heedful.server import bodies, meters, running, service
 from heedful.server.bodies import Limits
 from heedful.server.keys import Keys
+from heedful.server.lane import Lane
 from heedful.server.problems import Problem
+from heedful.server.protocol import Protocol
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import small_loop
@@ -347,3 +353,111 @@ def test_many_objects_are_looked_at_beside_the_event_loop(url: str, monkeypatch:
             assert ask.post(DECIDE, {"candidates": [{"f0": j % 7} for j in range(n)]}).status == 200
     assert not threads[20].startswith("heedful_")
     assert threads[1000].startswith("heedful_")
+
+
+def test_large_bodies_leave_the_others_a_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nobody else runs while one is read: after it, the next one waits twice as long as that took."""
+    now, slept = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    def work() -> int:
+        now[0] += 0.03
+        return 7
+
+    monkeypatch.setattr(service.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(service.time, "thread_time", lambda: now[0])
+    monkeypatch.setattr(service.time, "sleep", sleep)
+
+    async def both() -> None:
+        serving = service.Service(tmp_path)
+        try:
+            assert [await serving.read(work) for _ in range(3)] == [7, 7, 7]
+            now[0] += 1.0
+            await serving.read(work)
+        finally:
+            await serving.stop()
+
+    asyncio.run(both())
+    assert slept == pytest.approx([0.06, 0.06])
+
+
+def test_lists_are_learned_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred events take ten milliseconds."""
+    threads: dict[int, str] = {}
+    was = Loop.feedback_many
+
+    def noted(self: Loop, events: Any) -> Any:
+        threads[len(events)] = threading.current_thread().name
+        return was(self, events)
+
+    monkeypatch.setattr(Loop, "feedback_many", noted)
+    with closing(Caller(url)) as ask:
+        assert ask.post(DECIDE, {"id": "d", "candidates": ["i1", "i2", "i3"]}).status == 200
+        for n in (20, 1000):
+            events = [{"decision": "d", "id": f"e{n}-{j}", "clicks": []} for j in range(n)]
+            assert {each["status"] for each in ask.post(FEEDBACK, events).value} == {"applied"}
+    assert {n: name[:8] for n, name in threads.items()} == {1000: "heedful_"}
+
+
+def test_threads_that_work_for_others_let_go_soon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of the server waits for the interpreter several times a request, each time for so long."""
+    found: list[float] = []
+    before, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    monkeypatch.setattr(running.Server, "run", lambda *_: found.append(sys.getswitchinterval()))
+    try:
+        with running.listening(folder, "127.0.0.1", 0, Options()) as (app, listener):
+            running.serve(app, listener)
+    finally:
+        sys.setswitchinterval(before)
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+    assert found == pytest.approx([0.0005])
+
+
+# ---------------------------------------------------------------------------- bodies that do not come
+
+
+def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand at once are refused in the same second; others have a turn between them."""
+    turns, refused = [0], list[int]()
+    monkeypatch.setattr(Protocol, "too_slow", lambda self, seconds: refused.append(turns[0]))
+    monkeypatch.setattr(Protocol, "hang_up_idle", lambda self: None)
+
+    async def work() -> None:
+        app = running.create_app(folder, Options(limits=Limits(seconds=0.1)))
+        server = running.Server(running.config(app), app)
+        for _ in range(1000):
+            connection = Protocol.__new__(Protocol)
+            connection.began = -1000.0
+            server.server_state.connections.add(connection)
+        watching = asyncio.create_task(server._hang_up())
+        while len(refused) < 1000:
+            turns[0] += 1
+            await asyncio.sleep(0)
+        watching.cancel()
+        await app.service.stop()
+
+    asyncio.run(work())
+    assert max(Counter(refused).values()) <= 50
+
+
+def test_what_is_announced_takes_no_memory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a body of some megabytes, on a connection on which one like it came before, only what came is kept."""
+    rooms: list[int] = []
+    was = Lane._room
+
+    def noted(self: Lane, head: int, body: int) -> bytearray:
+        rooms.append(body)
+        return was(self, head, body)
+
+    monkeypatch.setattr(Lane, "_room", noted)
+    body = np.ones((100_000, 4), "<f4").tobytes()
+    content = request("POST", f"{DECIDE}?show=1", body, f"Content-Type: {FLOAT32}")
+    with Wire(url) as wire:
+        for _ in range(3):
+            wire.send(content)
+            assert wire.must().status == 200
+    assert max(rooms, default=0) < MIB
