@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -367,9 +368,8 @@ def test_large_bodies_leave_the_others_a_share(monkeypatch: pytest.MonkeyPatch, 
         now[0] += 0.03
         return 7
 
-    monkeypatch.setattr(service.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(service.time, "thread_time", lambda: now[0])
-    monkeypatch.setattr(service.time, "sleep", sleep)
+    clock = lambda: now[0]  # noqa: E731
+    monkeypatch.setattr(service, "time", SimpleNamespace(perf_counter=clock, thread_time=clock, sleep=sleep))
 
     async def both() -> None:
         serving = service.Service(tmp_path)
@@ -381,7 +381,7 @@ def test_large_bodies_leave_the_others_a_share(monkeypatch: pytest.MonkeyPatch, 
             await serving.stop()
 
     asyncio.run(both())
-    assert slept == pytest.approx([0.06, 0.06])
+    assert slept == pytest.approx([0.0, 0.06, 0.06, 0.0])
 
 
 def test_lists_are_learned_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +441,7 @@ def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pyte
         await app.service.stop()
 
     asyncio.run(work())
-    assert max(Counter(refused).values()) <= 50
+    assert max(Counter(refused).values()) <= 20
 
 
 def test_what_is_announced_takes_no_memory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,13 +35,11 @@ WRITE_AHEAD = 4_000_000
 log = logging.getLogger("heedful.server")
 
 GROUP = 256
-"""Requests that are not kept waiting for others to come."""
+"""Requests that are not kept waiting for others to come; more events than that are committed in a thread."""
 
-LARGE = 2000
-"""From how many candidates or events on a request is worked on in a thread."""
-
-FEW, NUMBERS = 200, 2**20
-"""The same of candidates that come along as objects, and bytes of those that are raw numbers."""
+LARGE, FEW, NUMBERS = 2000, 100, 2**20
+"""From how many candidates on a request is worked on in a thread, where they are names; from how many objects that come
+along, or events in a list; and from how many bytes of raw numbers."""
 
 
 class Waiting(Protocol):
@@ -167,7 +165,7 @@ class Desk:
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """As `Loop.feedback_many`."""
-        if large or len(events) > LARGE:
+        if large or len(events) > FEW:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.answering.drafted_many(events)
         if any(isinstance(draft, Unknown) for draft in drafts):
@@ -230,11 +228,11 @@ class Desk:
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
-            answers = self.ledger.attempt(drafts) if len(drafts) <= LARGE and not self._slow else None
+            answers = self.ledger.attempt(drafts) if len(drafts) <= GROUP and not self._slow else None
         except Exception as error:
             self._fail(group, error)
         else:
-            if answers is None:  # somebody else is writing: a thread waits for it
+            if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
                 under_way = self._aio.run_in_executor(self._pool, self.ledger.submit, drafts)
                 under_way.add_done_callback(partial(self._done, group))

@@ -20,7 +20,7 @@ from heedful.loop.ledger import AGAIN, Draft
 from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
-from heedful.server.desk import Desk
+from heedful.server.desk import FEW, Desk
 from heedful.server.gate import Caller, digested, source
 from heedful.server.problems import Problem, mask_keys
 from heedful.server.schema import DECIDE
@@ -134,7 +134,11 @@ class Fast:
                 each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
                 for i, each in enumerate(given)
             ]
-        answers = await desk.feedback_many(given, large)
+        if large or len(given) <= FEW:
+            answers = await desk.feedback_many(given, large)
+        else:  # a large one has its turn already
+            async with self._service.turn(caller.tenant):
+                answers = await desk.feedback_many(given)
         for answer in answers:
             self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
         return [_fields(answer) for answer in answers]

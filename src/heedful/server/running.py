@@ -30,6 +30,12 @@ OWN_FILES = 100
 """Files that the server opens besides connections and loops, about."""
 KEEP_ALIVE = 75
 """Seconds after which a connection ends on which nothing comes."""
+SWITCH = 0.0005
+"""Seconds after which a thread that works on something long lets the server's go on: a request waits for that as often
+as it waits for the disk. Python's own are ten times as many."""
+REFUSED, PAUSE = 20, 0.01
+"""Requests that did not arrive in time and are refused in one turn of the event loop, and seconds until the next: each
+costs a millisecond, and most come back at once."""
 AT_ONCE = 1.0
 """Seconds after which somebody who tells it to end again means at once."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -73,10 +79,14 @@ class Server(uvicorn.Server):
         while True:
             await asyncio.sleep(min(1.0, seconds / 4))
             late = asyncio.get_running_loop().time() - seconds
+            refused = 0
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Protocol):
                     if connection.began is not None and connection.began < late:
                         connection.too_slow(seconds)
+                        refused += 1
+                        if refused % REFUSED == 0:
+                            await asyncio.sleep(PAUSE)
                     connection.hang_up_idle()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -164,6 +174,7 @@ def serve(
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
+    sys.setswitchinterval(SWITCH)
     Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 

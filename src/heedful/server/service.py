@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,8 +27,9 @@ T = TypeVar("T")
 
 LARGE = 100_000
 """Bytes of JSON or msgpack from which on a request is read, and worked on, in threads."""
-AT_ONCE = 2
-"""Large requests of one tenant that are read and worked on; others wait, as bytes."""
+
+REST = 2.0
+"""How much longer than it took to read a large body the others have."""
 
 log = logging.getLogger("heedful.server")
 
@@ -74,19 +76,31 @@ class Service:
         """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
-        self._turns: dict[str, asyncio.Semaphore] = {}  # by tenant
+        self._rested = 0.0  # when the next one may be read
+        self._turns: dict[str, asyncio.Lock] = {}  # by tenant
         self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
-    def turn(self, tenant: str) -> asyncio.Semaphore:
-        """What a tenant's large requests wait for, from before they are read until they are answered."""
-        return self._turns.setdefault(tenant, asyncio.Semaphore(AT_ONCE))
+    def turn(self, tenant: str) -> asyncio.Lock:
+        """What a tenant's large requests wait for, from before they are read until they are answered: one at a time, as
+        each thread that works takes from all others, and those that wait are bytes."""
+        return self._turns.setdefault(tenant, asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
-        """What `work`, which reads a large body, gives: one at a time, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+        """What `work`, which reads a large body, gives: one at a time, in a thread. While one is read no other thread
+        runs, so the next one waits for `REST` times as long."""
+
+        def done() -> T:
+            time.sleep(max(self._rested - time.perf_counter(), 0.0))
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                self._rested = time.perf_counter() + REST * (time.thread_time() - began)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
         """Begin to close what nobody uses."""
