@@ -25,7 +25,7 @@ $(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(READY): requirements.lock pyproject.toml | $(BIN)/python
-	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 330 MB to fetch; once)"
+	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 380 MB to fetch; once)"
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(EDITABLE)
 	@touch $(LIGHT) $@

@@ -218,6 +218,11 @@ def test_rows_become_the_frame_that_is_named() -> None:
     assert made["item"].tolist() == ["a", "b"]
     assert np.isnan(made["value"][1])
     assert frame_of(columns, "pyarrow").to_pydict() == columns
+    if importlib.util.find_spec("polars") is not None:
+        assert rows_in("rows", frame_of(columns, "polars")) == [
+            {"item": "a", "value": 1.0},
+            {"item": "b", "value": None},
+        ]
     with pytest.raises(ValueError, match="package: wanted pandas, polars, pyarrow, got 'numpy'"):
         frame_of(columns, "numpy")
 
