@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import heedful
+import heedful.estimators as heedful_estimators
 from heedful.naming import find_learners
 
 SOURCE = Path(heedful.__file__)
@@ -34,14 +36,18 @@ def test_looking_at_the_names_imports_nothing() -> None:
     assert not {"numpy", "scipy", "numba", "msgspec"} & set(out)
 
 
-def test_type_checkers_are_told_the_same_names() -> None:
+@pytest.mark.parametrize("package", [heedful, heedful_estimators], ids=lambda package: package.__name__)
+def test_type_checkers_are_told_the_same_names(package: Any) -> None:
     """They read the imports under TYPE_CHECKING, and the names as they are written in `__all__`."""
-    tree = ast.parse(SOURCE.read_text())
+    tree = ast.parse(Path(package.__file__).read_text())
     block, _ = [node for node in tree.body if isinstance(node, ast.If)]
     told = [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(told) == sorted(heedful.__all__)
+    assert sorted(told) == sorted(package.__all__)
     [written] = [n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"]
-    assert ast.literal_eval(written) == list(heedful.__all__)
+    assert ast.literal_eval(written) == list(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name) is not None
 
 
 TYPED = """
