@@ -20,6 +20,7 @@ from heedful.figures.alternating2018 import (
     FILES_ONCE,
     GRID,
     GRIDS,
+    HALF,
     NMF,
     PTS,
     PUBLISHED,
@@ -103,13 +104,30 @@ def test_every_plot_has_bmf_and_the_simple_rows() -> None:
     ]  # fmt: skip
 
 
+def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
+    """Fewer resamplings are ours: a line of their own, that says so, in every plot that compares the methods."""
+    drawn: dict[str, set[float]] = {}
+    for figure in MINE:
+        for panel in figure.panels:
+            for line in panel.lines:
+                for spec in line.learners:
+                    if spec.startswith("pts"):
+                        ours = "(ours)" in line.label or "resample=0.5" in line.label or panel.title.startswith(HALF)
+                        drawn.setdefault("ours" if ours else "the paper's", set()).add(
+                            learner(spec, SYNTHETIC[0]).resample
+                        )
+    assert drawn == {"ours": {0.5}, "the paper's": {1.0}}
+    for panel in (*SYNTHETIC, *FILES, *FILES_ONCE, *RANKED, *RANKED_FACTORS):
+        assert [line.label for line in panel.lines if "pts" in line.learners[0]] == [PTS, HALF]
+
+
 def test_what_is_tuned_is_in_the_grid_and_so_are_the_paper_s() -> None:
     for world, features in TUNED:
         for method in SPECS:
             assert tuned(world, method, features) in GRIDS[method]
         penalty, sigma = PUBLISHED[world]
         assert f"alb:penalty={penalty:g},sigma={sigma:g}" in GRIDS[ALB]
-    assert len(GRID) == 27
+    assert len(GRID) == 36
     assert {len(panel.lines) for panel in GRID} == {63, 24, 16}
 
 
