@@ -80,6 +80,25 @@ def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytes
     assert list(second["web"]) == ["x", "c"]
 
 
+def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranking SVM cannot be compiled; the time of machine code beside its own says nothing about the two methods."""
+    pytest.importorskip("sklearn")
+    ran = []
+    simulate = running.simulate
+
+    def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
+        ran.append((*learners, how.get("interpreted", False)))
+        return simulate(learners, *args, **how)
+
+    monkeypatch.setattr(running, "simulate", counted)
+    size = Size(17, 2)
+    alone = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
+    both = web(one("p", "perceptron", STRICT), one("s", "ranking-svm", STRICT), quick=size)
+    beside = run(figure(both), sources, quick=True)
+    assert ran == [("perceptron", False), ("perceptron", "ranking-svm", True)]
+    np.testing.assert_array_equal(alone["web"]["p"].regrets, beside["web"]["p"].regrets)
+
+
 def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "KEPT", 1)
     for rounds in (11, 12, 13):
