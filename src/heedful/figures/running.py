@@ -40,7 +40,7 @@ from heedful.figures.rated import rated
 from heedful.figures.statistics import log_spaced
 from heedful.figures.theory import promised, with_slack
 from heedful.fold import trace
-from heedful.naming import make_learner, make_user
+from heedful.naming import learner_class, make_learner, make_user
 from heedful.spaces import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
@@ -77,7 +77,7 @@ class Sources:
         self._tables: dict[str, Any] = {}
         self._choices: dict[tuple[str, str], Any] = {}
         self.kept: dict[Any, Any] = {}
-        self._runs: dict[tuple[str, str, str, Size], Many] = {}
+        self._runs: dict[tuple[str, str, str, Size, bool], Many] = {}
 
     def lacks(self, panel: Panel) -> str:
         """Why a panel cannot be run, in words; empty where it can."""
@@ -150,15 +150,19 @@ class Sources:
         return self._chains
 
     def runs(self, panel: Panel, size: Size, user: str, specs: Sequence[str], jobs: int, tell: Tell) -> dict[str, Many]:
-        """The runs of learners with one person, those that are not there yet with each other."""
-        keys = {spec: (panel.world, user, spec, size) for spec in specs}
+        """The runs of learners with one person, those that are not there yet with each other.
+
+        Where one of them cannot be compiled none is, so that their times can be compared.
+        """
+        plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
+        keys = {spec: (panel.world, user, spec, size, plain) for spec in specs}
         missing = [spec for spec, key in keys.items() if key not in self._runs]
         if missing:
             setting = self.setting(panel.world, make_user(user), size.runs)
             learners = {spec: setting.learner(_named(spec, panel.world, size, setting)) for spec in missing}
             total, done = size.rounds * len(setting.scenes) * len(missing), 0
             runs: dict[str, list[Run]] = {spec: [] for spec in missing}
-            for event in simulate(learners, setting, size.rounds, jobs=jobs):
+            for event in simulate(learners, setting, size.rounds, jobs=jobs, interpreted=plain):
                 if isinstance(event, Run):
                     runs[event.learner].append(event)
                 elif isinstance(event, Advance):
