@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from heedful.checks import promises
+from heedful.figures import FIGURES
 from heedful.naming import find_learners
 from heedful.spaces import Ranking
 from heedful.worlds.queries import synthetic_queries
@@ -155,3 +156,9 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_names_every_paper() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for paper in {name.partition("/")[0] for name in FIGURES}:
+        assert f"(docs/{paper}.md)" in readme
