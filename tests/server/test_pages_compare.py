@@ -248,6 +248,14 @@ def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visit
     assert picture.startswith(f"{link}/pictures/")
     assert visitor.http.get(picture).headers["content-type"] == "image/png"
     assert visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "nobody"}).status == 404
+    with Loop.open(path) as loop:
+        loop.decide(person="you", id="ask-0-you")
+        loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
+    page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "-you"})
+    assert "for all but you" in words(page.one("main"))
+    assert "Of 24 answers of 3 people" in words(
+        found_out(visitor, page.at("link").removeprefix(visitor.url)).one("main")
+    )
     assert visitor.post("/loops/words/links", {"days": "7", "shows": "yes"}).status == 422
 
 
