@@ -26,6 +26,7 @@ from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
 from heedful.server.pages import standing
+from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from heedful.server.running import served
 
 
@@ -398,6 +399,20 @@ def test_with_many_things_it_is_said_that_it_takes_a_while(
     monkeypatch.setattr(standing, "PATIENCE", 0.0)
     told = words(visitor.get("/loops/many/results").one("main"))
     assert "The ranking is being worked out: with so many things that takes a while." in told
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (4.0, 1.0), (0.2, 5.0), (0.01, 100.0), (100.0, 100.0), (1.5, 1.4)])
+def test_pictures_have_one_area_and_fit_their_plates(ratios: tuple[float, float]) -> None:
+    found = plates(ratios)
+    across = SHAPES[found.shape]
+    sizes = [(across * float(each.width[:-1]) / 100, float(each.height[:-1]) / 100) for each in found.pictures]
+    for (width, height), ratio in zip(sizes, ratios):
+        assert width / height == pytest.approx(ratio, rel=0.02)
+        assert width <= across
+        assert height <= 1
+    assert sizes[0][0] * sizes[0][1] == pytest.approx(sizes[1][0] * sizes[1][1], rel=0.03)
+    assert max(max(width / across, height) for width, height in sizes) == pytest.approx(MARGIN, abs=1e-3)
+    assert found.wide == (across > 1.2)
 
 
 def test_the_page_that_asks_shows_no_ranking(visitor: Visitor) -> None:

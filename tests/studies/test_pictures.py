@@ -80,6 +80,10 @@ def test_what_is_said_of_a_turn_may_be_anything(rest: bytes) -> None:
         ('viewBox="a b c d" width="x"', 1.0),
         ('width="0" height="5"', 1.0),
         ("", 1.0),
+        (f'width="{"9" * 400}" height="1"', 100.0),
+        ('viewBox="0 0 1 inf"', 1.0),
+        ('viewBox="0 0 nan 1"', 1.0),
+        ('width="1.2.3" height="1" viewBox="0 0 2 1"', 2.0),
     ],
 )
 def test_how_wide_a_drawing_is_for_its_height(head: str, ratio: float) -> None:
