@@ -61,7 +61,11 @@ def sniffed(content: bytes) -> str | None:
 
 def aspect_ratio(content: bytes) -> float:
     """How many times as wide as high a picture is shown, of one that was looked at before: turned as a photograph says,
-    and of an SVG as its first element says; 1 where nothing says it."""
+    and of an SVG as its first element says; 1 where nothing says it; from 0.01 to 100, whatever is said."""
+    return min(max(_ratio(content), 0.01), 100.0)
+
+
+def _ratio(content: bytes) -> float:
     kind = sniffed(content)
     if kind == "image/svg+xml":
         return _drawing_ratio(content)
