@@ -128,10 +128,10 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
         if large and kind == MSGPACK:
             return _PLAIN.decode(body)
         return msgspec.json.decode(body) if kind == JSON else msgspec.msgpack.decode(body)
-    except msgspec.ValidationError as error:
-        told = f"body: wanted plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
-        raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
+        if isinstance(error, msgspec.ValidationError) and large and kind == MSGPACK:
+            told = f"body: wanted plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
+            raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
         name = "JSON" if kind == JSON else "msgpack"
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise Problem("malformed", f"body: wanted {name}, got none: {why}", field="body") from None
