@@ -10,7 +10,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,15 +18,18 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from asking import FLOAT32, Caller, Wire, is_problem, request, until
+from asking import FLOAT32, Caller, Event, Wire, events, is_problem, request, until
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.features.encoding import Encoding
 from heedful.loop.deciding import Deciding
+from heedful.loop.log import Log
 from heedful.server import bodies, meters, running, service
+from heedful.server import events as events_module
 from heedful.server.bodies import Limits
+from heedful.server.events import Round
 from heedful.server.keys import Keys
 from heedful.server.lane import Lane
 from heedful.server.problems import Problem
@@ -461,3 +464,83 @@ def test_what_is_announced_takes_no_memory(url: str, monkeypatch: pytest.MonkeyP
             wire.send(content)
             assert wire.must().status == 200
     assert max(rooms, default=0) < MIB
+
+
+# ---------------------------------------------------------------------------- many who follow
+
+
+@contextmanager
+def following(url: str, n: int, query: str = "") -> Iterator[list[Iterator[Event]]]:
+    """So many streams of the events of a loop."""
+    with ExitStack() as stack:
+        found = []
+        for _ in range(n):
+            caller = stack.enter_context(closing(Caller(url)))
+            found.append(stack.enter_context(events(caller, f"{CARS}/events{query}")))
+        yield found
+
+
+def test_a_log_is_read_once_for_all_who_follow_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    was = Log.events
+
+    def noted(self: Log, after: int = 0, *rest: Any, **named: Any) -> Any:
+        read.append(after)
+        return was(self, after, *rest, **named)
+
+    monkeypatch.setattr(Log, "events", noted)
+    monkeypatch.setattr("heedful.server.events.LOOK", 60.0)
+    with closing(Caller(url)) as ask, following(url, 60, "?kinds=feedback,decision") as streams:
+        assert ask.post(DECIDE, {"id": "d", "candidates": ["i1", "i2"]}).status == 200
+        for stream in streams:
+            assert next(stream).data["id"] == "d"
+        read.clear()
+        for n in range(5):
+            told = ask.post(FEEDBACK, {"decision": "d", "id": f"e{n}", "clicks": []}).value
+            assert {(next(stream).id, n) for stream in streams} == {(told["seq"], n)}
+        assert len(read) <= 2 * 5
+
+
+def test_who_follows_is_told_what_the_log_says(url: str) -> None:
+    """Whatever kinds they want and wherever they began: live as from the log."""
+    queries = ["?after=0", "?after=0&kinds=feedback", "?after=14&kinds=decision,undo", "?after=15", "?kinds=item"]
+    with closing(Caller(url)) as ask, ExitStack() as stack:
+        for n in range(3):
+            assert ask.post(DECIDE, {"id": f"d{n}", "candidates": ["i1", "i2"]}).status == 200
+        live = [stack.enter_context(following(url, 2, query)) for query in queries]
+        for n in range(3):
+            assert ask.post(FEEDBACK, {"decision": f"d{n}", "id": f"e{n}", "clicks": []}).status == 200
+        assert ask.post(f"{CARS}/undo", {"event": "e1", "id": "u"}).status == 200
+        assert ask("PUT", f"{CARS}/items", [{"id": "new", "f0": 1.0}]).status == 200
+        for query, streams in zip(queries, live, strict=True):
+            with closing(Caller(url)) as caller, events(caller, f"{CARS}/events{query}&follow=false") as log:
+                wanted = list(log)
+            assert wanted
+            for stream in streams:
+                assert [next(stream) for _ in wanted] == wanted
+
+
+def test_those_who_follow_are_told_a_few_at_a_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thousand are told takes a tenth of a second: others have a turn between them."""
+    turns, told = [0], list[int]()
+    was = Round.told
+
+    def noted(self: Round, *rest: Any) -> Any:
+        if self.events:
+            told.append(turns[0])
+        return was(self, *rest)
+
+    async def pause(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        turns[0] += 1
+
+    monkeypatch.setattr(events_module, "pause", pause)
+    monkeypatch.setattr("heedful.server.events.LOOK", 60.0)
+    with closing(Caller(url)) as ask, following(url, 60, "?kinds=decision") as streams:
+        for n in range(2):
+            monkeypatch.setattr(Round, "told", was if n == 0 else noted)
+            assert ask.post(DECIDE, {"id": f"d{n}", "candidates": ["i1", "i2"]}).status == 200
+            for stream in streams:
+                assert next(stream).data["id"] == f"d{n}"
+    assert len(told) >= 60
+    assert max(Counter(told).values()) <= 25
