@@ -478,13 +478,13 @@ class Log:
         query = "SELECT target FROM event WHERE kind = ? AND seq <= ? AND target IS NOT NULL"
         return [row[0] for row in self._scan(query, (kind, 2**62 if up_to is None else up_to))]
 
-    def events(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
-        """The events after sequence number `after`, in order; of these kinds, or of all."""
+    def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
+        """The events after sequence number `after`, in order; of these kinds, or of all; read `page` at a time."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
-        query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT 5000"
-        return map(self._event, self._pages(query, list(kinds), after))
+        query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT {page}"
+        return map(self._event, self._pages(query, list(kinds), after, page))
 
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
         """The events before a sequence number, of that kind or of all, the newest first, read as they are asked for."""
@@ -517,14 +517,14 @@ class Log:
         for row in self._pages(query, [], after):
             yield self._event(row[:_WIDTH]), self._event(row[_WIDTH:])
 
-    def _pages(self, query: str, parameters: list[Any], after: int) -> Iterator[Any]:
-        """The rows of a query that begins after a sequence number, its first column, 5000 at a time."""
+    def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
+        """The rows of a query that begins after a sequence number, its first column, `page` at a time, as it says."""
         with self._scanner() as scanner:
             while True:
                 with self._scanning, self._errors():
                     rows = scanner.execute(query, [after, *parameters]).fetchall()
                 yield from rows
-                if len(rows) < 5000:
+                if len(rows) < page:
                     return
                 after = rows[-1][0]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from heedful.loop.log import Closed, Damaged, Moved
 from heedful.server import database
@@ -77,16 +77,18 @@ class Service:
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
         self._rested = 0.0  # when the next one may be read
-        self._turns: dict[str, asyncio.Lock] = {}  # by tenant
+        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
+        self.feeds: dict[Any, Any] = {}
+        """what is new in a loop, by its desk, for all who follow it (`heedful.server.events`)"""
         self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
-    def turn(self, tenant: str) -> asyncio.Lock:
-        """What a tenant's large requests wait for, from before they are read until they are answered: one at a time, as
-        each thread that works takes from all others, and those that wait are bytes."""
-        return self._turns.setdefault(tenant, asyncio.Lock())
+    def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
+        """What a tenant's large requests wait for, from before they are read until they are answered, and its streams
+        for each look: one at a time, as each thread that works takes from all others, and those that wait are bytes."""
+        return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
         """What `work`, which reads a large body, gives: one at a time, in a thread. While one is read no other thread
