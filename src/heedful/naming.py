@@ -83,7 +83,7 @@ def find_learners() -> dict[str, type]:
 
 def is_packaged(name: str) -> bool:
     """Whether a learner of the package goes by this name: short, that of its class, or an alias."""
-    if name in ALIASES or _named(name) is not None:
+    if name in ALIASES or _packaged_learner(name) is not None:
         return True
     known = find_learners()
     return name in known or name in {kebab(cls.__name__) for cls in known.values()}
@@ -98,10 +98,10 @@ def about(cls: type) -> About:
     return About("", "", kind[1] if kind else "")
 
 
-def _named(name: str) -> type | None:
+def _packaged_learner(name: str) -> type | None:
     """The learner of the package whose class has this name in kebab case, short or in full, where it is the only one:
     found without importing the others."""
-    called = (each for each in learners.defined() if name in (kebab(each), _short(each)))
+    called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
     classes = [getattr(learners, each) for each in called]
     found = [cls for cls in classes if not lacking(cls)]
     return found[0] if len(found) == 1 else None
@@ -132,7 +132,7 @@ def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     """(the name alone, its class, the text of its parameters, those an alias sets)."""
     name, _, given = spec.strip().partition(":")
     target, preset = ALIASES.get(name, (name, {}))
-    if (cls := _named(target)) is not None:
+    if (cls := _packaged_learner(target)) is not None:
         return name, cls, given, preset
     known = find_learners()
     full = {kebab(cls.__name__): cls for cls in known.values()}

@@ -205,7 +205,7 @@ def test_compiling_is_told_where_somebody_waits(
     verbose: bool, looked_at: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folding, "PATIENCE", 0)
-    monkeypatch.setattr(folding, "looked_at", lambda: looked_at)
+    monkeypatch.setattr(folding, "is_interactive", lambda: looked_at)
     kept = iter([False, *[True] * 100])
     monkeypatch.setattr(heedful.compile, "is_kept", lambda *_: next(kept))
     monkeypatch.setattr(heedful.compile, "loop_for", lambda *_: run)
@@ -217,9 +217,9 @@ def test_compiling_is_told_where_somebody_waits(
 
 def test_a_prompt_a_notebook_and_a_terminal_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", None)
-    assert not folding.looked_at()
+    assert not folding.is_interactive()
     monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
-    assert folding.looked_at()
+    assert folding.is_interactive()
     monkeypatch.delattr("sys.ps1")
     monkeypatch.setattr("builtins.get_ipython", object, raising=False)
-    assert folding.looked_at()
+    assert folding.is_interactive()

@@ -16,7 +16,7 @@ from heedful import __version__
 from heedful.cli.terminal import Commands
 
 
-class Listed(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command of the list: where it is, `MODULE:FUNCTION` of this package, the first line of its help, and an
     example. A group is nowhere: it has the commands whose names begin with its own."""
 
@@ -27,151 +27,153 @@ class Listed(NamedTuple):
 
 # In the order in which somebody new needs them.
 COMMANDS = {
-    "demo": Listed(
+    "demo": CommandEntry(
         "demo:demo", "Teach it what you like: a page with real cars, which learns from every click.", "heedful demo"
     ),
-    "compare": Listed(
+    "compare": CommandEntry(
         "compare:compare",
         "Ask which of two is better, the most useful pair next, and show the ranking as it forms.",
         'heedful compare logos/ --ask "Which feels more trustworthy?" --share',
     ),
-    "init": Listed(
+    "init": CommandEntry(
         "founding:init",
         "Make a loop: something to show, and how it is taken apart into features.",
         "heedful init cars cars.csv --kind year=number",
     ),
-    "decide": Listed(
+    "decide": CommandEntry(
         "loops:decide",
         "Decide what to show, best first, and keep that it was decided.",
         "heedful decide cars --person ann --show 5",
     ),
-    "feedback": Listed(
+    "feedback": CommandEntry(
         "loops:feedback",
         "Tell what a person answered to a decision, in one form, and learn from it.",
         "heedful feedback cars d3 --clicks beetle --clicks mini",
     ),
-    "undo": Listed(
+    "undo": CommandEntry(
         "loops:undo",
         "Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.",
         "heedful undo cars e1",
     ),
-    "forget": Listed(
+    "forget": CommandEntry(
         "loops:forget",
         "Erase a person: every decision made for her and every answer to it. This cannot be undone.",
         "heedful forget cars ann",
     ),
-    "explain": Listed(
+    "explain": CommandEntry(
         "hindsight:explain",
         "Say why the first stood first: which features put it there, and which feedback moved it.",
         "heedful explain cars d3",
     ),
-    "standing": Listed(
+    "standing": CommandEntry(
         "standing:standing",
         "Say how things stand in a loop of choices: the ranking, how sure it is, and about how many questions are "
         "left.",
         "heedful standing covers --person ann",
     ),
-    "report": Listed(
+    "report": CommandEntry(
         "report:report",
         "Say what a loop learned: learned lists against those left alone, and what feedback was worth.",
         "heedful report cars --last 1000",
     ),
-    "replay": Listed(
+    "replay": CommandEntry(
         "hindsight:replay",
         "Say what other learners would have made of the same log; nothing is changed.",
         "heedful replay cars --learner second-order:epsilon=0.1",
     ),
-    "import": Listed(
+    "import": CommandEntry(
         "exchange:import_",
         "Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.",
         "heedful import cars events.jsonl",
     ),
-    "export": Listed(
+    "export": CommandEntry(
         "exporting:export",
         "Write every item, decision and feedback as JSON lines, people included.",
         "heedful export cars cars.jsonl.gz",
     ),
-    "validate": Listed(
+    "validate": CommandEntry(
         "exchange:validate",
         "Check JSON lines one by one, and write nothing: would `heedful import` take them?",
         "heedful validate cars events.jsonl",
     ),
-    "doctor": Listed(
+    "doctor": CommandEntry(
         "doctor:doctor",
         "Look a loop over: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
         "heedful doctor cars",
     ),
-    "serve": Listed(
+    "serve": CommandEntry(
         "serve:serve",
         "Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).",
         "heedful serve loops/ --port 8710",
     ),
-    "keys": Listed("", "Make, list and revoke the keys of a server."),
-    "keys create": Listed(
+    "keys": CommandEntry("", "Make, list and revoke the keys of a server."),
+    "keys create": CommandEntry(
         "keys:create",
         "Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.",
         "heedful keys create ci --scope decide --scope feedback",
     ),
-    "keys list": Listed(
+    "keys list": CommandEntry(
         "keys:list_", "List every key that was ever made; none of them can be shown again.", "heedful keys list"
     ),
-    "keys revoke": Listed(
+    "keys revoke": CommandEntry(
         "keys:revoke",
         "End a key for good; a server that runs knows within a second.",
         "heedful keys revoke hk_ab12cd34",
     ),
-    "keys scopes": Listed(
+    "keys scopes": CommandEntry(
         "keys:scopes",
         "Set what a key may do, in place of what it might before.",
         "heedful keys scopes hk_ab12cd34 --scope read",
     ),
-    "rank": Listed(
+    "rank": CommandEntry(
         "rank:rank",
         "Rank things by what people chose, with how sure each place is.",
         "heedful rank choices.csv --goal ranking --plot ranking.png",
     ),
-    "simulate": Listed("", "Run learners against a simulated person on your data."),
-    "simulate letor": Listed(
+    "simulate": CommandEntry("", "Run learners against a simulated person on your data."),
+    "simulate letor": CommandEntry(
         "simulate:letor",
         "Rank the documents of queries for somebody whose corrections follow from the labels.",
         "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
         "--learner perceptron --learner second-order --seeds 5",
     ),
-    "simulate catalogue": Listed(
+    "simulate catalogue": CommandEntry(
         "simulate:catalogue",
         "Propose items to people with hidden tastes, who answer each with one they like better.",
         "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100",
     ),
-    "simulate movielens": Listed(
+    "simulate movielens": CommandEntry(
         "simulate:movielens",
         "Recommend movies to people who rated some of them, one movie after the other.",
         "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100",
     ),
-    "simulate ordinal": Listed(
+    "simulate ordinal": CommandEntry(
         "simulate_ordinal:ordinal",
         "Predict the grade of one row after the other; after each prediction the true grade is told.",
         "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5",
     ),
-    "simulate ratings": Listed(
+    "simulate ratings": CommandEntry(
         "simulate_ratings:ratings",
         "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns.",
         "heedful simulate ratings ml-100k --learner alb --learner bmf",
     ),
-    "sweep": Listed(
+    "sweep": CommandEntry(
         "sweep:sweep",
         "Run learners with several settings, people and seeds, and compare them.",
         "heedful sweep grid.toml --out runs/",
     ),
-    "figure": Listed(
+    "figure": CommandEntry(
         "figure:figure",
         "Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.",
         "heedful figure jair2015/fig7 --data downloads --quick",
     ),
-    "check": Listed(
+    "check": CommandEntry(
         "check:check", "Try on your learner what every learner promises.", "heedful check my_learner.py:Mine:rate=0.1"
     ),
-    "learners": Listed("learners:learners", "List the learners, or explain one.", "heedful learners second-order"),
-    "data": Listed(
+    "learners": CommandEntry(
+        "learners:learners", "List the learners, or explain one.", "heedful learners second-order"
+    ),
+    "data": CommandEntry(
         "data:data",
         "List the data sets that are known, or check those in a folder.",
         "heedful data downloads/letor4-mq2008",

@@ -81,9 +81,9 @@ def rank(
     if plot is not None:
         wanted_extra("matplotlib", "plot", "--plot")
     with reading_input(), _by_option():
-        from heedful.preferences.ranking import ranking_of, to_rank
+        from heedful.preferences.ranking import rank_request, ranking_of
 
-        asked = to_rank(
+        asked = rank_request(
             file,
             items=items,
             identifier=identifier,

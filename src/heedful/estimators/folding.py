@@ -76,7 +76,7 @@ def folded(
         if fast:
             from heedful.compile import is_kept, loop_for
 
-            if (verbose or looked_at()) and not is_kept(learner, world, state, truth, regrets, 0, *draws):
+            if (verbose or is_interactive()) and not is_kept(learner, world, state, truth, regrets, 0, *draws):
                 print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)
             loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
         out = loop(learner, world, state, truth, regrets, 0, *draws)
@@ -84,7 +84,7 @@ def folded(
     return state
 
 
-def looked_at() -> bool:
+def is_interactive() -> bool:
     """Whether somebody waits for the answer: at a terminal, a prompt, or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 

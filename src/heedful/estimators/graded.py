@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, wanted_count
 from heedful.estimators.folding import compiles, folded
-from heedful.estimators.labels import Labels, all_or_nothing, distinct, ordered, ranks_of, scale, weights_of
+from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
 from heedful.fold import coerced, copied
 from heedful.kernel import Floats, Ints
 
@@ -92,7 +92,7 @@ class Graded(ClassifierMixin, BaseEstimator):
 
     def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         afresh = not hasattr(self, "_state")
-        if afresh and classes is None and self.order is None and ordered(y) is None:
+        if afresh and classes is None and self.order is None and category_order(y) is None:
             raise ValueError("classes: wanted all labels in the first call of partial_fit (or order=...), got None")
         return self._learn(X, y, classes, sample_weight, 1, False, afresh)
 
@@ -101,7 +101,7 @@ class Graded(ClassifierMixin, BaseEstimator):
     ) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept: wanted True or False, got {describe(self.fit_intercept)}")
-        told = ordered(y)
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
             X = finite_array("X", X, 2, self.n_features_in_)

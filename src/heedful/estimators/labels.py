@@ -33,7 +33,7 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
     return labels, at.astype(np.int64, copy=False)
 
 
-def ordered(y: Any) -> list[Any] | None:
+def category_order(y: Any) -> list[Any] | None:
     """The categories of an ordered Categorical of pandas, or of an Enum of polars, lowest first; None of other labels,
     whose order is not told."""
     dtype = getattr(y, "dtype", None)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
-from heedful.estimators.labels import Labels, all_or_nothing, distinct, ordered
+from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many, inferred
 from heedful.preferences.hierarchical import Population, fit, with_items
@@ -162,7 +162,7 @@ class PreferenceGPClassifier(_Choices):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x columns) with labels y (n,). ValueError, naming what is wrong, where they do not
         fit; then nothing is changed."""
-        told = ordered(y)
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
             D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
@@ -270,7 +270,7 @@ class HierarchicalGPClassifier(_Choices):
         """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
         not fit; then nothing is changed."""
         self._wanted_population()
-        told = ordered(y)
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
             X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)

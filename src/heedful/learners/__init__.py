@@ -25,7 +25,7 @@ def families() -> Iterator[ModuleType]:
 
 
 @cache
-def defined() -> dict[str, str]:
+def modules_by_name() -> dict[str, str]:
     """The module of every class and function that is defined in this folder, by name, as their sources say it: none of
     them is imported."""
     found: dict[str, str] = {}
@@ -38,6 +38,6 @@ def defined() -> dict[str, str]:
 
 def __getattr__(name: str) -> Any:
     """`from heedful.learners import SecondOrderPerceptron`, whichever file it is in."""
-    if name.startswith("_") or name not in defined():
+    if name.startswith("_") or name not in modules_by_name():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(defined()[name]), name)
+    return getattr(importlib.import_module(modules_by_name()[name]), name)

@@ -29,7 +29,7 @@ from heedful.preferences.stopping import GOALS
 Rows = Sequence[Mapping[str, Any]]
 
 
-class ToRank(NamedTuple):
+class RankRequest(NamedTuple):
     """Choices that are ready to be ranked, and how that is to be done."""
 
     name: str
@@ -186,7 +186,7 @@ def rank(
     ValueError, naming what is wrong, for input that makes no sense; FileNotFoundError where a file is not there.
     """
     return ranking_of(
-        to_rank(
+        rank_request(
             choices,
             items=items,
             identifier=identifier,
@@ -201,7 +201,7 @@ def rank(
     )
 
 
-def to_rank(
+def rank_request(
     choices: str | PathLike[str] | Rows | Frame | Choices,
     *,
     items: str | PathLike[str] | Rows | Frame | None,
@@ -213,7 +213,7 @@ def to_rank(
     sure: float,
     columns: Mapping[str, Sequence[str] | str] | None,
     words: Mapping[str, str] | None,
-) -> ToRank:
+) -> RankRequest:
     """The choices that `rank` ranks, read and checked; arguments and errors are its own."""
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: wanted a number from 0.5 to 0.999, got {describe(sure)}")
@@ -236,10 +236,10 @@ def to_rank(
         read, told = choices_in(name, rows, named, words)
     read = _whose(read, pool, without, person)
     read, X = _described(read, items, identifier)
-    return ToRank(name, told, read, X, person, goal, float(sure))
+    return RankRequest(name, told, read, X, person, goal, float(sure))
 
 
-def ranking_of(asked: ToRank) -> PreferenceRanking:
+def ranking_of(asked: RankRequest) -> PreferenceRanking:
     """The ranking of choices that were read. ValueError as `estimate`."""
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)
