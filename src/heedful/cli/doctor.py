@@ -199,6 +199,7 @@ class _Counts:
         self.loop = loop
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()
+        self.strange = Counter[str]()
         self.people = set[str]()
         self.answered = set[int]()
         self.late = self.early = self.backwards = self.again = 0
@@ -214,6 +215,7 @@ class _Counts:
         if event.kind == "decision":
             known = self.loop.ledger.decision(event)
             self._times[event.seq] = event.time
+            self.strange.update({name for _, name in known.record.unknown})
             self._encode(known)
             if event.subject is not None:
                 self.people.add(event.subject)
@@ -275,6 +277,13 @@ class _Counts:
             yield Finding("categories", "warning", f"unknown to the encoding: {most}{more}", hint)
         else:
             yield Finding("categories", "ok", "all are known to the encoding")
+        if self.strange:
+            most = ", ".join(f"{name} ({count:,} times)" for name, count in self.strange.most_common(5))
+            more = f", and {len(self.strange) - 5:,} more" if len(self.strange) > 5 else ""
+            hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
+            yield Finding("candidates", "warning", f"asked about, not on offer: {most}{more}", hint)
+        else:
+            yield Finding("candidates", "ok", "all that were asked about were on offer")
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
         told = f"{self.late:,} of {n:,} feedback {after}"
         if 2 * self.late > n:

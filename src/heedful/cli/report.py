@@ -287,7 +287,8 @@ def _looked_at(found: Report) -> str:
     since = datetime.fromtimestamp(found.since / 1e6, UTC)
     told = f"{'All' if found.whole else 'The newest'} {found.decisions:,} decisions, since {since:%Y-%m-%d %H:%M} UTC"
     told += f"; {found.imported:,} of them imported" if found.imported else ""
-    return told + (f"; {found.waiting:,} deferred and not shown" if found.waiting else "")
+    told += f"; {found.waiting:,} deferred and not shown" if found.waiting else ""
+    return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")
 
 
 def _plot(path: Path, found: Report, title: str) -> None:

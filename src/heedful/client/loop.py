@@ -153,11 +153,12 @@ class LoopOperations(Answering):
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
         prior: Prior = None,
+        strict: bool | None = None,
     ) -> Steps[tuple[str, ...]]:
         """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
         it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
         evaluation is not to be told the caller's own order."""
-        fields = calls.given(person=person, context=context, prior=prior)
+        fields = calls.given(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
             fields["candidates"] = [{"id": str(j), "features": row} for j, row in enumerate(rows.tolist())]

@@ -125,11 +125,12 @@ class Exporter:
             "grades": record.grades or None,
             "ratings": record.ratings or None,
             "chances": record.chances or None,
+            "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
-        if self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
+        if not known.names or self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
             return known.names
         if known.record.attributes:
             return known.record.attributes
@@ -157,6 +158,8 @@ class Exporter:
     def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
         """The form of feedback as it was given, but for the names of what is not stored."""
         form, names = record.form, known.names
+        if record.said is not None:
+            return record.said
         if form == "clicks":
             return self._clicks(names, record)
         if form == "edit":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.doors import describe
-from heedful.exchange.lineform import chances, grades, ratings, standardised, time_of, within
+from heedful.exchange.lineform import chances, grades, ratings, standardised, time_of, unknown, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
@@ -204,9 +204,13 @@ class Importer:
         """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
         record, ledger = told.record, self._loop.ledger
         again = bool(record.get("standardised"))
-        request = ledger.requests.parsed(record["candidates"], record.get("context"), record.get("prior"), None)
+        candidates, strange = record["candidates"], unknown(record.get("unknown"))
+        if candidates:
+            request = ledger.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
+        else:
+            request = ledger.requests.nothing(record.get("context"), None)
         places = {name: j for j, name in enumerate(request.called)}
-        shown = wire.distinct("shown", record["shown"])
+        shown = wire.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
         probability = record.get("probability")
         kept = DecisionRecord(
@@ -226,6 +230,7 @@ class Importer:
             grades=self._grades(record.get("grades"), len(shown)),
             ratings=self._ratings(record.get("ratings"), len(shown)),
             chances=self._chances(record.get("chances"), len(shown)),
+            unknown=strange,
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)

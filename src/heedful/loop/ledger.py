@@ -31,6 +31,7 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
+from heedful.loop.strangers import unlearned
 from heedful.loop.wire import Answer, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
@@ -360,7 +361,7 @@ class Ledger:
             elif event.kind == "decision":
                 self._remember(event)
             version = event.version if event.kind == "decision" else self._version
-            reason = self.failed.get(event.seq)
+            reason = self.failed.get(event.seq) or (None if feedback is None else unlearned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
@@ -426,9 +427,13 @@ class Ledger:
         with self.turn, self.log.writing():
             self._catch_up()
 
+    def is_behind(self) -> bool:
+        """Whether another process appended something since."""
+        return self.log.last()[0] != self._head
+
     def look(self) -> None:
-        """The same where there is anything: without a transaction where there is not."""
-        if self.log.last()[0] != self._head:
+        """The same as `catch_up` where there is anything: without a transaction where there is not."""
+        if self.is_behind():
             self.catch_up()
 
     # ------------------------------------------------------------------------ the fold

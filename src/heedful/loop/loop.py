@@ -283,6 +283,7 @@ class Loop:
         id: str | None = None,
         deferred: bool = False,
         repeats: bool | None = None,
+        strict: bool | None = None,
     ) -> Decision:
         """What to show, best first; logged, with the probability of showing just that, before it is returned.
 
@@ -294,11 +295,16 @@ class Loop:
         loop of ratings candidates are names, `ratings` are what is predicted, and what the person has consumed is left
         out but with `repeats` (None: as the loop's settings say). In a loop of choices two are shown, or `show` of
         them, in places that were drawn; `chances` are how likely each is to be chosen.
-        ValueError, by name, on bad input; LookupError for an item that is not on offer, or a decision that was
-        forgotten.
+
+        A page is decided whatever is asked: an item that is not on offer stands where `prior` has it, or last, and is
+        told in `unknown`; what comes twice counts once; no candidates are an empty list. With `strict` (None: as the
+        loop's settings say) these are refused. Hits of a search engine, {"_id": ..., "_score": ..., "_source": {...}},
+        are names with the engine's scores as `prior`; where none of them is on offer, objects.
+        ValueError, by name, on bad input; LookupError for a decision that was forgotten, and where it is strict for an
+        item that is not on offer.
         """
         asked = self._reread(
-            lambda: self.deciding.asked(
+            lambda looked: self.deciding.asked(
                 candidates,
                 person=person,
                 context=context,
@@ -307,6 +313,8 @@ class Loop:
                 id=id,
                 deferred=deferred,
                 repeats=repeats,
+                strict=strict,
+                looked=looked,
             )
         )
         while isinstance(asked, Asked):
@@ -323,6 +331,7 @@ class Loop:
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
+        strict: bool | None = None,
     ) -> tuple[str, ...]:
         """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows
         where it neither explores nor leaves a list to the control.
@@ -333,11 +342,19 @@ class Loop:
         consumed included; as they were asked for where the learner expects nothing. In a loop of choices it is by the
         expected utility for this person, or for all; `standing` says how sure that is.
         """
-        return self.ranking(candidates, person=person, context=context, prior=prior).ranking
+        return self.ranking(candidates, person=person, context=context, prior=prior, strict=strict).ranking
 
-    def ranking(self, candidates: Any = None, *, person: Any = None, context: Any = None, prior: Any = None) -> Ranking:
-        """The same, with the version of the model that ranks them so."""
-        request, state, own = self._look(candidates, person, context, prior)
+    def ranking(
+        self,
+        candidates: Any = None,
+        *,
+        person: Any = None,
+        context: Any = None,
+        prior: Any = None,
+        strict: bool | None = None,
+    ) -> Ranking:
+        """The same, with the version of the model that ranks them so, and what of them is unknown."""
+        request, state, own = self._look(candidates, person, context, prior, strict)
         if self.choices is not None and person is None:
             own = state.people.get("")
         from heedful.loop.ranking import ranking
@@ -385,21 +402,24 @@ class Loop:
         self.ledger.look()
         return standings(self.ledger, person, people)
 
-    def _look(self, candidates: Any, person: Any, context: Any, prior: Any) -> tuple[Request, Published, Person | None]:
+    def _look(
+        self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
+    ) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
         person = None if person is None else wire.wanted_id("person", person)
-        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
         if self.choices is not None:
             return request, *self.ledger.reading_of(request.x, person)
         return request, *self.ledger.reading(person)
 
-    def _reread(self, read: Callable[[], T]) -> T:
-        """What `read` gives; where something is not there, another process may have put it there."""
+    def _reread(self, read: Callable[[bool], T]) -> T:
+        """What `read` gives; where something is not there, another process may have put it there. It is told whether
+        that was looked for."""
         try:
-            return read()
+            return read(False)
         except LookupError:
             self.ledger.catch_up()
-            return read()
+            return read(True)
 
     def record(
         self,
@@ -412,13 +432,15 @@ class Loop:
         prior: Mapping[str, float] | Sequence[float] | None = None,
         probability: float | None = None,
         time: int | str | None = None,
+        strict: bool | None = None,
     ) -> Decision:
         """Log what somebody else decided, so that feedback on it teaches.
 
-        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z.
+        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. What is not on offer is noted as
+        unknown, unless it is `strict`, as for `decide`.
         """
         draft = self._reread(
-            lambda: self.deciding.recorded(
+            lambda looked: self.deciding.recorded(
                 candidates,
                 shown,
                 id=id,
@@ -427,6 +449,8 @@ class Loop:
                 prior=prior,
                 probability=probability,
                 time=time,
+                strict=strict,
+                looked=looked,
             )
         )
         [answer] = self.ledger.submit([draft])
@@ -553,6 +577,9 @@ class Loop:
             from heedful.loop.regrading import explain_grade as look
         else:
             from heedful.loop.hindsight import explain as look
+        known = self.ledger.known(wire.wanted_id("decision", decision))
+        if known is not None and not known.record.shown:
+            raise LookupError(f"decision {known.id} showed nothing that was on offer: there is nothing to explain")
         return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:

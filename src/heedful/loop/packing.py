@@ -58,6 +58,7 @@ class _Left(msgspec.Struct, omit_defaults=True):
     grades: tuple[int, ...] = ()
     ratings: tuple[float, ...] = ()
     chances: tuple[float, ...] = ()
+    unknown: tuple[tuple[int, str], ...] = ()
 
 
 _LEFT = _Left.__struct_fields__

@@ -38,6 +38,8 @@ class Pairing:
         ledger, settings, model = self._ledger, self._settings, self._ledger.model
         assert isinstance(model, ChoiceModel)
         m, size = len(request.x), 2 if request.show is None else request.show
+        if m < 2 and request.strangers is not None:
+            return self._unasked(id, request, person, deferred, size, rng)
         if m < 2:
             raise ValueError(f"candidates: wanted two or more, to choose between, got {m}")
         if size < 2:
@@ -72,12 +74,37 @@ class Pairing:
             seed=settings.seed,
             probability=probability,
             context=request.context,
-            of=m,
+            of=m + (0 if request.strangers is None else len(request.strangers.names)),
             deferred=deferred,
+            unknown=() if request.strangers is None else request.strangers.told(()),  # no question is about them
             chances=() if chances is None else tuple([float(f"{chance:.6g}") for chance in chances.tolist()]),
         )
         when, version = now(), state.version
         known = Known(id, 0, when, person, record, b"", kept.called, version, kept.rows)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
+        return Draft(event, known, again=True)
+
+    def _unasked(self, id: str, request: Request, person: str | None, deferred: bool, size: int, rng: Any) -> Draft:
+        """The event of a decision of which too little is on offer to be a question: what there is is shown, and nothing
+        can be learned from it."""
+        ledger, strangers = self._ledger, request.strangers
+        assert strangers is not None
+        m = len(request.x)
+        control, places = rng.random() < self._settings.control, strangers.places(m, size, own=False)
+        record = DecisionRecord(
+            shown=tuple(range(sum(j < 0 for j in places))),
+            items=request.items,
+            arm="control" if control else "learned",
+            learner=ledger.named,
+            seed=self._settings.seed,
+            probability=1.0,
+            context=request.context,
+            of=m + len(strangers.names),
+            deferred=deferred,
+            unknown=strangers.told(places),
+        )
+        when, version = now(), ledger.reading(person)[0].version
+        known = Known(id, 0, when, person, record, b"", request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
         return Draft(event, known, again=True)
 

@@ -23,13 +23,21 @@ class Ranking(NamedTuple):
     """their names"""
     version: int
     """of the model that ranks them so"""
+    unknown: tuple[str, ...] | None = None
+    """those of them that are not on offer; None where all are"""
 
 
 def ranking(model: AnyModel, state: Published, own: Person | None, request: Request) -> Ranking:
     """The candidates of a request by what was learned, for the person whose offset is `own`, for all where it is
     None."""
-    order = _order(model, state, own, request)
-    return Ranking(tuple([request.called[j] for j in order.tolist()]), state.version)
+    m, strangers = len(request.x), request.strangers
+    order = [request.called[j] for j in (_order(model, state, own, request).tolist() if m else ())]
+    if strangers is None:
+        return Ranking(tuple(order), state.version)
+    known, size = iter(order), m + len(strangers.names)
+    places = strangers.places(m, size, own=False)
+    names = tuple([next(known) if j < 0 else strangers.names[j] for j in places])
+    return Ranking(names, state.version, strangers.names or None)
 
 
 def _order(model: AnyModel, state: Published, own: Person | None, request: Request) -> Ints:

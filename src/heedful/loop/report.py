@@ -33,6 +33,7 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.rechoosing import chosen_place
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.standing import SURE
+from heedful.loop.strangers import around
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.notebooks import table
 from heedful.spaces_offers import Weighed
@@ -113,6 +114,8 @@ class Report(NamedTuple):
     """how often what was foretold was chosen, in a loop of choices; otherwise None"""
     thumbs: Approval | None = None
     """the share of thumbs up in both arms; None where there was no thumb"""
+    unknown: int | None = None
+    """of the decisions, how many were asked about something that was not on offer; None where none was"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """The lists over time as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each
@@ -197,6 +200,7 @@ def report(ledger: Ledger, last: int) -> Report:
         None if looked.foretold is None else looked.foretold.measured(),
         None if looked.guessed is None else looked.guessed.measured(),
         looked.approved.measured(),
+        looked.unknown or None,
     )
 
 
@@ -216,7 +220,7 @@ class _Look:
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
-        self.decisions = self.imported = self.waiting = 0
+        self.decisions = self.imported = self.waiting = self.unknown = 0
         self.since: int | None = None
         self.whole = True
         self.lists: list[_Shown] = []
@@ -246,6 +250,7 @@ class _Look:
         decision = self._ledger.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
+        self.unknown += bool(record.unknown)
         when = self._activated.get(event.seq) if record.deferred else event.time
         if when is None:
             self.waiting += 1
@@ -253,14 +258,15 @@ class _Look:
         self._count(len(answers) - len(given), given, decision, when)
         if record.arm == "imported":
             self.imported += 1
-        else:
+        elif record.shown:  # what is unknown alone says nothing of either kind of list
             self.forms |= {feedback.form for _, feedback in given}
             self.approved.take(record.arm == "learned", decision.person or event.seq, given)
             said = [feedback for _, feedback in given]
             if self.guessed is not None:
                 score = foretold(record, said)
             else:
-                score = standing(record.shown, said) if self.foretold is None else rating(said)
+                shown = around(record.shown, record, str) if record.unknown else record.shown
+                score = standing(shown, said, decision.names) if self.foretold is None else rating(said)
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
@@ -339,12 +345,13 @@ class _Look:
 # ---------------------------------------------------------------------------- how good a list was
 
 
-def standing(shown: Sequence[int], answers: Iterable[FeedbackRecord]) -> float | None:
+def standing(shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()) -> float | None:
     """1 / the place, in what was shown, of what was preferred by the first answer that says so; 0 where it was not
-    there, or nothing was wanted; None where nobody said."""
+    there, or nothing was wanted; None where nobody said. Candidates are numbers into `names`; what was unknown is a
+    name."""
     told = None
     for feedback in answers:
-        wanted = preferred(shown, feedback)
+        wanted = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
         if wanted:
             return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
         if wanted is not None:
@@ -367,7 +374,23 @@ def foretold(record: DecisionRecord, answers: Iterable[FeedbackRecord]) -> float
     return None
 
 
-def preferred(shown: Sequence[int], feedback: FeedbackRecord) -> list[int] | None:
+def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
+    """The same as `preferred` of feedback that is about something unknown, as it was given."""
+    said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
+    wanted = said.get("clicks") or said.get("better")
+    rated = said.get("rating") or said.get("grade")
+    if rated:
+        wanted = [name for name in rated if rated[name] == max(rated.values())]
+    if said.get("choice") in ("first", "second"):
+        return [shown[wire.CHOICES[said["choice"]]]]
+    if not wanted:
+        return None
+    listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+    best: list[Any] = [number.get(name, name) for name in listed]
+    return [j for j in shown if j in best] if rated else best
+
+
+def preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
     """What feedback prefers, the most preferred first: candidates; [] where nothing was wanted, None where it does not
     say. Of what is rated alike, what was shown first."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values

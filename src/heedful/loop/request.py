@@ -20,6 +20,7 @@ from heedful.loop.model import Context
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
+from heedful.loop.strangers import Strangers, are_hits, from_hits, sifted
 from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -48,6 +49,8 @@ class Request(NamedTuple):
     around: npt.NDArray[np.float32]
     """the context, encoded"""
     show: int | None
+    strangers: Strangers | None = None
+    """what else was asked for, and is not on offer; None where all is"""
 
     def numbers(self) -> bytes:
         """What the log keeps of the numbers: features, and the context's, float32."""
@@ -121,6 +124,35 @@ class Requests:
         x = self._numbers(rows, came, encoded, scores)
         return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
+    def nothing(self, context: Any, show: Any) -> Request:
+        """A request among no candidate that is known."""
+        if show is not None:
+            wanted_count("show", show)
+        around, kept = self._context(context), self._kept("context", context)
+        x = np.empty(0, np.int64) if self._rated else self._nothing
+        return Request(
+            x=x, items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept, attributes=(),
+            features=None, around=around, show=show,
+        )  # fmt: skip
+
+    def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
+        """What of the candidates is known, see `strangers.sifted`. ValueError for what can be no candidates."""
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
+            return None
+        if not candidates:
+            return [], None, Strangers(())
+        along = _objects(candidates)
+        names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
+        current = self.shelf.current
+        return sifted(names, candidates, prior, (lambda name: True) if along else current.__contains__)
+
+    def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
+        """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
+        if not are_hits(candidates):
+            return candidates, prior
+        identifier = self.founding.encoding.identifier or "id"
+        return from_hits(candidates, prior, identifier, self.shelf.current)
+
     def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""
         try:
@@ -134,15 +166,20 @@ class Requests:
             return None
         if isinstance(candidates, np.ndarray):
             return _numbers(len(self._matrix(candidates)))
-        if _objects(candidates):
-            _wanted_few(candidates)
-            identifier = self.founding.encoding.identifier or "id"
-            return tuple(
-                wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
-                for j, each in enumerate(candidates)
-                if isinstance(each, Mapping)
-            )
-        return wire.distinct("candidates", candidates)
+        if isinstance(candidates, list | tuple) and not candidates:
+            return ()
+        candidates, _ = self.without_hits(candidates, None)
+        return self._named(candidates) if _objects(candidates) else wire.wanted_names("candidates", candidates)
+
+    def _named(self, candidates: Sequence[Any]) -> tuple[str, ...]:
+        """The names of candidates that came along."""
+        _wanted_few(candidates)
+        identifier = self.founding.encoding.identifier or "id"
+        return tuple(
+            wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
+            for j, each in enumerate(candidates)
+            if isinstance(each, Mapping)
+        )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
         """(names, versions, rows of the shelf) of candidates of the catalogue."""
@@ -254,6 +291,9 @@ class Requests:
     def context(self, decision: Known) -> Context:
         """A decision out of the log, with its arrays: as they were when it was made."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
+        if not record.items and not record.names:  # nothing of what was asked for was on offer
+            x: Any = np.empty(0, np.int64) if self._rated else self._nothing
+            return Context(record, x, decision.person)
         split = len(arrays) - 4 * self._n_context
         came = np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items) if rows is None else None
         encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None

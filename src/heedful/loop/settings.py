@@ -46,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     repeats: bool = False
     """in a loop of ratings, whether what a person has rated is shown to them again; in a loop of choices, whether a
     pair is asked again before all were"""
+    strict: bool = False
+    """whether a request is refused that names what is not on offer, something twice, or nothing; without, what is known
+    of it is ranked"""
     late_after: float = 3600.0
     """seconds after a decision from which feedback on it is called late; it is learned all the same"""
     store_text: bool = True
@@ -70,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             wanted_share("exploration", self.exploration, 0.5)
         wanted_share("shrink", self.shrink, 1e9)
         wanted_share("late_after", self.late_after, 1e12)
-        for name in ("store_text", "keep_unshown", "repeats"):
+        for name in ("store_text", "keep_unshown", "repeats", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):

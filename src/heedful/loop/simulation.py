@@ -135,7 +135,7 @@ class Truth:
             if any(said.lesson is not None for said in given):
                 self.disturb("something was learned from lists that the loop did not make")
             return
-        if not given:
+        if not given or not record.shown:
             return
         shown, u = np.array(record.shown, np.int64), x @ self.w_star
         positions = min(self._k, shown.size)

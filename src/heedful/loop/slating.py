@@ -38,7 +38,11 @@ class Slating:
         assert isinstance(model, RatingModel)
         state, own = ledger.reading(person)
         left = self.left(model, state, own, request, settings.repeats if repeats is None else repeats, person)
-        size = min(request.show or settings.k, left.size)
+        strangers, size = request.strangers, min(request.show or settings.k, left.size)
+        if strangers is not None:  # they have the same places in lists of the control, which chance makes
+            size = min(request.show or settings.k, left.size + len(strangers.names))
+            strange = strangers.places(len(request.x), size, False, set(left.tolist()))
+            size = sum(j < 0 for j in strange)
         control = rng.random() < settings.control
         by_score = (-np.array(request.prior)[left]).argsort(kind="stable") if request.prior else None
         try:
@@ -47,11 +51,12 @@ class Slating:
             watched = Watched(rng)
             order = request.x[left].argsort()
             numbers = request.x[left][order]
-            y = model.propose(state.shared, model.offer(state.shared, own, numbers), size, watched)
-            learned = left[order[_places(numbers, y)]]
+            y = model.propose(state.shared, model.offer(state.shared, own, numbers), size, watched) if size else numbers
+            learned = left[order[_places(numbers, y)]] if size else left[:0]
             shown = aside if control and aside is not None else learned
-            probability = self._probability(watched, shown, learned, None if by_score is None else aside, left.size)
-            ratings = model.ratings(state.shared, own, request.x[shown])
+            by_score = None if by_score is None else aside
+            probability = self._probability(watched, shown, learned, by_score, left.size) if size else 1.0
+            ratings = model.ratings(state.shared, own, request.x[shown]) if size else None
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
@@ -65,8 +70,9 @@ class Slating:
             seed=settings.seed,
             probability=probability,
             context=request.context,
-            of=len(request.called),
+            of=len(request.called) + (0 if strangers is None else len(strangers.names)),
             deferred=deferred,
+            unknown=() if strangers is None else strangers.told(strange),
             ratings=() if ratings is None else self._rounded(ratings.tolist()),
         )
         when, version = now(), state.version
@@ -92,7 +98,7 @@ class Slating:
         if repeats or own is None:
             return np.arange(len(request.x))
         left = np.flatnonzero(~np.isin(request.x, model.consumed(state.shared, own)))
-        if left.size == 0:
+        if left.size == 0 and request.strangers is None:
             wanted = f"wanted one that {person} has not consumed, got {len(request.x)} that were"
             raise ValueError(f"candidates: {wanted}; repeats shows them again")
         return left

@@ -70,6 +70,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
     chances: tuple[float, ...] = ()
     """in a loop of choices, how likely each that was shown was to be chosen; empty where nothing was said"""
+    unknown: tuple[tuple[int, str], ...] = ()
+    """what was asked for too and not on offer: (its place in what was shown, its name), -1 where it was not shown; all
+    the rest of the record is of the others, as if these had not been named"""
     packed: Packed | None = None
     """in the log, what of this is not in the JSON"""
 
@@ -105,6 +108,8 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """the candidate that a corrected object was made of"""
     done: list[list[str]] = []
     """in a loop of ratings, the names of the actions on each of those chosen"""
+    said: dict[str, Any] | None = None
+    """the feedback as it was given, where some of it is about what was not on offer; where all is, `form` is unknown"""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):
@@ -138,15 +143,18 @@ class Decision(NamedTuple):
     version: int
     arm: str
     seq: int
-    grades: tuple[int, ...] | None = None
-    """of a grading loop, the grade predicted of each that is shown; otherwise None"""
-    ratings: tuple[float, ...] | None = None
-    """of a loop of ratings, the rating predicted of each that is shown; None where nothing is, and otherwise"""
+    grades: tuple[int | None, ...] | None = None
+    """of a grading loop, the grade predicted of each that is shown, None of what is unknown; otherwise None"""
+    ratings: tuple[float | None, ...] | None = None
+    """of a loop of ratings, the rating predicted of each that is shown, None of what is unknown; None where nothing is,
+    and otherwise"""
     chances: tuple[float, ...] | None = None
     """of a loop of choices, how likely each that is shown is to be chosen; otherwise None"""
+    unknown: tuple[str, ...] | None = None
+    """what was asked for and is not on offer, shown or not; None where all is"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `grades`, `ratings` and `chances` only where there are some."""
+        """The decision by name, as it is told in JSON: `grades`, `ratings` and the like only where there are some."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
     def to_frame(self, package: str = "pandas") -> Any:

@@ -171,7 +171,7 @@ async def rank(asked: Asked) -> Any:
 
     def ranked() -> Any:
         asked.loop.ledger.look()  # another process may have taught it
-        return asked.loop.ranking(**given)._asdict()
+        return plain(asked.loop.ranking(**given))
 
     return await asked.desk.read(ranked)
 

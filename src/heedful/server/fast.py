@@ -145,7 +145,10 @@ class Fast:
 
     def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
         """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
-        self._service.meters.events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
+        events = self._service.meters.events
+        events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
+        if decision.unknown and not again:
+            events[caller.tenant, name, "candidate", "unknown"] += len(decision.unknown)
         return decision.plain()
 
     def taken(self, caller: Caller, name: str, answer: Answer) -> dict[str, Any]:

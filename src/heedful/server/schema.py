@@ -26,12 +26,21 @@ Object = dict[str, Any]
 Candidates = Annotated[
     list[Any],
     Meta(
-        min_length=1,
         max_length=100_000,
-        description="names of items on offer, or objects with attributes, in your order; without it all items",
+        description="names of items on offer, objects with attributes, or hits of a search engine with _id, _score "
+        "and _source, in your order; without it all items. What is not on offer is ranked by your score or last, what "
+        "comes twice counts once, and none give an empty list, unless it is strict",
         extra_json_schema={"items": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]}},
     ),
 ]
+Strict = Annotated[
+    bool,
+    Meta(
+        description="whether candidates that are not on offer, come twice, or are none are refused (422); as the "
+        "loop's settings say where it is not said"
+    ),
+]
+Unknown = Annotated[list[str], Meta(description="candidates that are not on offer; only where there are some")]
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
@@ -63,6 +72,7 @@ class Decide(_Body):
             "whether a pair may be asked again"
         ),
     ] = UNSET
+    strict: Strict | UnsetType = UNSET
 
 
 class Rank(_Body):
@@ -74,6 +84,7 @@ class Rank(_Body):
     prior: Annotated[
         dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
     ] = UNSET
+    strict: Strict | UnsetType = UNSET
 
 
 class Ranking(msgspec.Struct, kw_only=True):
@@ -81,6 +92,7 @@ class Ranking(msgspec.Struct, kw_only=True):
 
     ranking: list[str]
     version: Annotated[int, Meta(description="of the model that ranks them so")]
+    unknown: Unknown | UnsetType = UNSET
 
 
 class Record(_Body):
@@ -94,6 +106,7 @@ class Record(_Body):
     prior: dict[Id, Number] | list[Number] | UnsetType = UNSET
     probability: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
     time: Time | UnsetType = UNSET
+    strict: Strict | UnsetType = UNSET
 
 
 class Decision(msgspec.Struct, kw_only=True):
@@ -106,14 +119,17 @@ class Decision(msgspec.Struct, kw_only=True):
     arm: Literal["learned", "control", "imported"]
     seq: int
     grades: Annotated[
-        list[int] | UnsetType, Meta(description="of a loop that predicts grades: of each that is shown")
+        list[int | None] | UnsetType,
+        Meta(description="of a loop that predicts grades: of each that is shown, null of what is unknown"),
     ] = UNSET
     ratings: Annotated[
-        list[float] | UnsetType, Meta(description="of a loop of ratings: what is expected of each that is shown")
+        list[float | None] | UnsetType,
+        Meta(description="of a loop of ratings: what is expected of each that is shown, null of what is unknown"),
     ] = UNSET
     chances: Annotated[
         list[float] | UnsetType, Meta(description="of a loop of choices: how likely each is to be chosen")
     ] = UNSET
+    unknown: Unknown | UnsetType = UNSET
 
 
 class Feedback(_Body):
@@ -558,6 +574,9 @@ class Report(msgspec.Struct):
     ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
     choices: Annotated[Guessing | UnsetType, Meta(description="of a loop of choices")] = UNSET
     thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
+    unknown: Annotated[
+        int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")
+    ] = UNSET
 
 
 class Problem(msgspec.Struct):
