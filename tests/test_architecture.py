@@ -335,6 +335,15 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.model",
         "heedful.preferences",
     ),
+    "heedful.loop.movement": (
+        "heedful.loop.grading",
+        "heedful.loop.interaction",
+        "heedful.loop.ledger",
+        "heedful.loop.model",
+        "heedful.loop.wire",
+        "heedful.snapshot",
+    ),
+    "heedful.loop.strangers": ("heedful.doors", "heedful.loop.wire"),
     "heedful.loop.approval": ("heedful.loop.comparison", "heedful.loop.log", "heedful.loop.wire"),
     "heedful.loop.ranking": (
         "heedful.kernel",
@@ -387,6 +396,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop.shelf": ("heedful.loop.log",),
     "heedful.loop.model": ("heedful.fold", "heedful.kernel", "heedful.spaces", "heedful.loop.wire"),
     "heedful.loop.request": (
+        "heedful.loop.strangers",
         "heedful.data.frames",
         "heedful.loop.model",
         "heedful.loop.packing",
@@ -406,6 +416,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.snapshot",
     ),
     "heedful.loop.ledger": (
+        "heedful.loop.movement",
+        "heedful.loop.strangers",
         "heedful.fold",
         "heedful.kernel",
         "heedful.loop.choosing",
@@ -487,6 +499,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
     ),
     "heedful.loop.report": (
+        "heedful.loop.strangers",
         "heedful.loop.approval",
         "heedful.data.frames",
         "heedful.notebooks",
@@ -532,6 +545,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.naming",
     ),
     "heedful.loop.deciding": (
+        "heedful.loop.strangers",
         "heedful.doors",
         "heedful.loop.grading",
         "heedful.loop.ledger",
@@ -544,6 +558,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
     ),
     "heedful.loop.answering": (
+        "heedful.loop.strangers",
         "heedful.doors",
         "heedful.loop.choosing",
         "heedful.loop.ledger",
@@ -552,6 +567,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
     ),
     "heedful.loop": (
+        "heedful.loop.movement",
         "heedful.loop.answering",
         "heedful.loop.choosers",
         "heedful.loop.choosing",

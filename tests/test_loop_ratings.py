@@ -139,7 +139,7 @@ def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         before = loop.ledger.log.counts(), bits(loop)
         with pytest.raises(LookupError, match="candidates: 'x' is not on offer"):
-            loop.decide(["i0", "x"], person="p")
+            loop.decide(["i0", "x"], person="p", strict=True)
         assert (loop.ledger.log.counts(), bits(loop)) == before
 
 
@@ -368,7 +368,7 @@ def test_candidates_are_names(folder: Path) -> None:
                 loop.decide(candidates, person="p")
         for candidates, told in (([], "candidates: wanted a list of 1 to"), (["i0", "i0"], "wanted each once")):
             with pytest.raises(ValueError, match=told):
-                loop.decide(candidates, person="p")
+                loop.decide(candidates, person="p", strict=True)
         with pytest.raises(ValueError, match="repeats: wanted true or false, got 1"):
             loop.decide(["i0"], person="p", repeats=1)  # type: ignore[arg-type]
 
@@ -437,7 +437,7 @@ def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, sp
         assert loop.verify() == []
         assert "i1" not in loop.decide(person="q", show=4).shown
         with pytest.raises(LookupError, match="'i1' is not on offer"):
-            loop.decide(["i1"], person="q")
+            loop.decide(["i1"], person="q", strict=True)
         before = bits(loop)
         answer = loop.feedback("late", rating={"i1": 4})
         assert (answer.status, answer.learned) == ("applied", False)

@@ -324,6 +324,43 @@ def test_candidates_are_ranked_and_nothing_is_logged(ask: Caller, folder: Path) 
     is_problem(ask.post(f"{cars}/rank", {"person": ""}), "bad-input", "person")
 
 
+def test_one_unknown_candidate_does_not_break_a_page(ask: Caller, folder: Path) -> None:
+    name = made(folder, learner="perceptron", control=0.0)
+    cars = f"/v1/loops/{name}"
+    d = ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"}))
+    assert (d["shown"][1], d["unknown"], d["probability"]) == ("999", ["999"], 1.0)
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"})) == d
+    assert "unknown" not in ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i1"]}))
+    hits = [{"_index": "p", "_id": "i0", "_score": 3.5, "_source": {}}, {"_id": "999", "_score": 2}, {"_id": "i1"}]
+    assert ok(ask.post(f"{cars}/rank", {"candidates": hits}))["unknown"] == ["999"]
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": hits}))["unknown"] == ["999"]
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": []}))["shown"] == []
+    assert ok(ask.post(f"{cars}/rank", {"candidates": []}))["ranking"] == []
+    assert len(ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i0"]}))["shown"]) == 1
+    told = ok(ask.post(f"{cars}/records", {"candidates": ["i0", "999"], "shown": ["999"], "id": "r"}))
+    assert (told["shown"], told["unknown"]) == (["999"], ["999"])
+    answer = ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999"]}))
+    assert (answer["status"], answer["learned"]) == ("applied", False)
+    assert "were not on offer" in answer["reason"]
+    assert ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999", d["shown"][2]]}))["learned"]
+    for among in (["i0", "999"], [], ["i0", "i0"]):
+        for route in ("decisions", "rank"):
+            is_problem(ask.post(f"{cars}/{route}", {"candidates": among, "strict": True}), "bad-input", "candidates")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0", 1.5]}), "bad-input", "candidates[1]")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": [{"_id": "i0"}, "i1"]}), "bad-input", "candidates[1]")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0"], "strict": 1}), "bad-input", "strict")
+    assert ok(ask.get(f"{cars}/report"))["unknown"] == 3
+    counted: list[str] = []
+    for _ in range(50):  # the text is that of up to a second ago
+        text = ask.get("/metrics").value.decode()
+        lines = [line for line in text.splitlines() if f'loop="{name}"' in line and 'kind="candidate"' in line]
+        counted = [line.split()[-1] for line in lines if 'outcome="unknown"' in line]
+        if counted == ["3.0"]:
+            break
+        time.sleep(0.1)
+    assert counted == ["3.0"]
+
+
 def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
     how: dict[str, Any] = {"learner": "fair-pairs", "shrink": 2.0, "exploration": 0.5, "control": 0.2}

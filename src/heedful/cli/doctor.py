@@ -154,6 +154,12 @@ def _log(loop: Loop) -> Iterator[Finding]:
     if loop.overflown:
         hint = "heedful export, heedful init with another --learner, heedful import: nothing that was said is lost."
         yield Finding("weights", "problem", loop.overflown, hint)
+    told, hint = loop.unmoved.rpartition(". ")[::2] if loop.unmoved else ("", "")
+    moves = loop.ledger.moves
+    if told:
+        yield Finding("lessons", "warning", told, hint)
+    elif moves.given:
+        yield Finding("lessons", "ok", f"{moves.moved:,} of {moves.given:,} feedback moved the model")
     for told in loop.notes:
         if not told.endswith("the log is folded again"):  # those are about snapshots
             yield Finding("note", "warning", told)

@@ -141,8 +141,9 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 def restore(
     folder: Path, model: AnyModel, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
-) -> int:
-    """Put the newest snapshot up to `head` that still holds into a fresh `model`; its position, 0 without one.
+) -> tuple[int, tuple[int, int]]:
+    """Put the newest snapshot up to `head` that still holds into a fresh `model`; (its position, how much feedback it
+    is made of, how much of that moved it), all 0 without one.
 
     One no longer holds once a lesson in it was undone, and is not used where it was made by other code or builds;
     `note` is told why.
@@ -160,12 +161,13 @@ def restore(
             if any(manifest.get(name) != value for name, value in place.items()):
                 note(f"{path.name}: made of another log, or of what was in this one before: the log is folded again")
                 continue
+            given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
             _fill(model, arrays, manifest["people"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             note(f"{path.name}: {error}: the log is folded again")
             continue
-        return position
-    return 0
+        return position, (int(given), int(moved))
+    return 0, (0, 0)
 
 
 def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:

@@ -26,6 +26,7 @@ from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
 from heedful.loop.log import Busy, Closed, Damaged, Event, Log
 from heedful.loop.model import Person
+from heedful.loop.movement import Moves, predictor
 from heedful.loop.packing import Known, unpack
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
@@ -81,6 +82,7 @@ class Mark(NamedTuple):
     position: int
     shared: Any
     people: dict[str, Person]
+    moves: Moves
 
 
 class Published(NamedTuple):
@@ -144,6 +146,8 @@ class Ledger:
         self._model = self.fresh()
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
+        self.moves = Moves()
+        """how much feedback the model is made of, and how much of it moved it"""
         self._marks: list[Mark] = []
         self._undone: set[int] = set()
         self._head = self._version = 0
@@ -466,6 +470,7 @@ class Ledger:
         """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
         if event.seq in self.failed:
             return False
+        before = predictor(model, decision.person)
         try:
             learned = self.teach(model, event, decision, feedback)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -476,6 +481,8 @@ class Ledger:
             return False
         self._since_snapshot += learned
         self._since_mark += learned
+        moved = learned and (before is None or predictor(model, decision.person) != before)
+        self.moves = Moves(self.moves.given + 1, self.moves.moved + moved)
         return learned
 
     def row_of(self, seq: int, candidate: int) -> Floats:
@@ -492,7 +499,9 @@ class Ledger:
         What another process appends meanwhile is left for later."""
         while True:
             model = self.fresh()
-            position = 0 if from_scratch else self._start(model, head)
+            self.moves, position = Moves(), 0
+            if not from_scratch:
+                position = self._start(model, head)
             failed = len(self.failed)
             for event, decision, feedback in self.steps(model, position, head):
                 self._teach(model, event, decision, feedback)
@@ -505,14 +514,19 @@ class Ledger:
         """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
         if self._marks:
             mark = self._marks[-1]
-            model.shared, model.people = copied(mark.shared), dict(mark.people)
+            model.shared, model.people, self.moves = copied(mark.shared), dict(mark.people), mark.moves
             return mark.position
         self._since_snapshot = 0
-        return keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+        position, moves = keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+        self.moves = Moves(*moves)
+        return position
 
     def _mark(self) -> None:
         """Remember the model as it is."""
-        self._marks = [*self._marks, Mark(self._head, copied(self._model.shared), dict(self._model.people))][-MARKS:]
+        self._marks = [
+            *self._marks,
+            Mark(self._head, copied(self._model.shared), dict(self._model.people), self.moves),
+        ][-MARKS:]
         self._since_mark = 0
 
     def before(self, model: AnyModel, version: int) -> int:
@@ -523,7 +537,7 @@ class Ledger:
             if there:
                 model.shared, model.people = copied(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
-            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)
+            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
         """A lesson at `position` no longer counts: what was made with it is of no use."""
@@ -595,7 +609,7 @@ class Ledger:
                 named = event.id if event is not None else left[0]
                 raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")
             path = keeping.snapshot_path(self.path, head)
-            keeping.save(path, self._model, head, self.log, self.stamp())
+            keeping.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
         self._since_snapshot = 0
         return path
 
@@ -623,8 +637,8 @@ class Ledger:
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
-            since = self._since_snapshot, self._since_mark
+            since = self._since_snapshot, self._since_mark, self.moves
             if not keeping.same(self._model, self.folded(self._head, from_scratch=True)):
                 problems.append("the model is not the fold of the log, bit for bit")
-            self._since_snapshot, self._since_mark = since
+            self._since_snapshot, self._since_mark, self.moves = since
             return problems

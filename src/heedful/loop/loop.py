@@ -29,6 +29,7 @@ from heedful.loop.interaction import learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
+from heedful.loop.movement import unmoved
 from heedful.loop.request import Request, encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
@@ -204,9 +205,16 @@ class Loop:
 
     @property
     def caveats(self) -> list[str]:
-        """What these settings make impossible to prove, in words, and weights that have overflown; empty where nothing
-        is."""
-        return [*self.founding.caveats(self.learner), *([self.overflown] if self.overflown else [])]
+        """What these settings make impossible to prove, in words, weights that have overflown, and feedback that moved
+        nothing; empty where nothing is."""
+        found = [*self.founding.caveats(self.learner), self.overflown, self.unmoved]
+        return [told for told in found if told]
+
+    @property
+    def unmoved(self) -> str:
+        """That no feedback moved the model so far, why, and what would, in sentences; "" where some did, or there is
+        little of it."""
+        return unmoved(self.ledger)
 
     @property
     def overflown(self) -> str:

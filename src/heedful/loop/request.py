@@ -176,7 +176,7 @@ class Requests:
         _wanted_few(candidates)
         identifier = self.founding.encoding.identifier or "id"
         return tuple(
-            wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
+            wire.wanted_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
             for j, each in enumerate(candidates)
             if isinstance(each, Mapping)
         )

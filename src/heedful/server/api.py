@@ -54,9 +54,9 @@ class Asked(NamedTuple):
         desk: Desk = self.desk
         return desk.loop
 
-    def note(self, kind: str, result: str) -> None:
-        """One more event of a kind."""
-        self.service.meters.events[self.caller.tenant, self.path["loop"], kind, result] += 1
+    def note(self, kind: str, result: str, n: int = 1) -> None:
+        """So many more events of a kind."""
+        self.service.meters.events[self.caller.tenant, self.path["loop"], kind, result] += n
 
 
 class Route(NamedTuple):
@@ -155,6 +155,8 @@ async def record(asked: Asked) -> Any:
     wanted(given, "candidates", "shown", "id")
     decision, again = await asked.desk.once(partial(asked.loop.record, **given), given["id"])
     asked.note("decision", "duplicate" if again else decision.arm)
+    if decision.unknown and not again:
+        asked.note("candidate", "unknown", len(decision.unknown))
     return decision.plain()
 
 
