@@ -133,8 +133,8 @@ def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     said = ask.post(f"{path}/decisions", {"person": "p"})
     is_problem(said, "bad-input", "candidates")
     assert "wanted one that p has not consumed, got 2 that were" in said.value["detail"]
-    is_problem(ask.post(f"{path}/decisions", {"candidates": []}), "bad-input", "candidates")
-    is_problem(ask.post(f"{path}/decisions", {"candidates": ["x"]}), "bad-input", "candidates")
+    is_problem(ask.post(f"{path}/decisions", {"candidates": [], "strict": True}), "bad-input", "candidates")
+    is_problem(ask.post(f"{path}/decisions", {"candidates": ["x"], "strict": True}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"candidates": [{"id": "i0"}]}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"repeats": "yes"}), "bad-input", "repeats")
     is_problem(ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32), "bad-input", "body")

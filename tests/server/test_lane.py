@@ -111,7 +111,7 @@ BODIES: list[tuple[str, bytes, tuple[str, ...]]] = [
     (f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (100, 1))), NUMBERS),
     (DECIDE, b"{}", ()),
     # what is refused
-    (DECIDE, b'{"candidates":["nobody"]}', ()),
+    (DECIDE, b'{"candidates":["nobody"],"strict":true}', ()),
     (DECIDE, b'{"candidates":', ()),
     (DECIDE, b'{"colour":1}', ()),
     (DECIDE, b"[]", ()),

@@ -69,7 +69,7 @@ REFUSED = [
     ("no-key", request("GET", "/nowhere")),
     ("malformed", request("POST", DECIDE, b'{"candidates":', "Authorization: KEY")),
     ("bad-input", request("POST", DECIDE, b'{"colour":1}', "Authorization: KEY")),
-    ("bad-input", request("POST", DECIDE, b'{"candidates":["i1","nobody"]}', "Authorization: KEY")),
+    ("bad-input", request("POST", DECIDE, b'{"candidates":["i1","nobody"],"strict":true}', "Authorization: KEY")),
     ("unsupported", request("POST", FEEDBACK, b"1234", "Content-Type: application/octet-stream", "Authorization: KEY")),
     ("rejected", request("POST", FEEDBACK, b'{"decision":"nobody","clicks":[]}', "Authorization: KEY")),
     ("too-large", request("POST", FEEDBACK, b"[" + b"{}," * 1000 + b"{}]", "Authorization: KEY")),

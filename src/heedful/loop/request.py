@@ -140,6 +140,7 @@ class Requests:
         if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
             return None
         if not candidates:
+            self._prior(prior, 0, ())
             return [], None, Strangers(())
         along = _objects(candidates)
         names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
