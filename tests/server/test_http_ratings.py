@@ -95,7 +95,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
     path, grades = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
     grades |= {"choices", "chances", "choice", "thumbs"}
     with closing(Caller(url)) as ask:
-        decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d", "person": "p"}))
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))
         report = ok(ask.get(f"{path}/report"))
         explanation = ok(ask.get(f"{path}/decisions/d/explanation"))
