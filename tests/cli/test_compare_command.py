@@ -121,7 +121,7 @@ def test_participants_are_waited_for_at_the_address_that_was_said_and_at_no_othe
         [link] = told["links"]
         assert link["url"].startswith("https://study.example.org/s/")
         there = link["url"].replace("https://study.example.org", f"http://127.0.0.2:{port}")
-        assert httpx.get(there, headers={"host": "study.example.org"}).status_code == 200
+        assert httpx.get(there, headers={"host": "study.example.org"}, timeout=30).status_code == 200
         child.send_signal(signal.SIGINT)
         assert child.stderr is not None
         said = " ".join(child.stderr.read().split())
