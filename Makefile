@@ -56,7 +56,7 @@ test-long: lint chromium
 # On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/ordinal.py, which is
 # run by itself, wants mord, which is in no lock.
 bench: $(READY)
-	@for each in coactive clicks loop server ratings ranking; do \
+	@for each in coactive clicks loop server neighbours ratings ranking; do \
 		echo "heedful: bench/$$each.py"; $(BIN)/python bench/$$each.py || exit 1; \
 	done
 	@for each in $(if $(SUSHI),questions collaborative); do \
