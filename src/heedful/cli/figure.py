@@ -58,9 +58,10 @@ def figure(
 ) -> None:
     """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
 
-    What is not in the data folder is left out, and said. In full the sizes are those of the papers: twenty
-    permutations of the queries, everybody of the test half for movies. Every line of a plot meets the same arrivals,
-    and the statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
+    A claim holds, does not hold, or cannot be told. What is not in the data folder is left out, and said. In full the
+    sizes are those of the papers: twenty permutations of the queries, everybody of the test half for movies. Claims
+    about web search are judged on one pass through the queries. Every line of a plot meets the same arrivals, and the
+    statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
     that its tables were made with, and compares every cell.
 
     Example: heedful figure nips2012/table1 --labels published --quick --data DIR
