@@ -88,7 +88,7 @@ TUNED = {
     ),
     (BOOKS, ""): (
         "penalty=0.0001,sigma=0.02",
-        "n_particles=3,sigma=2",
+        "n_particles=3,sigma=1",
         "resample=0.5,n_particles=3,sigma=2",
         "theta=1,explored=1",
     ),
@@ -100,7 +100,7 @@ TUNED = {
     ),
     (JESTER, ""): (
         "penalty=1,sigma=0.9",
-        "n_particles=3,sigma=1",
+        "n_particles=3,sigma=0.25",
         "resample=0.5,n_particles=3,sigma=1",
         "theta=0.001,explored=5",
     ),
@@ -123,8 +123,8 @@ TUNED = {
         "theta=0.001,explored=20",
     ),
 }
-"""The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, by `heedful figure
-alternating2018/grid`."""
+"""The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, as `heedful figure
+alternating2018/grid` finds them; for PTS with each item once those of fewer resamplings."""
 SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
 ROWS = tuple(
     Line(f"{name} (ours)", (spec,), "")
