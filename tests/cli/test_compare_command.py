@@ -68,7 +68,7 @@ def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
         assert owner.status_code == 200
         assert "Which is bolder?" in owner.text
         shared_url = f"http://127.0.0.1:{port}"
-        with httpx.Client(follow_redirects=True, headers={"origin": shared_url}) as client:
+        with httpx.Client(follow_redirects=True, headers={"origin": shared_url}, timeout=30) as client:
             url = told["links"][1]["url"]
             assert url.startswith(f"{shared_url}/s/")
             assert "Which is bolder?" in client.get(url).text
@@ -306,7 +306,7 @@ def test_told_again_later_it_ends_at_once_and_loses_nothing(tmp_path: Path) -> N
         assert child.stdout is not None
         assert child.stdout.readline()
         url = f"http://127.0.0.1:{port}"
-        with httpx.Client(headers={"origin": url}, follow_redirects=True) as client:
+        with httpx.Client(headers={"origin": url}, follow_redirects=True, timeout=30) as client:
             client.get(f"{url}/loops/words/compare")
             said = {"number": "0", "attempt": "0", "choice": "first"}
             assert client.post(f"{url}/loops/words/compare/answer", data=said).status_code == 200
