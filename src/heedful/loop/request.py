@@ -142,10 +142,13 @@ class Requests:
         if not candidates:
             self._prior(prior, 0, ())
             return [], None, Strangers(())
-        along = _objects(candidates)
-        names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
-        current = self.shelf.current
-        return sifted(names, candidates, prior, (lambda name: True) if along else current.__contains__)
+        names = self._named(candidates) if _objects(candidates) else wire.wanted_names("candidates", candidates)
+        known = self.shelf.current.__contains__ if self._are_items(candidates) else lambda name: True
+        return sifted(names, candidates, prior, known)
+
+    def _are_items(self, candidates: Sequence[Any]) -> bool:
+        """Whether candidates are items of the catalogue, and not what comes along."""
+        return not _objects(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
         """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
