@@ -139,6 +139,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.features.texts": (),
     "heedful.features.columns": ("heedful.doors", "heedful.data.files", "heedful.features.texts"),
     "heedful.features.encoding": ("heedful.features.columns",),
+    "heedful.features.declaring": ("heedful.doors", "heedful.features.columns", "heedful.features.encoding"),
     "heedful.features.inference": (
         "heedful.doors",
         "heedful.data",
@@ -149,6 +150,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.features": (
         "heedful.doors",
         "heedful.features.columns",
+        "heedful.features.declaring",
         "heedful.features.encoding",
         "heedful.features.inference",
     ),

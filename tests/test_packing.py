@@ -97,9 +97,9 @@ def test_damage_is_said() -> None:
         (changed(lists=[["<u2", 9999], ["|u1", 0]]), arrays, "wanted numbers"),
         (changed(lists=[["<u2", -1], ["|u1", 0]]), arrays, "wanted numbers"),
         (changed(lists=[["object", 1], ["|u1", 0]]), arrays, "wanted numbers"),
-        (changed(lists=[["|u1", 1]]), arrays, ""),
-        (changed(lists="no"), arrays, ""),
-        ('{"shown": "no"}', None, ""),
+        (changed(lists=[["|u1", 1]]), arrays, "."),
+        (changed(lists="no"), arrays, "."),
+        ('{"shown": "no"}', None, "."),
     ):
         with pytest.raises(ValueError, match=why):
             unpack(told, bytes_)

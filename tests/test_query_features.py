@@ -72,7 +72,7 @@ def test_an_item_and_what_the_request_says_of_it_are_one_candidate(tmp_path: Pat
         loop.put_items([there["i3"]])
         loop.withdraw("i4")
         with pytest.raises(LookupError, match="'i4' is not on offer"):
-            loop.decide([{**said(0)[0], "id": "i4"}])
+            loop.decide([{**said(0)[0], "id": "i4"}], strict=True)
         assert np.array_equal(loop.ledger.requests.context(known).x, x)  # as it was then
 
 
@@ -201,7 +201,6 @@ BAD: dict[str, tuple[Any, str]] = {
     "a list": ({**GOOD, "source": ["web"]}, r"candidates\[1\]: source: wanted a text"),
     "no id": ({"bm25": 1.0, "clicks_7d": 3, "source": "web"}, r"candidates\[1\]: id: wanted the name of an item"),
     "no object": ("i1", r"candidates\[1\]: wanted items on offer with bm25, clicks_7d, source"),
-    "twice": ({**GOOD, "id": "i0"}, r"candidates: wanted each once, got 'i0' 2 times"),
     "encoded wrongly": ({"id": "i1", "query_features": [1.0]}, r"candidates\[1\]: query_features: "),
     "encoded and more": ({"id": "i1", "query_features": [1.0] * 4, "bm25": 1}, r"candidates\[1\]: wanted id, query_"),
 }
@@ -220,8 +219,20 @@ def test_bad_candidates_are_said_by_name_and_change_nothing(tmp_path: Path, cand
         with pytest.raises(ValueError, match=r"^candidates: wanted items on offer with bm25.*, got an array"):
             loop.decide(np.zeros((2, 8)))
         with pytest.raises(LookupError, match="'x' is not on offer"):
-            loop.decide([{**GOOD, "id": "x"}])
+            loop.decide([{**GOOD, "id": "x"}], strict=True)
         assert loop.ledger.log.counts() == before
+
+
+def test_an_item_that_is_not_on_offer_keeps_the_place_of_its_score(tmp_path: Path) -> None:
+    with shop(tmp_path / "loop") as loop:
+        candidates = [{**GOOD, "id": name} for name in ("i1", "x", "i2", "i1")]
+        d = loop.decide(candidates, prior=[3.0, 2.0, 1.0, 0.0])
+        assert d.shown == ("i1", "x", "i2")
+        assert loop.feedback(d.id, better=["i2"]).learned
+        assert loop.decide([{**GOOD, "id": "y"}]).shown == ("y",)
+        assert loop.verify() == []
+    with Loop.open(tmp_path / "loop") as loop:
+        assert loop.verify() == []
 
 
 def test_what_is_optional_may_be_missing_and_a_feature_says_so(tmp_path: Path) -> None:

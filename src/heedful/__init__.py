@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 # What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
 if TYPE_CHECKING:
-    from heedful.features import TEXTS, Encoding, infer, vectors
+    from heedful.features import TEXTS, Encoding, declare, infer, vectors
     from heedful.fold import Round, Session, copied, play, replay, trace
     from heedful.learners.alb import ALB
     from heedful.learners.bmf import BMF
@@ -82,6 +82,7 @@ __all__ = [
     "UserGreedy",
     "WidrowHoff",
     "copied",
+    "declare",
     "infer",
     "play",
     "rank",
@@ -94,6 +95,7 @@ __all__ = [
 _WHERE = {
     "TEXTS": "heedful.features",
     "Encoding": "heedful.features",
+    "declare": "heedful.features",
     "infer": "heedful.features",
     "vectors": "heedful.features",
     "Round": "heedful.fold",

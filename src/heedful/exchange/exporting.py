@@ -135,9 +135,12 @@ class Exporter:
         if known.record.attributes:
             return known.record.attributes
         versions = dict(zip(known.names, known.record.items))
-        if versions and all(self._current.get(name) == version for name, version in versions.items()):
-            return known.names
         identifier = self._founding.encoding.identifier or "id"
+        if versions and all(self._current.get(name) == version for name, version in versions.items()):
+            if self._founding.query is None:
+                return known.names
+            came = self._ledger.requests.came(known.record, known.arrays)
+            return [{identifier: name, "query_features": x} for name, x in zip(known.names, came.tolist())]
         X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
         return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
 

@@ -14,12 +14,25 @@ import numpy as np
 
 from heedful.doors import wanted_count
 from heedful.features.columns import Column, Vector, listed, shown
+from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
 
 if TYPE_CHECKING:
     from heedful.features.inference import infer, unseen
 
-__all__ = ["TEXTS", "UNSEEN", "Column", "Crossed", "Description", "Encoding", "Features", "infer", "unseen", "vectors"]
+__all__ = [
+    "TEXTS",
+    "UNSEEN",
+    "Column",
+    "Crossed",
+    "Description",
+    "Encoding",
+    "Features",
+    "declare",
+    "infer",
+    "unseen",
+    "vectors",
+]
 
 
 def __getattr__(name: str) -> Any:

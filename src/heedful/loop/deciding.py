@@ -23,7 +23,7 @@ from heedful.loop.model import Model, Person, order_shown
 from heedful.loop.packing import Known, pack
 from heedful.loop.pairing import Pairing
 from heedful.loop.request import Request
-from heedful.loop.slating import Slating, kept_only
+from heedful.loop.slating import Slating
 from heedful.loop.strangers import around, shown_names
 from heedful.loop.wire import Answer, Decision, DecisionRecord
 
@@ -152,7 +152,7 @@ class Deciding:
             told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, of = tuple(shown.tolist()), 0
-        if request.names and not self.settings.keep_unshown and size < len(request.x):
+        if request.features is not None and not self.settings.keep_unshown and size < len(request.x):
             of, kept = len(request.x), sorted(places)  # in the caller's order: sums come out the same, bit for bit
             request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
         record = DecisionRecord(
@@ -243,7 +243,7 @@ class Deciding:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
         if self._slating is not None:  # what was not shown is not kept
             of = len(request.called) + len(strange)
-            request = kept_only(request, [places[name] for name in names])
+            request = request.only([places[name] for name in names])
             places = {name: j for j, name in enumerate(names)}
         else:
             of = 0

@@ -89,11 +89,14 @@ class Loop:
         settings: Settings | None = None,
         context: Encoding | None = None,
         crosses: Sequence[tuple[str, str]] = (),
+        query_features: Encoding | None = None,
     ) -> Loop:
         """Make a loop in the new folder `path`, with `items` on offer: an object each, or a data frame.
 
         `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
-        `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
+        `crosses` are pairs (context column, item column) whose products are features too. `query_features` are what a
+        request says of each candidate, such as the score of a search (`heedful.declare` makes them): then candidates
+        are {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the rule,
         with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
         1 to 5 (a grading loop). `Settings(ratings=(1, 5))` makes a loop of ratings: its items need no features and so
         no `encoding`, and there may be none yet; its learner is "bmf" where none is named. `Settings(choices="best")`,
@@ -108,8 +111,8 @@ class Loop:
         chosen = isinstance(settings, Settings) and settings.choices is not None
         unsaid = raters.DEFAULT if rated else choosers.DEFAULT if chosen else "fair-pairs"
         learner = unsaid if learner is None else learner
-        encoding = UNSEEN if (rated or chosen) and encoding is None else encoding
-        founding = Founding.of(learner, encoding, context, crosses, settings)
+        encoding = UNSEEN if (rated or chosen or query_features is not None) and encoding is None else encoding
+        founding = Founding.of(learner, encoding, context, crosses, settings, query_features)
         encoding = founding.encoding
         rows = wanted_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written

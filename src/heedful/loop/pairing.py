@@ -18,7 +18,6 @@ from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
 from heedful.loop.packing import Known, pack
 from heedful.loop.request import Request
-from heedful.loop.slating import kept_only
 from heedful.loop.wire import DecisionRecord
 
 
@@ -65,7 +64,7 @@ class Pairing:
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        kept = kept_only(request, shown.tolist())
+        kept = request.only(shown.tolist())
         record = DecisionRecord(
             shown=tuple(range(size)),
             items=kept.items,

@@ -45,7 +45,7 @@ class Request(NamedTuple):
     context: dict[str, Any] | None
     attributes: tuple[dict[str, Any], ...]
     features: npt.NDArray[np.float32] | None
-    """of candidates that came along, m x N, without context and prior"""
+    """of candidates that came along, m x N, without context and prior; of items what the request says of each, m x Q"""
     around: npt.NDArray[np.float32]
     """the context, encoded"""
     show: int | None
@@ -58,12 +58,18 @@ class Request(NamedTuple):
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
-        """The request as if it had had these candidates alone; for the log, so without `x`."""
-        names = tuple([self.called[j] for j in kept])
-        prior = tuple([self.prior[j] for j in kept]) if self.prior else ()
-        attributes = tuple([self.attributes[j] for j in kept]) if self.attributes else ()
-        features = self.features.take(kept, axis=0) if self.features is not None else None
-        return self._replace(names=names, called=names, prior=prior, attributes=attributes, features=features)
+        """The request as if it had had these candidates alone, in this order; for the log, so without `x`."""
+        called = tuple([self.called[j] for j in kept])
+        return self._replace(
+            items=tuple([self.items[j] for j in kept]) if self.items else (),
+            names=called if self.names else (),
+            catalogue=0,
+            called=called,
+            rows=None if self.rows is None else self.rows[kept],
+            prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
+            attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
+            features=None if self.features is None else self.features.take(kept, axis=0),
+        )
 
 
 class Requests:
@@ -74,7 +80,10 @@ class Requests:
         self.shelf = shelf
         self.unknown = Counter[str]()
         self._crossed = founding.crossed()
-        self._n_items = founding.encoding.size
+        self._candidates = founding.candidates
+        self._n_items = self._candidates.size
+        self._query = founding.query
+        self._n_query = 0 if self._query is None else self._query.size
         self._n_context = founding.context.size if founding.context is not None else 0
         self._chosen = founding.settings.choices is not None
         self._rated = founding.settings.ratings is not None or self._chosen
@@ -106,8 +115,14 @@ class Requests:
             if not items:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
         elif isinstance(candidates, np.ndarray):
+            if self._query is not None:
+                raise ValueError(f"candidates: wanted {self._wanted_query()}, got an array")
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
+        elif _objects(candidates) and self._says(candidates):
+            came = self._said(candidates)
+            called, items, standing = self._on_offer(list(self.asked(candidates) or ()))
+            rows = np.array(standing, np.int64)
         elif _objects(candidates):
             called, came = self._inline(candidates)
             names = called
@@ -116,8 +131,11 @@ class Requests:
         else:
             called, items, standing = self._on_offer(candidates)
             rows = np.array(standing, np.int64)
-            if len(items) == len(self.shelf.current) and items == (all_of_it := self.shelf.catalogue()).items:
-                catalogue = all_of_it.version
+        if items and not catalogue and len(items) == len(self.shelf.current):
+            whole = self.shelf.catalogue()
+            catalogue = whole.version if items == whole.items else 0
+        if rows is not None and came is None and self._query is not None:
+            came = self._said([{"id": name} for name in called], called)
         encoded = self._context(context)
         scores = self._prior(prior, len(called), called)
         kept_context = self._kept("context", context)
@@ -142,13 +160,18 @@ class Requests:
         if not candidates:
             self._prior(prior, 0, ())
             return [], None, Strangers(())
-        names = self._named(candidates) if _objects(candidates) else wire.wanted_names("candidates", candidates)
+        along = _objects(candidates)
+        if along and self._says(candidates):
+            identifier = self._candidates.identifier or "id"
+            if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
+                return None
+        names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
         known = self.shelf.current.__contains__ if self._are_items(candidates) else lambda name: True
         return sifted(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
         """Whether candidates are items of the catalogue, and not what comes along."""
-        return not _objects(candidates)
+        return not _objects(candidates) or self._says(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
         """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
@@ -228,11 +251,52 @@ class Requests:
                 raise ValueError(f"candidates[{j}]: wanted an object, as the others are, got {describe(candidate)}")
             given = candidate.get(identifier, candidate.get("id", str(j)))
             names.append(wire.wanted_id(f"candidates[{j}]: {identifier}", given))
+            if self._query is not None and not _encoded(self._candidates, candidate):
+                raise ValueError(f"candidates[{j}]: features: wanted them, as the first has them, got none")
             try:
-                rows.append(encode_row(self.founding.encoding, candidate, self.unknown))
+                rows.append(encode_row(self._candidates, candidate, self.unknown))
             except ValueError as error:
                 raise ValueError(f"candidates[{j}]: {error}") from None
         return wire.distinct("candidates", names), np.array(rows, np.float32)
+
+    def _says(self, candidates: Sequence[Any]) -> bool:
+        """Whether objects are items on offer with what the request says of each, and do not bring all along."""
+        return self._query is not None and "features" not in candidates[0]
+
+    def _wanted_query(self) -> str:
+        assert self._query is not None
+        each = ", ".join([column.name for column in self._query.columns])
+        return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
+
+    def _said(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
+        """What a request says of each candidate, m x Q. ValueError, by name, for what is missing or not declared."""
+        query = self._query
+        assert query is not None
+        out = np.empty((len(candidates), query.size), np.float32)
+        for j, candidate in enumerate(candidates):
+            where = f"candidates[{j}]" if not called else f"candidates: {describe(called[j])}"
+            if not isinstance(candidate, Mapping):
+                raise ValueError(f"{where}: wanted {self._wanted_query()}, got {describe(candidate)}")
+            try:
+                out[j] = self._said_of(candidate)
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+        return out
+
+    def _said_of(self, candidate: Mapping[str, Any]) -> npt.NDArray[np.float32]:
+        query, identifier = self._query, self._candidates.identifier or "id"
+        assert query is not None
+        identifier = identifier if identifier in candidate else "id"
+        if identifier not in candidate:
+            raise ValueError(f"{identifier}: wanted the name of an item on offer, got nothing")
+        encoded = "query_features" in candidate
+        known = {"query_features"} if encoded else query.places.keys()
+        if strange := [name for name in candidate if name != identifier and name not in known]:
+            wanted = ", ".join((identifier, *known))
+            raise ValueError(f"wanted {wanted}, got another field: {describe(strange[0])}")
+        if encoded:
+            return encoded_row("query_features", candidate["query_features"], query.size)
+        return query.encode(candidate, self.unknown, whole=True)
 
     def _context(self, context: Any) -> Any:
         if context is not None and not isinstance(context, Mapping):
@@ -279,8 +343,11 @@ class Requests:
         or choices the numbers of the items (m,)."""
         if self._rated and rows is not None:
             return self.shelf.items_at(rows)
-        if rows is None or self._crossed is not None:
-            return self._whole(came if rows is None else self.shelf.at(rows), context, prior)
+        if rows is None or self._crossed is not None or came is not None:
+            X = came if rows is None else self.shelf.at(rows)
+            if rows is not None and came is not None:
+                X = np.concatenate([X, came], axis=1)
+            return self._whole(X, context, prior)
         x = self.shelf.whole(rows)
         if prior:
             x[:, -1] = prior
@@ -298,9 +365,8 @@ class Requests:
         if not record.items and not record.names:  # nothing of what was asked for was on offer
             x: Any = np.empty(0, np.int64) if self._rated else self._nothing
             return Context(record, x, decision.person)
-        split = len(arrays) - 4 * self._n_context
-        came = np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items) if rows is None else None
-        encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None
+        came = self.came(record, arrays) if rows is None or self._n_query else None
+        encoded = np.frombuffer(arrays[len(arrays) - 4 * self._n_context :], "<f4") if self._n_context else None
         return Context(record, self._numbers(rows, came, encoded, record.prior), decision.person)
 
     # ------------------------------------------------------------------------ feedback
@@ -367,7 +433,7 @@ class Requests:
     def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
         """The corrected object: what was shown, with the columns that the person changed; or the candidate nearest to
         it in features."""
-        encoding = self.founding.encoding
+        encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
             row = encode_row(encoding, changed, self.unknown)
@@ -413,9 +479,17 @@ class Requests:
 
     def items(self, record: DecisionRecord, arrays: bytes) -> Any:
         """The encoded candidates of a decision, m x N, without context and prior."""
-        if record.items:
-            return self.shelf.features(record.items)
-        return np.frombuffer(arrays[: len(arrays) - 4 * self._n_context], "<f4").reshape(-1, self._n_items)
+        came = self.came(record, arrays)
+        if not record.items:
+            return came
+        X = self.shelf.features(record.items)
+        return np.concatenate([X, came], axis=1) if self._n_query else X
+
+    def came(self, record: DecisionRecord, arrays: bytes) -> Any:
+        """What came with the request, encoded: the features of candidates, m x N; of items what it said of each, m x Q
+        (Q may be 0)."""
+        width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
+        return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
 def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
@@ -425,9 +499,14 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
     """
     if not _encoded(encoding, row):
         return encoding.encode(row, unknown)
-    features = finite_array("features", row["features"], 1, encoding.size)
+    return encoded_row("features", row["features"], encoding.size)
+
+
+def encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
+    """So many features that are given as they are. ValueError, by name, where they are none."""
+    features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
-        raise ValueError("features: wanted numbers that fit into float32, got one that does not")
+        raise ValueError(f"{name}: wanted numbers that fit into float32, got one that does not")
     return features.astype(np.float32)
 
 

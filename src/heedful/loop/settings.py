@@ -112,11 +112,13 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     context: Encoding | None = None
     crosses: tuple[tuple[str, str], ...] | Literal["all"] = ()
     settings: Settings
+    query: Encoding | None = None
+    """of what a request says of each candidate"""
     learner_version: str = ""
     schema: int = SCHEMA
 
     @classmethod
-    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any) -> Founding:
+    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Founding:
         """A founding of parts that fit each other. ValueError, by name, where they do not."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as fair-pairs, got {describe(learner)}")
@@ -126,6 +128,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"context: wanted an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
             raise ValueError(f"settings: wanted Settings(...), got {describe(settings)}")
+        if query is not None:
+            _wanted_query(query, encoding, settings)
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)
@@ -140,7 +144,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"{'encoding: features' if encoding.size else 'context'}: {wanted}, got some")
         if settings.choices is not None and context is not None:
             raise ValueError("context: wanted none in a loop of choices, which are among items alone, got some")
-        founding = cls(learner=learner, encoding=encoding, context=context, crosses=crosses, settings=settings)
+        about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
+        founding = cls(learner=learner, encoding=encoding, **about)
         founding.crossed()
         return founding
 
@@ -148,7 +153,14 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The products of context and item; None where there are none."""
         if self.context is None or not self.crosses:
             return None
-        return Crossed(self.context, self.encoding, self.crosses)
+        return Crossed(self.context, self.candidates, self.crosses)
+
+    @property
+    def candidates(self) -> Encoding:
+        """The encoding of a candidate: the item's columns, then those of what a request says of it."""
+        if self.query is None:
+            return self.encoding
+        return msgspec.structs.replace(self.encoding, columns=(*self.encoding.columns, *self.query.columns))
 
     @property
     def names(self) -> list[str]:
@@ -159,7 +171,7 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if self.settings.choices is not None:
             return list(self.encoding.names)
         crossed = self.crossed()
-        return [*(crossed.names if crossed else self.encoding.names), "the caller's score"]
+        return [*(crossed.names if crossed else self.candidates.names), "the caller's score"]
 
     def item_payload(self, row: Mapping[str, Any]) -> str:
         """An item's attributes as the log keeps them."""
@@ -223,6 +235,18 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 "for standing first cannot be told from what was clicked for being good"
             )
         return told
+
+
+def _wanted_query(query: Any, encoding: Encoding, settings: Settings) -> None:
+    """ValueError where these cannot be the features that a request says of each candidate."""
+    if not isinstance(query, Encoding) or not query.size:
+        raise ValueError(f"query_features: wanted an Encoding, such as declare(features), got {describe(query)}")
+    if settings.ratings is not None or settings.choices is not None:
+        kind = "ratings" if settings.choices is None else "choices"
+        raise ValueError(f"query_features: wanted none in a loop of {kind}, got some")
+    taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
+    if twice := [column.name for column in query.columns if column.name in taken]:
+        raise ValueError(f"query_features: wanted names that no attribute of an item has, got {describe(twice[0])}")
 
 
 def built_learner(founding: Founding, named: str | None = None) -> Any:

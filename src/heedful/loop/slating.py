@@ -60,7 +60,7 @@ class Slating:
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        kept = kept_only(request, shown.tolist())
+        kept = request.only(shown.tolist())
         record = DecisionRecord(
             shown=tuple(range(len(kept.called))),
             items=kept.items,
@@ -122,15 +122,6 @@ class Slating:
         else:
             ours = float(np.array_equal(shown, learned))
         return control * aside + (1.0 - control) * ours or None
-
-
-def kept_only(request: Request, kept: list[int]) -> Request:
-    """The request as if it had had these candidates alone, in this order."""
-    called = tuple([request.called[j] for j in kept])
-    prior = tuple([request.prior[j] for j in kept]) if request.prior else ()
-    items = tuple([request.items[j] for j in kept])
-    rows = None if request.rows is None else request.rows[kept]
-    return request._replace(x=request.x[kept], items=items, catalogue=0, called=called, rows=rows, prior=prior)
 
 
 class Watched:

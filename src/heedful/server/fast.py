@@ -111,7 +111,7 @@ class Fast:
             for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
                 raise ValueError(f"query: wanted none, as only raw numbers have fields there, got {describe(name)}")
         if numbers:
-            size = desk.loop.founding.encoding.size if desk.loop.choices is None else 0
+            size = desk.loop.founding.candidates.size if desk.loop.choices is None else 0
             if not size:
                 kind_of = "ratings" if desk.loop.choices is None else "choices"
                 raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")

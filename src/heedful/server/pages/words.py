@@ -63,7 +63,7 @@ class Phrases:
         """Of its encoding; `words` come first. `start` is what the caller's score counts before anything was learned:
         0 in a grading loop."""
         self._words = words
-        self._of = _phrases(founding.encoding, words)
+        self._of = _phrases(founding.candidates, words)
         self._last, self._start = founding.names[-1] if founding.names else "", start  # none in a loop of ratings
 
     def of(self, feature: str, weight: float) -> str:
