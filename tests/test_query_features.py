@@ -307,4 +307,4 @@ def test_their_log_is_small(tmp_path: Path) -> None:
             ]
             loop.decide(candidates, id=f"d{t}")
         events = list(loop.ledger.log.events(kinds=["decision"]))
-        assert max(len(event.payload) + len(event.arrays or b"") for event in events) < 1_700
+        assert max(len(event.payload) + len(event.arrays or b"") for event in events) < 1_400

@@ -136,10 +136,14 @@ class Client(_Client, Blocking):
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
+        query_features: Mapping[str, Any] | None = None,
     ) -> RemoteLoop:
-        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. FileExistsError where
-        there is one of that name."""
-        about = self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
+        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. `query_features` are
+        what each request says of each item, {"bm25": (0, 40), "source": ["web", "app"]}. FileExistsError where there is
+        one of that name."""
+        about = self._run(
+            self._created(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
+        )
         return self.loop(name, identifier=about.identifier)
 
     def close(self) -> None:
@@ -199,9 +203,12 @@ class AsyncClient(_Client, Awaiting):
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
+        query_features: Mapping[str, Any] | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
-        steps = self._created(name, items, learner, settings, identifier, kinds, context, crosses, features)
+        steps = self._created(
+            name, items, learner, settings, identifier, kinds, context, crosses, features, query_features
+        )
         about = await self._run(steps)
         return self.loop(name, identifier=about.identifier)
 

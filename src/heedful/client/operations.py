@@ -143,11 +143,14 @@ class ClientOperations(Operations):
         context: Any,
         crosses: Any,
         features: Any = None,
+        query_features: Any = None,
     ) -> Steps[About]:
         fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features)
         fields |= {"name": name, "items": listed("items", rows_in("items", items), "objects")}
         if context is not None:
             fields["context"] = listed("context", context, "objects")
+        if query_features is not None:
+            fields["query_features"] = query_features
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
         call = Call("POST", calls.path("loops"), calls.body(fields, MSGPACK), MSGPACK)

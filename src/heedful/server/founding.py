@@ -17,7 +17,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
     """What makes the loop in a folder, of the fields of a request. ValueError, by name, when it is called."""
 
     def make(folder: Path) -> Loop:
-        from heedful.features import TEXTS, infer, unseen
+        from heedful.features import TEXTS, declare, infer, unseen
         from heedful.loop.settings import Settings
 
         rows = _rows("items", given.get("items"))
@@ -39,7 +39,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
             raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
         with naming("context"):
             around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
-        told = Settings(**settings)
+        told, said = Settings(**settings), given.get("query_features")
         features = given.get("features")
         if features is not None and not isinstance(features, bool):
             raise ValueError(f"features: wanted true or false, got {describe(features)}")
@@ -64,6 +64,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
                 settings=told,
                 context=around,
                 crosses=() if crosses is None else crosses,
+                query_features=None if said is None else declare(said),
             )
 
     return make

@@ -201,6 +201,10 @@ class NewLoop(_Body):
     kinds: dict[str, Literal["number", "category", "text", "prose", "vector", "ignored"]] | UnsetType = UNSET
     context: list[Object] | UnsetType = UNSET
     crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
+    query_features: Annotated[
+        Object | UnsetType,
+        Meta(description="what each request says of each item, by name: [low, high] of a number, a list of texts"),
+    ] = UNSET
     features: Annotated[
         bool | UnsetType,
         Meta(description="in a loop of choices, whether items that are like each other are liked alike"),
@@ -222,6 +226,9 @@ class Loop(msgspec.Struct, kw_only=True):
     caveats: list[str]
     notes: list[str]
     unknown: dict[str, int]
+    query_features: Annotated[
+        list[str] | UnsetType, Meta(description="names of what each request says of each item, where it says anything")
+    ] = UNSET
     grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
     ratings: Annotated[
         Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType,
