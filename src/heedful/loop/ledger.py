@@ -208,8 +208,7 @@ class Ledger:
         """The decision of that id."""
         kept = self._decisions.get(id)
         if kept is not None:
-            seq, time, person, version = kept.seq, kept.time, kept.person, kept.version
-            return self.decision(Event(seq, "decision", id, time, person, None, version, kept.payload, kept.arrays))
+            return self._known(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
         event = self.log.find("decision", id)
         if event is None:
             return None
@@ -218,21 +217,27 @@ class Ledger:
 
     def decision(self, event: Event) -> Known:
         """A decision out of its event, with the items that were on offer then."""
+        seq, _, id, time, person, _, version, payload, arrays = event
+        return self._known(id, seq, time, person, version, payload, arrays)
+
+    def _known(
+        self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
+    ) -> Known:
         try:
-            record, arrays = unpack(event.payload, event.arrays)
-            names, rows = record.names, None
+            record, came = unpack(payload, arrays)
             if record.catalogue:
                 _, names, items, rows = self.shelf.catalogue(record.catalogue)
                 record = msgspec.structs.replace(record, items=items, catalogue=0)
-            elif record.items:
-                rows = self.shelf.rows(record.items)
-                names = self.shelf.called(rows.tolist())
+                return Known(id, seq, time, person, record, came, names, version, rows)
+            if not record.items:
+                return Known(id, seq, time, person, record, came, record.names, version)
+            names, rows = self.shelf.called_at(record.items)
+            return Known(id, seq, time, person, record, came, names, version, rows)
         except (Closed, Damaged):
             raise
         except (KeyError, ValueError) as error:
             told = f"wanted a decision as it was written, got another: {type(error).__name__}: {error}"
-            raise Damaged(f"{self.log.path}: event {event.seq}: {told}: restore a back-up") from None
-        return Known(event.id, event.seq, event.time, event.subject, record, arrays, names, event.version, rows)
+            raise Damaged(f"{self.log.path}: event {seq}: {told}: restore a back-up") from None
 
     def _remember(self, event: Event) -> None:
         """A decision, for whoever asks for it again."""

@@ -213,6 +213,11 @@ class Shelf:
         """The names of what stands in these rows."""
         return tuple(map(self._names.__getitem__, rows))
 
+    def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
+        """(the names of these versions, where they stand)."""
+        rows = self._rows(versions)
+        return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
+
     def features(self, versions: Sequence[int]) -> Array:
         """The features of these versions (m x N), a copy."""
         return self.at(self.rows(versions))
