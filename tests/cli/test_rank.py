@@ -281,7 +281,7 @@ def test_a_plot(tmp_path: Path, suffix: str) -> None:
         ("--person eve", "--person: wanted one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
         ("--person ada --pool", "--person: wanted people who are told apart, got 'ada'"),
         ("--without eve", "--without: wanted one of"),
-        ("--identifier name", "--identifier: wanted --items, whose column it is, got none"),
+        ("--identifier name", "--identifier: wanted items, whose column it is, got none"),
     ],
 )
 def test_bad_input_is_a_sentence(options: str, message: str) -> None:
@@ -295,7 +295,7 @@ def test_bad_input_is_a_sentence(options: str, message: str) -> None:
 
 def test_people_without_names_cannot_be_named(pairs: Path) -> None:
     got = heedful(f"{LINE} --without ada", pairs)
-    assert (got.code, got.err) == (2, "heedful: --without: wanted a file that names people, got none of 'ada'\n")
+    assert (got.code, got.err) == (2, "heedful: --without: wanted answers that name people, got none of 'ada'\n")
     got = heedful(f"{LINE} --person ada", pairs)
     assert (got.code, got.err) == (2, "heedful: --person: wanted people who are told apart, got 'ada'\n")
 

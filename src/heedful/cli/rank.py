@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from heedful.cli.finding import Json
 from heedful.cli.output import check_path
-from heedful.cli.ranked import Found, as_json, draw, show
+from heedful.cli.ranked import draw, show
 from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
 
-if TYPE_CHECKING:
-    from heedful.data.orders import Choices
+OPTIONS = ("goal", "sure", "person", "without", "identifier")
+"""Arguments of `heedful.rank` that are options of the same name."""
 
 
 def rank(
@@ -77,108 +78,60 @@ def rank(
     """
     with reading_input():
         check_path("--plot", plot, (".png", ".svg", ".pdf"))
-        if not 0.5 <= sure <= 0.999:
-            raise ValueError(f"--sure: wanted a number from 0.5 to 0.999, got {sure:g}")
-        if goal not in ("best", "ranking"):
-            raise ValueError(f"--goal: wanted best or ranking, got {goal!r}")
     if plot is not None:
         wanted_extra("matplotlib", "plot", "--plot")
-    with reading_input():
-        choices, told = _read(file, column or (), answer or ())
-        choices = _whose(choices, pool, without or (), person)
-        choices, X = _described(choices, items, identifier)
-    with reading_input(), notes().status(f"weighing {choices.answers:,} answers"):
-        found = _found(str(file), told, choices, X, person, goal, sure)
+    with reading_input(), _by_option():
+        from heedful.preferences.ranking import rank_request, ranking_of
+
+        asked = rank_request(
+            file,
+            items=items,
+            identifier=identifier,
+            person=person,
+            pool=pool,
+            without=without or (),
+            goal=goal,
+            sure=sure,
+            columns=_columns(column or ()),
+            words=_words(answer or ()),
+        )
+    with reading_input(), notes().status(f"weighing {asked.choices.answers:,} answers"):
+        found = ranking_of(asked)
     if json:
-        print_json(as_json(found))
+        print_json(found.to_dict())
     else:
         show(found, top)
     if plot is not None:
         draw(plot, found, top)
 
 
-def _read(file: Path, column: Sequence[str], answer: Sequence[str]) -> tuple[Choices, str]:
-    from heedful.data.choices import open_choices
+@contextmanager
+def _by_option() -> Iterator[None]:
+    """What is refused of an argument is said of the option that it is; that a package is missing is no bad input."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+    except ValueError as error:
+        name, _, told = str(error).partition(": ")
+        raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None
 
+
+def _columns(given: Sequence[str]) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {}
-    for each in column:
+    for each in given:
         what, mark, name = each.partition("=")
         if not (what and mark and name):
             raise BadInput(f"--column: wanted WHAT=COLUMN, such as winner=chosen, got {each!r}")
         columns.setdefault(what, []).append(name)
+    return columns
+
+
+def _words(given: Sequence[str]) -> dict[str, str]:
     words: dict[str, str] = {}
-    for each in answer:
+    for each in given:
         word, mark, meaning = each.rpartition("=")
         if not (word and mark and meaning):
             raise BadInput(f"--answer: wanted WORD=MEANING, such as 0=first, got {each!r}")
         words[word] = meaning
-    try:
-        return open_choices(file, columns, words)
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
-
-
-def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: str | None) -> Choices:
-    """The answers, by person or as one person's."""
-    from heedful.data import orders
-
-    if pool is False and "" in choices.people:
-        choices = orders.apart(choices)
-    if without:
-        if choices.people == ("",):
-            raise ValueError(f"--without: wanted a file that names people, got none of {without[0]!r}")
-        choices = orders.without(choices, without, "--without")
-    if pool:
-        choices = orders.pooled(choices)
-    if person is not None and (person not in choices.people or choices.people == ("",)):
-        known = "people who are told apart" if choices.people == ("",) else f"one of {orders.listed(choices.people)}"
-        raise ValueError(f"--person: wanted {known}, got {person!r}")
-    return choices
-
-
-def _described(choices: Choices, items: Path | None, identifier: str | None) -> tuple[Choices, Any]:
-    """The answers with all items of a table, and their features."""
-    from heedful.data import orders
-
-    if items is None:
-        if identifier is not None:
-            raise ValueError("--identifier: wanted --items, whose column it is, got none")
-        return choices, None
-    from heedful.data.table import read_table
-    from heedful.features import infer
-
-    try:
-        rows = read_table(items)
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
-    try:
-        encoding = infer(rows, identifier=identifier)
-        names, X = [encoding.name_of(row) for row in rows], encoding.encode_many(rows).astype(float)
-    except ValueError as error:
-        raise ValueError(f"{items}: {error}") from None
-    try:
-        return orders.with_items(choices, names), X
-    except ValueError as error:
-        raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
-
-
-def _found(file: str, read: str, choices: Choices, X: Any, person: str | None, goal: str, sure: float) -> Found:
-    from heedful.preferences.estimating import estimate
-    from heedful.preferences.questions import next_question
-    from heedful.preferences.remarks import remarks
-    from heedful.preferences.standing import standing, verdict
-    from heedful.preferences.stopping import GOALS
-
-    whole = estimate(choices, X)
-    posterior, new = whole.posterior, None
-    if person is not None:
-        posterior = whole.belief.of(choices.people.index(person))
-    elif len(choices.people) > 1:
-        new = whole.belief.new()
-    places = standing(posterior, at=sure)
-    told = verdict(posterior, goal, places, at=sure, ask=new is None)
-    for_new = None if new is None else standing(new).best
-    if new is not None:
-        told = told._replace(next=next_question(new.whole(), GOALS[goal]))
-    said = remarks(whole, X, None if person is None else choices.people.index(person))
-    return Found(file, read, whole, person, places, told, for_new, said, sure)
+    return words

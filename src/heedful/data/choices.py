@@ -14,6 +14,7 @@ from heedful.data.choice_columns import found, plain
 from heedful.data.files import GZIP_ERRORS, MISSING, is_number, number_in, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
+from heedful.data.spreadsheet import plain_row, text_of
 from heedful.data.table import placed_rows
 
 WORDS = {
@@ -139,13 +140,38 @@ def load_choices(
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
+    return _opened(path.name, placed_rows(path), columns, words)
+
+
+def choices_in(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Opened:
+    """The choices in the rows of a table in memory, called `name`: otherwise as `load_choices`. ValueError likewise,
+    as `NAME: row 3: field: ...`, and where a row is no object."""
+    for i, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {shown(row)}")
+    if not rows:
+        raise ValueError(f"{name}: rows: wanted at least one, got none")
+    return _opened(name, [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)], columns, words)
+
+
+def _opened(
+    file: str,
+    rows: Sequence[Row],
+    columns: Mapping[str, Sequence[str]] | None,
+    words: Mapping[str, str] | None,
+) -> Opened:
+    """The choices in rows, each with where it stands, of a table that messages call `file`."""
     words = {_word(word): meaning for word, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    rows = placed_rows(path)
     header = list(dict.fromkeys(name for _, row in rows for name in row))
-    at = found(path.name, header, {role: list(names) for role, names in (columns or {}).items()})
+    at = found(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
     read: Callable[[], Iterator[Answered]]
@@ -159,7 +185,7 @@ def load_choices(
         read = lambda: _orders(rows, at)  # noqa: E731
     answered = list(read())
     if not any(each.judged for each in answered):
-        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+        raise ValueError(f"{file}: answers: wanted at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
@@ -285,14 +311,14 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
 
 
 def _item(where: str, field: str, cell: Any) -> str:
-    """A cell as a name: text, or a whole number, 3.0 as 3."""
+    """A cell as a name: text, without the ' that keeps it from being a formula, or a whole number, 3.0 as 3."""
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: wanted a name, got nothing")
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
         raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
-    return str(cell).strip()
+    return text_of(str(cell).strip())
 
 
 def _person(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
@@ -329,6 +355,8 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
     second, equal, unsure). Items that were never answered about are not in it. Who has no name among people with one
     is called nobody.
 
+    What a spreadsheet would take for a formula has a ' before it, which `load_choices` takes off.
+
     ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
     """
@@ -355,15 +383,17 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
                 said = "equal" if each.judged else "unsure"
                 if len(each.tiers) == 2:
                     said = "first" if each.tiers[0] == (each.first,) else "second"
-                writer.writerow([*([each.person] if named else []), each.first, other, said, each.times])
+                writer.writerow(plain_row([*([each.person] if named else []), each.first, other, said, each.times]))
         elif alone and all(len(each.tiers) == 2 and not each.first for each in given):
             writer.writerow([*who, "winner", "loser", "times"])
             for each in given:
-                writer.writerow([*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times])
+                row = [*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times]
+                writer.writerow(plain_row(row))
         else:
             writer.writerow(["ballot", *who, "item", "rank", "times"])
             for number, each in enumerate(given, 1):
                 for rank, tier in enumerate(each.tiers, 1):
                     for item in tier:
-                        row = [number, *([each.person] if named else []), item, rank if each.judged else "", each.times]
-                        writer.writerow(row)
+                        who_said = [each.person] if named else []
+                        row = [number, *who_said, item, rank if each.judged else "", each.times]
+                        writer.writerow(plain_row(row))

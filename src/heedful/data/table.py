@@ -1,15 +1,14 @@
 """A table of any kind as rows: CSV, JSON lines or Parquet, told apart by what is in the file."""
 
 import csv
-import math
 import re
 from collections import Counter
-from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
+from heedful.data.frames import cell, index_of, tell_index, without_index
 from heedful.data.lines import read_lines
 
 _OTHERS = (
@@ -26,7 +25,8 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     """Read the rows of a table: CSV, JSON lines or Parquet, plain or gzip; the content tells which, not the name.
 
     CSV: as `load_catalogue` reads it; cells stay text, and a missing one (empty, NA, NaN, null in any case) is None.
-    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow.
+    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow; dates are texts. A
+    first column that numbers the rows from 0 and has no name, as pandas writes an index, is left out with a warning.
 
     FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it, where
     pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
@@ -44,7 +44,7 @@ def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
         except GZIP_ERRORS as error:
             raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
     if start.startswith(b"PAR1"):
-        return _parquet(path)
+        return _without_index(path, _parquet(path))
     other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
     if other is not None:
         raise ValueError(f"{path.name}: text: wanted CSV in UTF-8, got {other}: save it as CSV UTF-8")
@@ -52,12 +52,17 @@ def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
     if first == b"[":
         raise ValueError(f"{path.name}: text: wanted CSV, Parquet or one JSON object a line, got a JSON array")
     if first == b"{":
-        return _json_lines(path)
+        return _without_index(path, _json_lines(path))
     header, rows = csv_table(path)
     return [
         (f"{path.name}:{line}", {name: None if cell.lower() in MISSING else cell for name, cell in zip(header, cells)})
         for line, cells in rows
     ]
+
+
+def _without_index(path: Path, placed: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    where, rows = zip(*placed)
+    return list(zip(where, without_index(path.name, rows)))
 
 
 def _json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -87,27 +92,21 @@ def _parquet(path: Path) -> list[tuple[str, dict[str, Any]]]:
         raise ValueError(f"{path.name}: columns: wanted each name once, got {shown(name)} {times} times")
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
-    rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+    rows = [{key: cell(value) for key, value in row.items()} for row in table.to_pylist()]
     return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
-
-
-def _cell(value: Any) -> Any:
-    """Return a value of a Parquet cell as JSON would hold it, where it could: decimals as numbers, NaN as missing."""
-    if isinstance(value, Decimal):
-        value = float(value)
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
 
-    A column without a name is "column 2" by its place. ValueError as in `read_table`.
+    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning.
+    ValueError as in `read_table`.
     """
     (start, header), *rows = _csv_records(path)
     if all(number_in(cell) is not None for cell in header):
         raise ValueError(f"{path.name}:{start}: header: wanted names of columns, got {shown(header[0])}")
-    header = [name or f"column {j}" for j, name in enumerate(header, 1)]
-    name, times = Counter(header).most_common(1)[0]
+    names = [name or f"column {j}" for j, name in enumerate(header, 1)]
+    name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
     if not rows:
@@ -116,7 +115,12 @@ def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         if len(cells) != len(header):
             wanted = f"{len(header)} as in the header"
             raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
-    return header, rows
+    left = index_of(header, lambda j: [cells[j] for _, cells in rows])
+    if not left:
+        return names, rows
+    tell_index(path.name, [header[j] for j in left])
+    kept = [j for j in range(len(header)) if j not in left]
+    return [names[j] for j in kept], [(line, [cells[j] for j in kept]) for line, cells in rows]
 
 
 def _csv_records(path: Path) -> list[tuple[int, list[str]]]:

@@ -201,7 +201,7 @@ def _spread(cov: Array, where: Ints, count: int) -> Array:
 
 def diagonal(K: Array) -> bool:
     """Whether this is one matrix (n x n) with nothing beside its diagonal."""
-    return K.ndim == 2 and np.count_nonzero(K) <= len(K) and bool((K.diagonal() != 0.0).all())
+    return K.ndim == 2 and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
 
 
 def inverses(B: Array) -> Array:
