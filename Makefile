@@ -25,7 +25,7 @@ $(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(READY): requirements.lock pyproject.toml | $(BIN)/python
-	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 330 MB to fetch; once)"
+	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 380 MB to fetch; once)"
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(EDITABLE)
 	@touch $(LIGHT) $@
@@ -56,7 +56,7 @@ test-long: lint chromium
 # On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/ordinal.py, which is
 # run by itself, wants mord, which is in no lock.
 bench: $(READY)
-	@for each in coactive clicks loop server ratings ranking; do \
+	@for each in coactive clicks loop server neighbours ratings ranking; do \
 		echo "heedful: bench/$$each.py"; $(BIN)/python bench/$$each.py || exit 1; \
 	done
 	@for each in $(if $(SUSHI),questions collaborative); do \

@@ -69,7 +69,7 @@ def judged(study: Study, studies: int) -> dict[str, Any]:
     for _ in range(studies):
         m, told = drawn(study, rng)
         found = estimate(gathered(told, map(str, range(ITEMS))))
-        got = standing(found.posterior, found.of(0)[1] if study.people == 1 else None)
+        got = standing(found.posterior)
         favourite = int(got.best.argmax())
         best.append(got.best[favourite])
         is_best.append(favourite == m.argmax())

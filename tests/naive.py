@@ -128,6 +128,21 @@ class ExponentiatedPreferencePerceptron(PreferencePerceptron):
         self.w = self.w_e[: self.w.size] - self.w_e[self.w.size :]  # w_e.phi_e = w.phi
 
 
+class UnsignedExponentiatedPreferencePerceptron(PreferencePerceptron):
+    """[J15] Algorithm 4 as printed, for w* >= 0; eta_t = 1 / (2 S sqrt t) if T is 0."""
+
+    def __init__(self, N, space, S, T):
+        super().__init__(N, space)
+        self.S, self.T, self.t = S, T, 0
+        self.w = np.full(N, 1.0 / N)  # w_1^i <- 1 / N
+
+    def update(self, x, y, ybar):
+        self.t += 1
+        eta = 1.0 / (2.0 * self.S * math.sqrt(self.T if self.T > 0 else self.t))
+        self.w = self.w * np.exp(eta * self.D(x, y, ybar))
+        self.w = self.w / self.w.sum()  # Z_t is such that the weights add to one
+
+
 class ConvexPreferencePerceptron(PreferencePerceptron):
     """[J15] Algorithm 5; B is the ball |w| <= radius."""
 
@@ -279,12 +294,15 @@ class DuelingBandit:
         u = rng.standard_normal(self.w.size)
         u = u / np.linalg.norm(u)
         first, second = self.space.argmax(self.w, x), self.space.argmax(self.w + self.gamma * u, x)
+        if self.space.k == 1:  # "Two movies were obtained based on w and w1", and both are shown, be they the same
+            turn = int(rng.random() < 0.5)
+            return [(first, second)[turn][0], (second, first)[turn][0]], [turn, 1 - turn], u
         return *team_draft(first, second, lambda: rng.random() < 0.5), u
 
     def update(self, shown, teams, u, ybar):
         """Clicks: the first k of ybar. Of two items the one that came back wins; both, or one entry alone, is a tie."""
-        clicks = [j for j in list(ybar)[: max(self.space.k, 2)] if j in shown]
-        of = [teams[shown.index(j)] for j in clicks]
+        clicks = list(ybar)[: max(self.space.k, 2)]
+        of = [team for j in clicks for i, team in zip(shown, teams) if i == j]
         alone = len(shown) == 1  # both chose it: no comparison
         if of.count(1) > of.count(0) and not alone:
             self.w = self.w + self.delta * u
@@ -433,25 +451,32 @@ def ridge(rows, targets, penalty):
     return np.linalg.inv(A) @ b
 
 
-def alternating_least_squares(ratings, Q, regularisation, sweeps):
+def alternating_least_squares(ratings, Q, regularisation, sweeps, penalty):
     """ratings: {(user, movie): r}, Q: {movie: q}. Users by ridge on their movies, then movies on their users."""
     for _ in range(sweeps):
         P = {}
         for u in {u for u, _ in ratings}:
             mine = [(Q[j], r) for (v, j), r in ratings.items() if v == u]
-            P[u] = ridge(*zip(*mine), regularisation * len(mine))
+            P[u] = ridge(*zip(*mine), regularisation * PENALTIES[penalty](len(mine)))
         Q = {}
         for j in {j for _, j in ratings}:
             mine = [(P[u], r) for (u, i), r in ratings.items() if i == j]
-            Q[j] = ridge(*zip(*mine), regularisation * len(mine))
+            Q[j] = ridge(*zip(*mine), regularisation * PENALTIES[penalty](len(mine)))
     return P, Q
 
 
-def factor_loss(ratings, P, Q, regularisation):
+PENALTIES = {"plain": lambda n: 1, "weighted": lambda n: n}
+"""How often |p|^2 is counted for a row of n ratings: once in Bell & Koren, for each of its ratings in Zhou et al."""
+
+
+def factor_loss(ratings, P, Q, regularisation, penalty):
     loss = 0.0
     for (u, j), r in ratings.items():
         loss += (r - sum(a * b for a, b in zip(P[u], Q[j]))) ** 2
-        loss += regularisation * (sum(a * a for a in P[u]) + sum(b * b for b in Q[j]))  # once for each of its ratings
+    for rows, place in ((P, 0), (Q, 1)):
+        for row in {key[place] for key in ratings}:
+            times = PENALTIES[penalty](sum(key[place] == row for key in ratings))
+            loss += regularisation * times * sum(a * a for a in rows[row])
     return loss
 
 

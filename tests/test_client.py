@@ -277,6 +277,24 @@ def test_many_items_and_events_go_in_several_requests(connect: Connected, server
     assert cars.feedback_many([]) == []
 
 
+def test_what_is_too_long_for_json_goes_as_msgpack(connect: Connected, server: Faulty) -> None:
+    """A server takes 1 MiB of JSON, unless it was told otherwise."""
+    cars = connect(server.url).loop("cars")
+    for names in ([f"item-{j:05}" for j in range(100)], [f"item-{j:05}" for j in range(100_000)]):
+        cars.decide(names)
+        text = "ü" * len(names) * 10
+        cars.feedback("d", id="e", edit=text)
+        asked, told = server.seen[-2:]
+        assert asked.value["candidates"] == names
+        assert told.value["edit"] == text
+        kind = "application/json" if len(names) == 100 else "application/msgpack"
+        assert {each.headers["content-type"] for each in (asked, told)} == {kind}
+    server.seen.clear()
+    cars.feedback_many({"decision": "d", "id": f"e{j}", "edit": "x" * 10_000} for j in range(300))
+    assert len(server.seen) == 3
+    assert max(len(msgspec.msgpack.encode(each.value)) for each in server.seen) <= 2**20 + 100
+
+
 def test_a_listing_of_many_items_comes_in_pages(connect: Connected, server: Faulty) -> None:
     names = [f"i{j}" for j in range(2500)]
 

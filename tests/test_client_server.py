@@ -116,6 +116,31 @@ def lessons(folder: Path) -> list[tuple[str, str]]:
         return [(event.id, known.id) for event, known, _ in loop.ledger.lessons()]
 
 
+def test_decide_never_fails_a_page(connect: Connected, server: Faulty, folder: Path) -> None:
+    """Also where the server is away, and then feedback teaches as much."""
+    cars = connect(server.url, timeout=5.0).loop("cars")
+    d = cars.decide(["i3", "i5", "999"])
+    assert (set(d.shown), d.unknown, d.fallback) == ({"i3", "i5", "999"}, ("999",), False)
+    assert cars.feedback(d, clicks=["999"]).status == "applied"
+    assert cars.decide([]).shown == ()
+    assert sorted(cars.decide(["i3", "i3", "i5"]).shown) == ["i3", "i5"]
+    hits = [{"_id": "i3", "_score": 2.0, "_source": {"f0": 1}}, {"_id": "999", "_score": 5.0, "_source": {"f0": 1}}]
+    assert cars.decide(hits).shown == cars.rank(hits) == ("999", "i3")
+    assert cars.rank(["i3", "999"], strict=False) == ("i3", "999")
+    for among in (["i3", "999"], [], ["i3", "i3"]):
+        with pytest.raises((ValueError, LookupError), match="candidates"):
+            cars.decide(among, strict=True)
+    away = connect(server.url, timeout=0.1).loop("cars")
+    for among, shown in ((["i3", "999", "i3"], ("i3", "999")), (hits, ("999", "i3"))):
+        server.faults += [faulty.hang]
+        d = away.decide(among)
+        assert (d.fallback, d.shown) == (True, shown)
+        assert away.feedback(d, better=["i3"]).status == "applied"
+        assert decisions(folder)[d.id][0] == "imported"
+    server.faults += [faulty.hang]
+    assert away.decide([]).shown == ()
+
+
 # ---------------------------------------------------------------------------- where the two lose each other
 
 
@@ -198,9 +223,8 @@ def test_telling_again_after_an_item_changed(connect: Connected, server: Faulty,
     assert connect(server.url).loop("cars").feedback(d, better=["i3"]).status == "applied"
     server.faults += [faulty.hang]
     never = connect(server.url, timeout=0.1).loop("cars").decide(NAMES, id="never-told")
-    refused = connect(server.url).loop("cars").feedback(never, better=["i3"])
-    assert refused.status == "rejected"
-    assert "'i1' is not on offer" in refused.reason
+    told = connect(server.url).loop("cars").feedback(never, better=["i3"])
+    assert (told.status, told.learned) == ("applied", True)  # i1 was shown all the same, and is unknown
 
 
 @pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late(1.5), faulty.deaf])
@@ -322,7 +346,11 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert (a.status, a.learned) == ("applied", True)
     assert list(lamps.weights()) == about.names
     assert lamps.weights("p1") == lamps.weights()
-    why = lamps.explain(lamps.decide())
+    seen = lamps.about().events
+    assert lamps.rank() == lamps.rank(["i0", "i1", "i2", "i3"], person="p1") == lamps.decide(id="alone").shown
+    assert lamps.rank(features=[[0.0, 1.0], [1.0, 0.0]], prior=[9.0, 1.0]) == ("0", "1")
+    assert lamps.about().events == seen | {"decision": 2}  # the one that was asked for, and no other
+    why = lamps.explain("alone")
     assert [moved.event for moved in why.lessons] == [a.event]
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
     report = lamps.report()

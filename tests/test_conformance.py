@@ -36,7 +36,7 @@ REQUIRED = {"bound": 6.0, "radius": 0.7}
 # Hyperparameters that take another way through the code.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "PreferencePerceptron": [{"batch": 3}],
-    "ExponentiatedPerceptron": [{"horizon": 40}],
+    "ExponentiatedPerceptron": [{"horizon": 40}, {"signed": False}],
     "SecondOrderPerceptron": [{"radius": 0.5}],
     "RankingSVM": [{"squared": True}, {"capacity": 20}],
     "PerturbedPerceptron": [{"swap": 0.2}],

@@ -153,6 +153,12 @@ def test_bounds_by_hand() -> None:
     assert values(PreferencePerceptron(2, Ranking(), 9), facts) == pytest.approx(2 * mean + 180 / np.sqrt(t))
     wanted = 2 * mean + 2 * 7 * (2 * math.log(4) * 2 * 2 + 2 * t / 2) / t  # T = 4
     assert values(ExponentiatedPerceptron(2, Ranking(), 2.0, 4), facts) == pytest.approx(wanted)
+    unsigned = ExponentiatedPerceptron(2, Ranking(), 2.0, 4, signed=False)
+    wanted = 2 * mean + 2 * 7 * (2 * math.log(2) * 2 * 2 + 2 * t / 2) / t  # N = 2: nothing is doubled
+    assert values(unsigned, facts._replace(w_star=np.abs(facts.w_star))) == pytest.approx(wanted)
+    [negative] = bounds(unsigned, facts)
+    assert negative.lacking == ("no weight of w* is negative",)
+    assert np.isnan(negative.values).all()
     rest = ball / (2 * np.sqrt(t)) + ball / t + 36 / np.sqrt(t)
     convex = ConvexPerceptron(2, Ranking(), 5.0)
     assert values(convex, facts, 0) == pytest.approx(2 * (2 * clipped + rest))

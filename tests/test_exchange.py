@@ -434,7 +434,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         DECISION | {"show": 3},
         "decision: wanted id, person, time, candidates, shown, context, prior, standardised, "
-        "probability, arm, learner, seed, proposal, deferred, grades, ratings, chances, got another field: 'show'",
+        "probability, arm, learner, seed, proposal, deferred, grades, ratings, chances, unknown, "
+        "got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: wanted a text of 1 to 200 printable characters, got ''"),
     (DECISION | {"id": None}, "id: wanted a text of 1 to 200 printable characters, got None"),

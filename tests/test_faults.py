@@ -70,7 +70,7 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
     with taught(tmp_path / "loop", store_text=True) as loop:
         d = loop.decide(id="d", context={"note": "x"})
         before = everything(loop)
-        big = {"note": "y" * 30_000}
+        big = {"note": np.random.default_rng(0).bytes(15_000).hex()}  # it does not get much shorter by being packed
         many = [{"decision": "d", "id": f"m{n}", "clicks": [d.shown[3]]} for n in range(1000)]
         with full_disk(loop, pages):
             for attempt in (lambda: loop.decide(id="big", context=big), lambda: loop.feedback_many(many)):

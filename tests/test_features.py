@@ -207,6 +207,13 @@ def test_a_constant_number_that_is_missing_in_places_tells_that() -> None:
         ({"colour": "x", "acid": 1.5}, "colour"),
         ({"paid": 1, "shade": "x", "colour": "x"}, "shade"),
         ({"id": 1.5, "colour": "x"}, "colour"),
+        ({"movie_id": 1, "title": "x"}, "movie_id"),
+        ({"title": "x", "movie_id": 1}, "movie_id"),
+        ({"film": "x", "title": "x"}, "film"),
+        ({"movie": 1, "title": "x", "code": "x"}, "movie"),
+        ({"title": "x", "film": "x"}, "title"),
+        ({"cost": 1.5, "title": "x"}, "title"),
+        ({"name": "x", "brand_id": 1}, "name"),
     ],
 )
 def test_which_column_names_the_items(row: dict[str, Any], identifier: str) -> None:
@@ -214,6 +221,31 @@ def test_which_column_names_the_items(row: dict[str, Any], identifier: str) -> N
     encoding = infer([r | {"n": i} for i, r in enumerate(rows)])
     assert encoding.identifier == identifier
     assert encoding.name_of(rows[0]) == str(rows[0][identifier])
+
+
+def test_columns_that_are_kept_become_what_their_values_are() -> None:
+    """Names are levels, the same number or list everywhere is one, and what has too many values is refused by name."""
+    rows = [{"id": f"i{i}", "n": 3, "v": [1.0, 2.0], "code": f"c{i}", "x": i, "empty": None} for i in range(3)]
+    for row in rows:
+        assert infer(rows).encode(row).size == 1  # x
+    encoding = infer(rows, keep=["id", "n", "v", "code", "x"])
+    assert kinds(encoding) == {
+        "id": "category",
+        "n": "number",
+        "v": "vector",
+        "code": "category",
+        "x": "number",
+        "empty": "ignored",
+    }
+    assert [name for name in encoding.names if name.startswith("id")] == ["id=i0", "id=i1", "id=i2"]
+    assert [c.why for c in encoding.columns][:2] == ["asked for; names the item", "asked for; the same everywhere"]
+    assert infer(rows, keep=["code"], kinds={"code": "ignored"}).size == 1
+    with pytest.raises(ValueError, match=r"^id: wanted at most 2 different values, a feature for each, got 3"):
+        infer(rows, keep=["id"], max_levels=2)
+    with pytest.raises(ValueError, match=r"^empty: wanted what can be a feature, got nothing in it"):
+        infer(rows, keep=["empty"])
+    with pytest.raises(ValueError, match=r"got model .names the item.; as a category, each model is a feature"):
+        infer([{"model": "a"}, {"model": "b"}])
 
 
 def test_kinds_are_overruled() -> None:

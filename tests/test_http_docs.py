@@ -24,7 +24,7 @@ import msgspec
 import pytest
 
 from heedful.server import schema
-from heedful.server.bodies import Limits
+from heedful.server.bodies import LARGE, MANY, VALUES, Limits
 from heedful.server.description import openapi
 from heedful.server.gate import Gate
 from heedful.server.keys import SCOPES, Keys
@@ -269,6 +269,9 @@ def test_the_page_names_every_field_and_scope() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     limits = Limits()
     assert f"| body | {limits.body // 2**20} MiB |" in TEXT
+    assert f"| JSON, but for items and new loops | {limits.json // 2**20} MiB |" in TEXT
+    assert f"| values in JSON | {VALUES:,} |" in TEXT
+    assert f"Of msgpack above {LARGE // 2**10} KiB lists and objects have at most {MANY:,} values" in TEXT
     assert f"| events in a request | {limits.batch}; items ten times as many |" in TEXT
     assert f"| time for a request to arrive | {limits.seconds:g} s |" in TEXT
 

@@ -15,8 +15,8 @@ from heedful import Loop
 from heedful.loop.deciding import Asked
 from heedful.loop.lessons import LessonTold, compared
 from heedful.loop.log import Log
-from heedful.loop.wire import FeedbackRecord
-from loops import bits, small_loop
+from heedful.loop.wire import FeedbackRecord, plain
+from loops import bits, small_loop, specs
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
 
@@ -299,9 +299,9 @@ def test_the_order_of_the_model_is_by_its_weights_and_changes_nothing(loop: Loop
     w = np.array(list(loop.weights.values()))
     X = np.array([loop.ledger.shelf.features(loop.ledger.shelf.versions([name]))[0] for name in loop.items])
     utilities = dict(zip(loop.items, (X @ w[:-1]).tolist()))
-    assert loop.ranked() == tuple(sorted(loop.items, key=lambda name: -utilities[name]))
-    assert loop.ranked(["i4", "i0"]) == tuple(sorted(["i4", "i0"], key=lambda name: -utilities[name]))
-    assert loop.ranked(FIVE) == loop.decide(FIVE, id="next").shown  # no control, no exploration here
+    assert loop.rank() == tuple(sorted(loop.items, key=lambda name: -utilities[name]))
+    assert loop.rank(["i4", "i0"]) == tuple(sorted(["i4", "i0"], key=lambda name: -utilities[name]))
+    assert loop.rank(FIVE) == loop.decide(FIVE, id="next").shown  # no control, no exploration here
     assert bits(loop) == before[0]
     assert loop.ledger.log.last()[0] == before[1][0] + 1  # that decision
 
@@ -309,9 +309,9 @@ def test_the_order_of_the_model_is_by_its_weights_and_changes_nothing(loop: Loop
 def test_without_lessons_it_is_the_callers_order(tmp_path: Path) -> None:
     for name, settings in (("ranking", {}), ("item", {"k": 1}), ("blind", {"control": 1.0, "exploration": 0.5})):
         with small_loop(tmp_path / name, "fair-pairs", **settings) as loop:
-            assert loop.ranked(FIVE) == tuple(FIVE)
-            assert loop.ranked(FIVE, prior={"i3": 2.0, "i0": -1.0}) == ("i3", "i1", "i2", "i4", "i0")
-            assert loop.ranked([{"id": "x", "f0": 1.0}, {"id": "y"}]) == ("x", "y")
+            assert loop.rank(FIVE) == tuple(FIVE)
+            assert loop.rank(FIVE, prior={"i3": 2.0, "i0": -1.0}) == ("i3", "i1", "i2", "i4", "i0")
+            assert loop.rank([{"id": "x", "f0": 1.0}, {"id": "y"}]) == ("x", "y")
 
 
 def test_a_person_has_an_order_of_her_own(tmp_path: Path) -> None:
@@ -320,18 +320,44 @@ def test_a_person_has_an_order_of_her_own(tmp_path: Path) -> None:
             shown = loop.decide(["i0", "i1"], id=f"d{i}", person="ann" if i % 2 else "bob").shown
             loop.feedback(f"d{i}", better=["i0" if i % 2 else "i1"])
             assert len(shown) == 2
-        assert loop.ranked(["i0", "i1"], person="ann") == ("i0", "i1")
-        assert loop.ranked(["i1", "i0"], person="bob") == ("i1", "i0")
-        assert loop.ranked(["i0", "i1"], person="new") == loop.ranked(["i0", "i1"])
+        assert loop.rank(["i0", "i1"], person="ann") == ("i0", "i1")
+        assert loop.rank(["i1", "i0"], person="bob") == ("i1", "i0")
+        assert loop.rank(["i0", "i1"], person="new") == loop.rank(["i0", "i1"])
+
+
+@pytest.mark.parametrize("spec", [*specs(), *specs("ordinal")])
+def test_the_order_is_the_one_that_a_decision_shows_without_exploration_and_control(tmp_path: Path, spec: str) -> None:
+    """Whatever the learner, for everybody and for a person; a loop that explores and leaves half to the control ranks
+    as one that does neither. Nothing of the loop changes by it."""
+    form = "grade" if spec in specs("ordinal") else "rating"
+    prior, orders = [0.1, 0.2, 0.0, -0.3, 0.0], []
+    for control, exploration in ((0.0, 0.0), (0.5, 0.5 if "fair-pairs" in spec else 0.0)):
+        how: dict[str, Any] = {"control": control, "exploration": exploration}
+        how |= {"shrink": 0.0 if spec.startswith(("constant-rank", "multiclass", "widrow-hoff")) else 2.0}
+        with small_loop(tmp_path / str(control), spec, **how) as loop:
+            for i in range(5):
+                loop.record(FIVE, FIVE, id=f"d{i}", person=f"p{i % 2}")
+                loop.feedback(f"d{i}", id=f"e{i}", **{form: {"i3": 5, "i0": 1 + i % 2, "i1": 3}})
+            before = bits(loop), loop.ledger.log.last(), plain(loop.report())
+            people = (None, "p0", "p1", "new")
+            orders.append([loop.rank(FIVE, person=person, prior=prior) for person in people])
+            assert (bits(loop), loop.ledger.log.last(), plain(loop.report())) == before
+            for person, order in zip(people, orders[0]) if not control else ():
+                d = loop.decide(FIVE, person=person, prior=prior)
+                if d.probability is None:  # it draws all the same, and cannot say how
+                    assert spec == "dueling-bandit"
+                else:
+                    assert (d.shown, d.probability) == (order, 1.0)
+    assert orders[0] == orders[1]
 
 
 def test_what_cannot_be_ranked_is_refused_as_for_a_decision(loop: Loop) -> None:
     with pytest.raises(LookupError, match="'tram' is not on offer"):
-        loop.ranked(["tram"])
+        loop.rank(["tram"], strict=True)
     with pytest.raises(ValueError, match="candidates: wanted each once, got 'i0' 2 times"):
-        loop.ranked(["i0", "i0"])
+        loop.rank(["i0", "i0"], strict=True)
     with pytest.raises(ValueError, match=r"^person: "):
-        loop.ranked(FIVE, person="")
+        loop.rank(FIVE, person="")
     with Loop.open(loop.path) as other:
         other.put_items([{"id": "new", "f0": 1.0}])
-        assert loop.ranked(["new"]) == ("new",)  # another process put it there
+        assert loop.rank(["new"]) == ("new",)  # another process put it there

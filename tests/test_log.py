@@ -131,9 +131,12 @@ def test_a_removed_trigger_is_found(path: Path) -> None:
             db.execute(f"DROP TRIGGER {name}")
             with closing(Log(path)) as opened:
                 assert any(name in problem for problem in opened.problems())
-            db.execute(sql.replace("RAISE(ABORT, 'the log is append-only')", "RAISE(IGNORE)"))
+            other = sql.replace("RAISE(ABORT, 'the log is append-only')", "RAISE(IGNORE)")
             with closing(Log(path)) as opened:
+                db.execute(other)
                 assert any(name in problem for problem in opened.problems())
+            with pytest.raises(ValueError, match=f"nothing else, got trigger '{name}'"):
+                Log(path)
             db.execute(f"DROP TRIGGER {name}")
             db.execute(sql)
 

@@ -68,7 +68,7 @@ def test_before_any_grade_the_callers_order_is_shown(folder: Path, spec: str) ->
         assert len(set(d.grades)) == 1
         assert loop.decide(names, prior=[0.1, 3, -2, 0.2]).shown == ("i0", "i1", "i3", "i7")
         assert loop.decide(names, prior=[1, 2, 3, 4], show=2).shown == ("i1", "i7")
-        assert loop.ranked(names) == tuple(names)
+        assert loop.rank(names) == tuple(names)
 
 
 @pytest.mark.parametrize("spec", [s for s in GRADERS if not s.startswith("constant")])
@@ -78,7 +78,7 @@ def test_grades_change_what_is_predicted_and_shown(folder: Path, spec: str) -> N
             d = loop.decide(["i0", "i1", "i2"], id=f"d{t}")
             loop.feedback(d.id, grade={"i2": 5, "i1": 3, "i0": 1})
         d = loop.decide(["i0", "i1", "i2"])
-        assert d.shown == loop.ranked(["i0", "i1", "i2"]) == ("i2", "i1", "i0")
+        assert d.shown == loop.rank(["i0", "i1", "i2"]) == ("i2", "i1", "i0")
         assert d.grades == tuple(loop.graded(["i0", "i1", "i2"]).values())
         assert d.grades is not None
         assert d.grades[0] > d.grades[2]

@@ -92,16 +92,54 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
         assert set(d.shown) == {"i3", "i7", "i11"}
         assert d.ratings is not None
         assert d.ratings == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
-        assert set(loop.ranked(person="q")[:3]) == set(d.shown)
-        assert list(loop.rated(person="q")) == list(loop.ranked(person="q"))
+        assert set(loop.rank(person="q")[:3]) == set(d.shown)
+        assert list(loop.rated(person="q")) == list(loop.rank(person="q"))
         assert all(1.0 <= rating <= 5.0 for rating in d.ratings)
+
+
+@pytest.mark.parametrize("spec", SURE)
+def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str) -> None:
+    """In lists of the control, of what was rated: by hand, from what was told and given, in the order it came."""
+    with rating_loop(folder / "l", spec, control=0.5) as loop:
+        assert loop.report().ratings is not None
+        assert loop.report().ratings.picked is None  # type: ignore[union-attr]
+        said: list[tuple[str, float]] = []
+        found: list[tuple[float, float, float]] = []
+        for t in range(80):
+            d = loop.decide(person=f"p{t % 7}", id=f"d{t}", repeats=True)
+            among = list(d.shown)[: 1 + t % 3]
+            given = {name: liking(name, t % 7) for name in among}
+            assert d.ratings is not None
+            if d.arm == "control" and len(given) > 1:
+                overall = np.mean([value for _, value in said]) if said else 3.0
+                mean = {}
+                for name in among:
+                    own = [value for item, value in said if item == name]
+                    mean[name] = (sum(own) + overall) / (len(own) + 1)
+                told = dict(zip(d.shown, d.ratings))
+                best = [[n for n in among if by[n] == max(by[m] for m in among)] for by in (told, mean)]
+                first = [float(np.mean([given[n] for n in names])) for names in best]
+                found.append((first[0], first[1], float(np.mean(list(given.values())))))
+            for name in among:  # one after the other, as they are learned
+                said.append((name, given[name]))
+            loop.feedback(d.id, rating=given)
+        picked = loop.report().ratings.picked  # type: ignore[union-attr]
+        assert picked is not None
+        assert picked.lists == len(found) > 10
+        assert picked[1:4] == pytest.approx(np.mean(found, axis=0), abs=1e-9)
+        if spec == "item-mean":  # it is what it is compared with
+            assert (picked.learned, picked.difference) == (picked.popular, None)
+        else:
+            assert picked.difference is not None
+            assert picked.difference.by == pytest.approx(picked.learned - picked.popular)
+            assert picked.difference.people == 7
 
 
 def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         before = loop.ledger.log.counts(), bits(loop)
         with pytest.raises(LookupError, match="candidates: 'x' is not on offer"):
-            loop.decide(["i0", "x"], person="p")
+            loop.decide(["i0", "x"], person="p", strict=True)
         assert (loop.ledger.log.counts(), bits(loop)) == before
 
 
@@ -330,7 +368,7 @@ def test_candidates_are_names(folder: Path) -> None:
                 loop.decide(candidates, person="p")
         for candidates, told in (([], "candidates: wanted a list of 1 to"), (["i0", "i0"], "wanted each once")):
             with pytest.raises(ValueError, match=told):
-                loop.decide(candidates, person="p")
+                loop.decide(candidates, person="p", strict=True)
         with pytest.raises(ValueError, match="repeats: wanted true or false, got 1"):
             loop.decide(["i0"], person="p", repeats=1)  # type: ignore[arg-type]
 
@@ -399,7 +437,7 @@ def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, sp
         assert loop.verify() == []
         assert "i1" not in loop.decide(person="q", show=4).shown
         with pytest.raises(LookupError, match="'i1' is not on offer"):
-            loop.decide(["i1"], person="q")
+            loop.decide(["i1"], person="q", strict=True)
         before = bits(loop)
         answer = loop.feedback("late", rating={"i1": 4})
         assert (answer.status, answer.learned) == ("applied", False)

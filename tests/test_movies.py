@@ -51,6 +51,14 @@ def test_features_are_of_one_half_and_people_of_the_other(ratings: Ratings, hous
     Q = alternating_least_squares(pairs[:, 0], pairs[:, 1], np.array(list(of_first.values())), (12, 30), 3, 0.1).Q
     np.testing.assert_allclose(house.X @ house.X.T, Q[house.movies] @ Q[house.movies].T, rtol=1e-6, atol=1e-8)
     others = np.isin(ratings.users, house.people)
+    weighted = alternating_least_squares(
+        pairs[:, 0], pairs[:, 1], np.array(list(of_first.values())), (12, 30), 3, 0.1, penalty="weighted"
+    ).Q
+    other = cinema(ratings, dimension=3, regularisation=0.1, penalty="weighted")
+    assert (house.penalty, other.penalty) == ("plain", "weighted")  # the papers' unless another is asked for
+    np.testing.assert_allclose(
+        other.X @ other.X.T, weighted[house.movies] @ weighted[house.movies].T, rtol=1e-6, atol=1e-8
+    )
     changed = cinema(ratings._replace(values=np.where(others, 1.0, ratings.values)), dimension=3, regularisation=0.1)
     assert changed.X.tobytes() == house.X.tobytes()
     assert set(changed.values.tolist()) == {1.0}
@@ -74,8 +82,8 @@ def test_another_split_is_another_half(ratings: Ratings, house: Cinema) -> None:
 def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def validated(users: Any, films: Any, values: Any, shape: Any, *tried: Any) -> list[Tried]:
-        asked.append((values.size, shape, *tried))
+    def validated(users: Any, films: Any, values: Any, shape: Any, *tried: Any, penalty: str) -> list[Tried]:
+        asked.append((values.size, shape, *tried, penalty))
         return [Tried(2, 0.3, 0.9), Tried(1, 0.1, 1.0)]
 
     monkeypatch.setattr(movies, "cross_validated", validated)
@@ -85,17 +93,21 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
     assert (both.dimension, both.regularisation, both.X.shape[1]) == (2, 0.3, 2)
     cinema(ratings, dimension=4)
     cinema(ratings, regularisation=0.5)
+    cinema(ratings, penalty="weighted")
     assert asked == [
-        (n, (12, 30), DIMENSIONS, REGULARISATIONS),
-        (n, (12, 30), (4,), REGULARISATIONS),
-        (n, (12, 30), DIMENSIONS, (0.5,)),
+        (n, (12, 30), DIMENSIONS, REGULARISATIONS["plain"], "plain"),
+        (n, (12, 30), (4,), REGULARISATIONS["plain"], "plain"),
+        (n, (12, 30), DIMENSIONS, (0.5,), "plain"),
+        (n, (12, 30), DIMENSIONS, REGULARISATIONS["weighted"], "weighted"),
     ]
-    monkeypatch.setattr(movies, "CHOSEN", {(24, 30, ratings.values.size): (3, 0.2)})
+    asked.clear()
+    monkeypatch.setattr(movies, "CHOSEN", {(24, 30, ratings.values.size): {"plain": (3, 0.2)}})
     known = cinema(ratings), cinema(ratings, dimension=3), cinema(ratings, regularisation=0.2)
     assert [(one.dimension, one.regularisation) for one in known] == [(3, 0.2)] * 3
-    assert len(asked) == 3
+    assert asked == []
     cinema(ratings, dimension=2)  # chosen with another
-    assert len(asked) == 4
+    cinema(ratings, penalty="weighted")  # chosen for the other penalty
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -105,6 +117,7 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
         ({"dimension": 1001}, "dimension: wanted a whole number, 0 to 1000, got 1001"),
         ({"regularisation": -0.1}, "regularisation: wanted a finite number above 0"),
         ({"regularisation": math.nan}, "regularisation: wanted a finite number above 0"),
+        ({"penalty": "heavy"}, "penalty: wanted plain or weighted, got 'heavy'"),
     ],
 )
 def test_numbers_that_make_no_sense(ratings: Ratings, wrong: dict[str, Any], message: str) -> None:
@@ -212,7 +225,7 @@ def test_compiled_is_interpreted(house: Cinema) -> None:
 def test_people_of_movielens_100k_find_better_movies(record_property: Any) -> None:
     """Each finds better movies than at random, and than at first: what every figure of the papers shows."""
     house = cinema(load_movielens(shared("movielens-100k")))
-    assert (house.dimension, house.regularisation) == CHOSEN[943, 1682, 100_000]
+    assert (house.dimension, house.regularisation) == CHOSEN[943, 1682, 100_000]["plain"]
     assert house.people.size == 472
     for user in (StrictAlpha(1.0), Better()):
         setting = movie_setting(house, user, people=20)
@@ -226,14 +239,16 @@ def test_people_of_movielens_100k_find_better_movies(record_property: Any) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "dimensions", "regularisations"),
+    ("name", "penalty", "dimensions", "regularisations"),
     [
-        ("movielens-100k", (2, 5, 10), (0.1, 0.15, 0.2)),
-        ("movielens-1m", (5, 10, 15), (0.05, 0.075, 0.1)),
+        ("movielens-100k", "plain", (2, 5), (1.0, 2.0, 5.0)),
+        ("movielens-100k", "weighted", (2, 5, 7), (0.1, 0.15, 0.2)),
+        ("movielens-1m", "plain", (5, 7, 10), (2.0, 5.0, 7.5)),
+        ("movielens-1m", "weighted", (7, 10, 15), (0.05, 0.075, 0.1)),
     ],
 )
 def test_cross_validation_chooses_what_is_on_record(
-    name: str, dimensions: tuple[int, ...], regularisations: tuple[float, ...]
+    name: str, penalty: str, dimensions: tuple[int, ...], regularisations: tuple[float, ...]
 ) -> None:
     """Beside the neighbours in the grid alone, in the half that the features are made of."""
     ratings = load_movielens(shared(name))
@@ -241,7 +256,6 @@ def test_cross_validation_chooses_what_is_on_record(
     first = np.random.default_rng(0).permutation(U)[: U // 2]
     mine = np.isin(ratings.users, first)
     users = np.unique(ratings.users[mine], return_inverse=True)[1]
-    tried = cross_validated(
-        users, ratings.movies[mine], ratings.values[mine], (U // 2, M), dimensions, regularisations, folds=5
-    )
-    assert tried[0][:2] == CHOSEN[U, M, ratings.values.size]
+    given = users, ratings.movies[mine], ratings.values[mine], (U // 2, M)
+    tried = cross_validated(*given, dimensions, regularisations, penalty=penalty, folds=5)
+    assert tried[0][:2] == CHOSEN[U, M, ratings.values.size][penalty]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from heedful.naming import (
     ALIASES,
     about,
     find_learners,
+    is_packaged,
     kebab,
     lacking,
     learner_class,
@@ -334,3 +336,23 @@ def test_make_user(spec: str, user: Any) -> None:
 def test_people_that_are_refused(spec: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         make_user(spec)
+
+
+def test_a_name_is_found_as_it_is_by_looking_at_all_learners() -> None:
+    """Short and in full; what is none, a state or a function of the folder, goes by no name."""
+    known = find_learners()
+    for short, cls in known.items():
+        assert learner_class(short) is learner_class(kebab(cls.__name__)) is cls
+        assert is_packaged(short)
+        assert is_packaged(kebab(cls.__name__))
+    for name in ("batch", "p-rank-state", "fair-pairs-state", "team-draft", "own.py", ""):
+        assert is_packaged(name) == (name == "batch")
+
+
+def test_a_name_imports_the_file_of_its_learner_alone() -> None:
+    program = (
+        "import sys; from heedful.naming import learner_class; learner_class('second-order:epsilon=1')\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('heedful.learners.')))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert out == ["heedful.learners.second_order", "heedful.learners.template"]

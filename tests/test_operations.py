@@ -21,11 +21,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from heedful import Loop, Settings, infer
-from heedful.cli import app
+from heedful.cli import app, command
 from heedful.loop.log import MIGRATIONS
 from heedful.server.database import SCHEMAS
 from heedful.server.keys import Keys
@@ -270,10 +269,7 @@ KEYS = ("create", "list", "revoke", "scopes")
 
 def option_defaults(*names: str) -> dict[str, Any]:
     """The options of a command, with their defaults."""
-    command: Any = typer.main.get_command(app)
-    for name in names:
-        command = command.commands[name]
-    return {option: p.default for p in command.params for option in p.opts if option.startswith("--")}
+    return {option: p.default for p in command(" ".join(names)).params for option in p.opts if option.startswith("--")}
 
 
 def test_the_limits_are_all_there_with_their_defaults() -> None:

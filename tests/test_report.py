@@ -230,12 +230,12 @@ def test_the_model_of_a_person_is_hers(tmp_path: Path) -> None:
             shown = ["a", "b"] if others else ["b", "a"]
             loop.record(["a", "b"], shown, id=f"d{i}", person=f"p{i}" if others else "q")
             loop.feedback(f"d{i}", better=[shown[1]])
-        assert loop.ranked() == ("b", "a")
-        assert loop.ranked(person="q") == ("a", "b")
+        assert loop.rank() == ("b", "a")
+        assert loop.rank(person="q") == ("a", "b")
         assert loop.report().feedback.contradictory == 0
         loop.record(["a", "b"], ["b", "a"], id="d8")
         loop.feedback("d8", better=["a"])  # of nobody in particular: against what all share
-        assert loop.ranked() == ("b", "a")
+        assert loop.rank() == ("b", "a")
         assert loop.report().feedback.contradictory == 1
 
 

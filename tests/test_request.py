@@ -113,7 +113,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
     d = loop.decide(given, context=context, prior=request.prior or None)
     known = loop.ledger.known(d.id)
     assert known is not None
-    out = requests(loop).context(known.record, known.arrays, known.person)
+    out = requests(loop).context(known)
     assert out.x[:, :-1].tobytes() == request.x[:, :-1].tobytes()
     assert out.x[:, -1] == pytest.approx(request.x[:, -1])
     assert requests(loop).items(known.record, known.arrays).tolist() == X[list(order[:size])].tolist()
@@ -232,7 +232,7 @@ def test_an_edit_keeps_the_callers_score_of_what_it_was_made_of(loop: Loop) -> N
     d = loop.decide(["i0", "i1"], prior=[1.0, 3.0], id="edited", context=CONTEXTS[1])
     loop.feedback(d.id, edit={"f0": 0.5}, item="i0", id="the edit")
     [(event, known, record)] = [each for each in loop.ledger.lessons() if each[0].id == "the edit"]
-    context = requests(loop).context(known.record, known.arrays, known.person)
+    context = requests(loop).context(known)
     extra = requests(loop).extra(record, event.arrays, context, lambda *_: pytest.fail("no chain"), known.arrays)
     wanted = requests(loop).parsed([{**ITEMS[0], "f0": 0.5}], CONTEXTS[1], None, None).x
     assert extra[:, :-1].tolist() == wanted[:, :-1].tolist()
@@ -279,7 +279,7 @@ def test_candidates_that_are_nothing_but_features(loop: Loop) -> None:
     request, same = (requests(loop).parsed(each, None, [2.0, 1.0], None) for each in (features, objects))
     assert request.called == request.names == same.called == ("0", "1")
     assert request.x.tobytes() == same.x.tobytes()
-    assert request.arrays() == same.arrays()
+    assert request.numbers() == same.numbers()
     d = loop.decide(features, id="raw", show=1)
     assert loop.decide(features.astype(np.float64), id="raw", show=1) == d
     assert loop.feedback(d.id, better=["1", "0"]).learned == (d.shown == ("0",))

@@ -10,31 +10,123 @@ array([1, 2, 0])
 """
 
 from importlib import import_module
-from typing import Any
-
-from heedful.fold import Round, Session, copied, play, replay, trace
-from heedful.spaces import Assignment, Ranking
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["Assignment", "Ranking", "Round", "Session", "copied", "play", "replay", "trace"]
+# What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
+if TYPE_CHECKING:
+    from heedful.features import TEXTS, Encoding, declare, infer, vectors
+    from heedful.fold import Round, Session, copied, play, replay, trace
+    from heedful.learners.alb import ALB
+    from heedful.learners.bmf import BMF
+    from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+    from heedful.learners.collaborative_gp import CollaborativeGP
+    from heedful.learners.dueling import DuelingBandit, team_draft
+    from heedful.learners.fair_pairs import FairPairs
+    from heedful.learners.nmf_bandit import NMFBandit
+    from heedful.learners.orders import FixedOrder, RandomOrder
+    from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+    from heedful.learners.pairwise_logistic import PairwiseLogistic
+    from heedful.learners.perturbed import PerturbedPerceptron
+    from heedful.learners.preference_gp import HierarchicalGP, PreferenceGP
+    from heedful.learners.pts import PTS
+    from heedful.learners.ranking_svm import RankingSVM
+    from heedful.learners.second_order import SecondOrderPerceptron
+    from heedful.learners.simple_ratings import ItemMean, PairMean, RandomItem, UserGreedy
+    from heedful.learners.template import Template
+    from heedful.loop import Loop
+    from heedful.loop.settings import Settings
+    from heedful.preferences.ranking import PreferenceRanking, rank
+    from heedful.spaces import Assignment, Ranking
+    from heedful.spaces_structured import Path, Subset
 
-_LATER = {
-    "Path": "heedful.spaces_structured",
-    "Subset": "heedful.spaces_structured",
-    "Loop": "heedful.loop",
-    "Settings": "heedful.loop.settings",
-    "Encoding": "heedful.features",
+__all__ = [
+    "ALB",
+    "BMF",
+    "PTS",
+    "TEXTS",
+    "Assignment",
+    "AveragedPRank",
+    "CollaborativeGP",
+    "ConstantRank",
+    "ConvexPerceptron",
+    "DuelingBandit",
+    "Encoding",
+    "ExponentiatedPerceptron",
+    "FairPairs",
+    "FixedOrder",
+    "HierarchicalGP",
+    "ItemMean",
+    "Loop",
+    "MulticlassPerceptron",
+    "NMFBandit",
+    "PRank",
+    "PairMean",
+    "PairwiseLogistic",
+    "Path",
+    "PerturbedPerceptron",
+    "PreferenceGP",
+    "PreferencePerceptron",
+    "PreferenceRanking",
+    "RandomItem",
+    "RandomOrder",
+    "Ranking",
+    "RankingSVM",
+    "Round",
+    "SecondOrderPerceptron",
+    "Session",
+    "Settings",
+    "Subset",
+    "Template",
+    "UserGreedy",
+    "WidrowHoff",
+    "copied",
+    "declare",
+    "infer",
+    "play",
+    "rank",
+    "replay",
+    "team_draft",
+    "trace",
+    "vectors",
+]
+
+_WHERE = {
     "TEXTS": "heedful.features",
+    "Encoding": "heedful.features",
+    "declare": "heedful.features",
     "infer": "heedful.features",
     "vectors": "heedful.features",
+    "Round": "heedful.fold",
+    "Session": "heedful.fold",
+    "copied": "heedful.fold",
+    "play": "heedful.fold",
+    "replay": "heedful.fold",
+    "trace": "heedful.fold",
+    "Loop": "heedful.loop",
+    "Settings": "heedful.loop.settings",
+    "PreferenceRanking": "heedful.preferences.ranking",
+    "rank": "heedful.preferences.ranking",
+    "Assignment": "heedful.spaces",
+    "Ranking": "heedful.spaces",
+    "Path": "heedful.spaces_structured",
+    "Subset": "heedful.spaces_structured",
 }
+"""The modules of what is no learner; those of learners are found by looking."""
 
 
-def __getattr__(name: str) -> Any:
-    """The learners, by class name, `team_draft`, and what a loop needs: imported when first named."""
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    return getattr(import_module("heedful.learners"), name)
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        """A public name, imported when it is first named."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_WHERE.get(name, "heedful.learners")), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for `dir(heedful)` and whatever completes names."""
+    return [*(name for name in globals() if name.startswith("__")), *__all__]

@@ -24,12 +24,16 @@ ROUNDS = 40
 
 
 class Finding(NamedTuple):
-    """A promise, whether it is kept, where it breaks (empty when kept), and what was looked at."""
+    """What came of one promise."""
 
     promise: str
-    kept: bool
+    kept: bool | None
+    """False where it is broken; None where it failed too, but by a cause that a promise before it tells of: mend that
+    first, and it may be kept"""
     where: str
+    """where it breaks, or which promise tells of the cause; empty where it is kept"""
     evidence: str
+    """what was looked at; empty where it is not kept"""
 
 
 class Broken(Exception):
@@ -312,10 +316,10 @@ def _permutes(learner: Any, world: Any) -> str:
 
 PROMISES: tuple[Callable[[Any, Any], str], ...] = (
     _plain,
-    _same_seed,
-    _arrivals,
     _propose_is_pure,
     _update_is_local,
+    _same_seed,
+    _arrivals,
     _replay_is_the_fold,
     _abandoned,
     _survives,
@@ -325,17 +329,47 @@ PROMISES: tuple[Callable[[Any, Any], str], ...] = (
 )
 
 
+_AGAIN = (_replay_is_the_fold, _abandoned, _survives, _compiled, _permutes)
+"""What compares two runs, or a run with what was kept of it."""
+_BRING_DOWN: dict[Callable[[Any, Any], str], tuple[Callable[[Any, Any], str], ...]] = {
+    _plain: PROMISES,
+    _propose_is_pure: (_same_seed, _arrivals, *_AGAIN),
+    _update_is_local: (_same_seed, _arrivals, *_AGAIN, _doors),
+    _same_seed: _AGAIN,
+    _arrivals: _AGAIN,
+    _replay_is_the_fold: (_abandoned, _survives, _compiled),
+}
+"""What else fails where one of these is broken, whether it is sound or not."""
+
+
 def promises(learner: Any, world: Any) -> Iterator[Finding]:
-    """Each promise in turn, for a learner in a world that belongs to it."""
+    """Each promise in turn, for a learner in a world that belongs to it. One cause is one broken promise: what fails
+    after it because of it, or with the same error at the same place, is not counted once more."""
+    broken: list[Callable[[Any, Any], str]] = []
+    raised: dict[tuple[str, str], str] = {}
     for check in PROMISES:
-        name = (check.__doc__ or "").strip()
+        name, cause = _name(check), ""
         try:
             yield Finding(name, True, "", check(learner, copied(world)))
-        except Broken as broken:
-            yield Finding(name, False, str(broken), "")
+            continue
+        except Broken as failed:
+            where = str(failed)
         except Exception as error:
             told = str(error).splitlines()[0] if str(error) else ""
-            yield Finding(name, False, f"{type(error).__name__}: {told}{_place(error, learner)}", "")
+            place = _place(error, learner)
+            where = f"{type(error).__name__}: {told}{place}"
+            cause = raised.setdefault((type(error).__name__, place), name)
+        before = [_name(other) for other in broken if check in _BRING_DOWN.get(other, ())]
+        before += [cause] if cause and cause != name else []
+        if before:
+            yield Finding(name, None, f"it cannot be told before this is mended: {before[0]}", "")
+        else:
+            broken.append(check)
+            yield Finding(name, False, where, "")
+
+
+def _name(check: Callable[[Any, Any], str]) -> str:
+    return (check.__doc__ or "").strip()
 
 
 def _place(error: Exception, learner: Any) -> str:

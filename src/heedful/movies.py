@@ -17,10 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.als import DIMENSIONS, REGULARISATIONS, alternating_least_squares, cross_validated
+from heedful.data.als import (
+    DIMENSIONS,
+    REGULARISATIONS,
+    alternating_least_squares,
+    cross_validated,
+)
 from heedful.data.letor import least_squares
 from heedful.data.movielens import Ratings
-from heedful.doors import wanted_count, wanted_positive
+from heedful.doors import describe, wanted_count, wanted_positive
 from heedful.experiment import Scene, Setting
 from heedful.spaces import Ranking
 from heedful.worlds.items import item_pool
@@ -33,11 +38,11 @@ ROUNDS = 1500
 """Movies recommended to each person in the papers' experiments."""
 
 CHOSEN = {
-    (6040, 3883, 1_000_209): (10, 0.075),
-    (943, 1682, 100_000): (5, 0.15),
+    (6040, 3883, 1_000_209): {"plain": (7, 5.0), "weighted": (10, 0.075)},
+    (943, 1682, 100_000): {"plain": (2, 2.0), "weighted": (5, 0.15)},
 }
 """Dimension and regularisation that five-fold cross-validation chose on the first half (split 0) of MovieLens 1M and
-100K, by users, movies and ratings: it takes minutes, so it is not done anew each time."""
+100K, by users, movies and ratings, for each penalty: it takes minutes, so it is not done anew each time."""
 
 
 class Cinema(NamedTuple):
@@ -55,15 +60,20 @@ class Cinema(NamedTuple):
     offsets: Ints  # H + 1
     dimension: int
     regularisation: float
+    penalty: str
 
 
-def cinema(ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisation: float = 0.0) -> Cinema:
+def cinema(
+    ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisation: float = 0.0, penalty: str = "plain"
+) -> Cinema:
     """Divide the users into two random halves (seed `split`) and make movie features of the ratings of the first.
 
-    Where dimension or regularisation is 0, what cross-validation chose is taken: from `CHOSEN` for the data sets
-    there, else it is done here, on the first half. ValueError for a number that makes no sense, or fewer than two
-    users.
+    `penalty` is that of `alternating_least_squares`: "plain", as the papers have it, or "weighted". Where dimension or
+    regularisation is 0, what cross-validation chose is taken: from `CHOSEN` for the data sets there, else it is done
+    here, on the first half. ValueError for a number or a penalty that makes no sense, or fewer than two users.
     """
+    if penalty not in REGULARISATIONS:
+        raise ValueError(f"penalty: wanted {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
     wanted_count("split", split, least=0)
     wanted_count("dimension", dimension, least=0, most=1000)
     if regularisation != 0.0:
@@ -78,13 +88,13 @@ def cinema(ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisati
     mine = row[ratings.users] >= 0
     theirs = row[ratings.users[mine]], ratings.movies[mine], ratings.values[mine], (first.size, M)
     if not (dimension and regularisation):
-        best = CHOSEN.get((U, M, ratings.values.size))
+        best = CHOSEN.get((U, M, ratings.values.size), {}).get(penalty)
         if best is None or (dimension or best[0], regularisation or best[1]) != best:
             dimensions = (dimension,) if dimension else DIMENSIONS
-            regularisations = (regularisation,) if regularisation else REGULARISATIONS
-            best = cross_validated(*theirs, dimensions, regularisations)[0][:2]
+            regularisations = (regularisation,) if regularisation else REGULARISATIONS[penalty]
+            best = cross_validated(*theirs, dimensions, regularisations, penalty=penalty)[0][:2]
         dimension, regularisation = best
-    Q = alternating_least_squares(*theirs, dimension, regularisation).Q
+    Q = alternating_least_squares(*theirs, dimension, regularisation, penalty=penalty).Q
 
     movies = np.unique(ratings.movies[mine])
     column = np.full(M, -1)
@@ -102,6 +112,7 @@ def cinema(ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisati
         offsets=np.searchsorted(row[ratings.users[here]], np.arange(second.size + 1)),
         dimension=dimension,
         regularisation=regularisation,
+        penalty=penalty,
     )
 
 

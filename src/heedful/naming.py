@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, cast
 from heedful import learners
 from heedful.learners.template import Template, is_rule
 from heedful.spaces_graded import Ranks
-from heedful.worlds.users import USERS
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
@@ -53,6 +52,10 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
 
 
+def _short(name: str) -> str:
+    return "-".join(w for w in kebab(name).split("-") if w not in ("preference", "perceptron")) or "perceptron"
+
+
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Class name by short name: kebab-cased without the words preference and perceptron, where that is unique.
 
@@ -60,8 +63,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     """
     classes: dict[str, list[str]] = {}
     for name in names:
-        words = [word for word in kebab(name).split("-") if word not in ("preference", "perceptron")]
-        classes.setdefault("-".join(words) or "perceptron", []).append(name)
+        classes.setdefault(_short(name), []).append(name)
     return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
 
 
@@ -79,10 +81,12 @@ def find_learners() -> dict[str, type]:
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
-def names_of_learners() -> set[str]:
-    """All names that learners of the package go by: short ones, those of their classes, aliases."""
+def is_packaged(name: str) -> bool:
+    """Whether a learner of the package goes by this name: short, that of its class, or an alias."""
+    if name in ALIASES or _packaged_learner(name) is not None:
+        return True
     known = find_learners()
-    return {*known, *(kebab(cls.__name__) for cls in known.values()), *ALIASES}
+    return name in known or name in {kebab(cls.__name__) for cls in known.values()}
 
 
 def about(cls: type) -> About:
@@ -92,6 +96,15 @@ def about(cls: type) -> About:
         return About(**match.groupdict())
     kind = re.search(r"\bInteraction: (\w+)", paragraph)
     return About("", "", kind[1] if kind else "")
+
+
+def _packaged_learner(name: str) -> type | None:
+    """The learner of the package whose class has this name in kebab case, short or in full, where it is the only one:
+    found without importing the others."""
+    called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
+    classes = [getattr(learners, each) for each in called]
+    found = [cls for cls in classes if not lacking(cls)]
+    return found[0] if len(found) == 1 else None
 
 
 def _learners_of(module: ModuleType) -> list[type]:
@@ -118,13 +131,13 @@ def learner_class(name: str) -> type:
 def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     """(the name alone, its class, the text of its parameters, those an alias sets)."""
     name, _, given = spec.strip().partition(":")
+    target, preset = ALIASES.get(name, (name, {}))
+    if (cls := _packaged_learner(target)) is not None:
+        return name, cls, given, preset
     known = find_learners()
     full = {kebab(cls.__name__): cls for cls in known.values()}
-    if name in ALIASES:
-        target, preset = ALIASES[name]
-        return name, known[target], given, preset
-    if name in known or name in full:
-        return name, known.get(name) or full[name], given, {}
+    if target in known or target in full:
+        return name, known.get(target) or full[target], given, preset
     own = _OWN.fullmatch(spec.strip())
     if own:
         head = f"{own['place']}:{own['name']}"
@@ -223,6 +236,8 @@ def make_user(spec: str) -> Any:
 
     ValueError for a person there is not, or a parameter that makes no sense.
     """
+    from heedful.worlds.users import USERS
+
     name, _, given = spec.strip().partition(":")
     if name not in USERS:
         raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{nearest(name, USERS)}")

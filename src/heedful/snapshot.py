@@ -17,6 +17,25 @@ from heedful.fold import coerced, generators
 SCHEMA = 2
 
 
+def physical_memory() -> int:
+    """Bytes of memory that this machine has; very many where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**62
+
+
+def _wanted_there(file: Path) -> None:
+    """ValueError where a file is larger than what is on the disk of it, or than memory: it is not one of ours, and to
+    read it takes all there is, at no cost to whoever made it. (A disk that compresses may hold a fourth.)"""
+    about = file.stat()
+    on_disk = 512 * getattr(about, "st_blocks", about.st_size)
+    if about.st_size > 4 * on_disk + 2**20:
+        raise ValueError(f"{file}: wanted a snapshot that is all there, got {on_disk} of {about.st_size} bytes")
+    if about.st_size > physical_memory() // 4:  # it is there twice while it is read
+        raise ValueError(f"{file}: wanted a snapshot that fits into memory, got {about.st_size} bytes")
+
+
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The arrays and scalars of a state, each with its path of field names."""
     if isinstance(value, tuple):
@@ -93,6 +112,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"{file}: wanted a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
+    _wanted_there(file)
     try:
         with safe_open(file, framework="numpy") as opened:
             manifest = json.loads((opened.metadata() or {})["heedful"])

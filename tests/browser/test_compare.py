@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from accessible import findings, stops, tab_to
@@ -209,12 +211,106 @@ def test_the_ranking_forms_and_says_who_cannot_be_told_apart(opened: Opened, loo
     for number in range(1, 6):
         at(page, number)
         page.keyboard.press("1" if seen(page)[0] < seen(page)[1] else "2")  # by name
-    expect(page.locator("#so-far .places li")).to_have_count(6)
     expect(page.locator("#so-far")).to_contain_text(re.compile(r"questions? left|Enough"))
+    expect(page.locator("#so-far")).to_contain_text(re.compile("Of [1-5] answer"))
+    expect(page.locator("#so-far")).not_to_contain_text("logo")
     page.get_by_role("link", name="Results", exact=True).click()
     expect(page.locator("#verdict")).to_contain_text("logo 0")
     expect(page.locator(".level").first).to_contain_text("cannot be told apart")
     until(page, lambda: page.locator(".ranking tbody tr").count() == 6)
+
+
+SHAPES = {"wide": (400, 100), "photo": (300, 200), "tall": (100, 300), "square": (200, 200)}
+
+
+def shaped(folder: Path, *names: str) -> Path:
+    """A folder of pictures of these shapes."""
+    folder.mkdir()
+    for name in names:
+        Image.new("RGB", SHAPES[name], "navy").save(folder / f"{name}.png")
+    return folder
+
+
+def boxes(page: Page, selector: str) -> list[dict[str, float]]:
+    """Where everything of that kind is."""
+    box = "it => (({ x, y, width, height }) => ({ x, y, w: width, h: height }))(it.getBoundingClientRect())"
+    return list(page.eval_on_selector_all(selector, f"all => all.map({box})"))
+
+
+@pytest.mark.parametrize("names", [("wide", "square"), ("tall", "wide"), ("photo", "wide"), ("tall", "square")])
+def test_pictures_of_any_shape_are_shown_in_one_size(
+    opened: Opened, server: Process, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """None is liked better for being shown larger."""
+    name = "-".join(names)
+    study = study_in(server.folder / f"{name}.heedful", shaped(tmp_path / "shaped", *names))
+    page = begun(opened(server.url + link_to(study)))
+    for width, height in ((1280, 800), (390, 700), (320, 568)):
+        page.set_viewport_size({"width": width, "height": height})
+        plates, drawn = boxes(page, ".plate"), boxes(page, ".plate img")
+        assert plates[0]["w"] == pytest.approx(plates[1]["w"], abs=1)
+        assert plates[0]["h"] == pytest.approx(plates[1]["h"], abs=1)
+        assert drawn[0]["w"] * drawn[0]["h"] == pytest.approx(drawn[1]["w"] * drawn[1]["h"], rel=0.03)
+        for plate, it, shown in zip(plates, drawn, seen(page)):
+            assert it["w"] / it["h"] == pytest.approx(SHAPES[shown][0] / SHAPES[shown][1], rel=0.03)
+            for side, length in (("x", "w"), ("y", "h")):
+                assert plate[side] <= it[side]
+                assert it[side] + it[length] <= plate[side] + plate[length]
+        assert max(it["w"] / plate["w"] for it, plate in zip(drawn, plates)) > 0.5
+        for button in ("Equally good", "Cannot judge"):
+            expect(page.get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+        assert page.evaluate(SIDEWAYS) == 0
+
+
+def test_landscapes_lie_one_above_the_other_on_a_phone(opened: Opened, server: Process, tmp_path: Path) -> None:
+    study_in(server.folder / "land.heedful", shaped(tmp_path / "shaped", "photo", "wide"))
+    page = opened(f"{server.url}/loops/land/compare", **PHONE)
+    at(page, 1)
+    first, second = boxes(page, ".plate")
+    assert second["y"] >= first["y"] + first["h"]
+    assert first["w"] > 0.8 * PHONE["viewport"]["width"]  # type: ignore[index]
+    page.set_viewport_size({"width": 1280, "height": 800})
+    first, second = boxes(page, ".plate")
+    assert second["x"] >= first["x"] + first["w"]
+
+
+def test_a_picture_is_the_same_in_light_and_in_dark(opened: Opened, server: Process, tmp_path: Path) -> None:
+    """What it stands on, what shines through it, and a drawing that would turn itself dark."""
+    folder = tmp_path / "drawn"
+    folder.mkdir()
+    Image.new("RGBA", (200, 200), (0, 0, 90, 120)).save(folder / "clear.png")
+    style = "<style>rect { fill: navy } @media (prefers-color-scheme: dark) { rect { fill: yellow } }</style>"
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{style}<rect width="9" height="5"/></svg>'
+    (folder / "turning.svg").write_text(drawing)
+    study_in(server.folder / "schemes.heedful", folder)
+    page = opened(f"{server.url}/loops/schemes/compare")
+    at(page, 1)
+    page.keyboard.press("1")
+    at(page, 2)
+
+    def drawn(selector: str, scheme: Any) -> list[bytes]:
+        page.emulate_media(color_scheme=scheme)
+        page.mouse.move(0, 0)
+        page.wait_for_load_state("networkidle")
+        # Its border, and the corners of that, belong to the page.
+        crops = [Image.open(BytesIO(it.screenshot())).convert("RGB") for it in page.locator(selector).all()]
+        return [it.crop((8, 8, it.width - 8, it.height - 8)).tobytes() for it in crops]
+
+    for place, selector in (("compare", ".plate"), ("results", ".thumb")):
+        page.goto(f"{server.url}/loops/schemes/{place}")
+        page.wait_for_load_state("networkidle")
+        assert len(drawn(selector, "light")) == 2
+        assert drawn(selector, "light") == drawn(selector, "dark"), place
+
+
+def test_pictures_in_the_results_are_large_enough_to_be_known(opened: Opened, loop: Served) -> None:
+    page = opened(f"{loop.url}/compare")
+    at(page, 1)
+    page.keyboard.press("1")
+    at(page, 2)
+    page.goto(f"{loop.url}/results")
+    assert all(it["w"] >= 96 and it["h"] >= 72 for it in boxes(page, ".thumb"))
+    assert len(boxes(page, ".thumb")) == 6
 
 
 def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Served, watch: Watch) -> None:
@@ -236,18 +332,36 @@ def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Ser
     assert len(answers(loop.path)) == 1
 
 
-@pytest.mark.parametrize("place", ["compare", "results", "consent", "asked", "thanks", "ended"])
+def test_a_page_to_show_is_made_and_follows_what_is_answered(opened: Opened, loop: Served) -> None:
+    page = opened(f"{loop.url}/compare", viewport={"width": 1280, "height": 700})
+    at(page, 1)
+    page.keyboard.press("1")
+    at(page, 2)
+    owner = opened(f"{loop.url}/results", viewport={"width": 1280, "height": 700})
+    owner.get_by_role("button", name="Make a page to show").click()
+    expect(owner.locator("#link")).to_be_in_viewport()
+    wall = opened(owner.locator("#link").inner_text())
+    expect(wall.locator("#standing")).to_contain_text("Of 1 answer of 1 person")
+    page.keyboard.press("2")
+    at(page, 3)
+    expect(wall.locator("#standing")).to_contain_text("Of 2 answers of 1 person")
+    expect(wall.locator(".ranking tbody tr")).to_have_count(6)
+    expect(wall.locator("button, a, input")).to_have_count(0)
+
+
+@pytest.mark.parametrize("place", ["compare", "results", "shown", "consent", "asked", "thanks", "ended"])
 def test_every_page_is_readable_by_all_and_fits_a_small_phone(
     opened: Opened, loop: Served, link: str, watch: Watch, place: str
 ) -> None:
-    if place in ("compare", "results"):
+    if place in ("compare", "results", "shown"):
         page = opened(f"{loop.url}/compare", **SMALL)
         for number in range(1, 4):
             at(page, number)
             page.keyboard.press("1")
         at(page, 4)
-        expect(page.locator("#so-far .places li")).to_have_count(6)
-        page.goto(f"{loop.url}/{place}")
+        expect(page.locator("#so-far")).to_contain_text(re.compile("Of [123] answer"))
+        page.goto(loop.server.url + link_to(loop.path, shows=True) if place == "shown" else f"{loop.url}/{place}")
+        expect(page.locator(".ranking tbody tr")).to_have_count(0 if place == "compare" else 6)
     elif place == "ended":
         watch.expect("404")
         page = opened(f"{loop.server.url}/s/{'x' * 43}", **SMALL)
@@ -265,7 +379,9 @@ def test_every_page_is_readable_by_all_and_fits_a_small_phone(
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(SMALL_TARGETS) == []
     assert findings(page) == []
-    assert page.evaluate("document.querySelectorAll('main button, main a').length > 0") == (place != "ended")
+    assert page.evaluate("document.querySelectorAll('main button, main a').length > 0") == (
+        place not in ("ended", "shown")
+    )
     if place == "asked":
         assert len(stops(page)) == 4
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -100,8 +100,9 @@ def test_the_states_of_the_page_that_teaches_are_readable_too(opened: Opened, se
 def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:
     page = opened(loop.url, forced_colors="active")
     teaching = Teaching(page)
-    teaching.pick(teaching.hand()[-1]).click()
-    teaching.learned(1)
+    for lesson in (1, 2, 3):  # after the first, all that it may be is alike
+        teaching.pick(teaching.hand()[-1]).click()
+        teaching.learned(lesson)
     teaching.still()
     for seen in ("#said-text", "#cards .title", "#cards .facts dd", "#side .bars .bar", "#side .lessons li"):
         assert contrast(page.locator(seen).first) > 4.5, seen
@@ -196,6 +197,11 @@ def test_all_that_is_on_a_card_is_seen_on_a_phone(opened: Opened, loop: Served) 
     expect(thinks).to_be_in_viewport()
     for words in list(teaching.weights().values())[:2]:
         expect(thinks).to_contain_text(words.rstrip("+ "))
+    for lesson in (2, 3):  # until some count more than others
+        teaching.pick(teaching.hand()[-1]).tap()
+        teaching.learned(lesson)
+    expect(thinks).to_contain_text("It thinks")
+    assert " ," not in thinks.inner_text()
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(thinks).to_be_hidden()
 
@@ -242,3 +248,66 @@ def test_without_a_script(opened: Opened, loop: Served) -> None:
     page.goto(f"{loop.server.url}/")
     page.get_by_role("link", name=loop.name).click()
     expect(cards).to_have_count(8)
+
+
+COVERED = """selector => {
+    const it = document.querySelector(selector).getBoundingClientRect();
+    const others = [...document.querySelectorAll("#cards .item, .teach-head, .thinks, #side > section")];
+    return others.filter(other => {
+        const box = other.getBoundingClientRect();
+        const beside = box.left >= it.right || box.right <= it.left;
+        return box.height && !beside && box.top < it.bottom - 1 && box.bottom > it.top + 1;
+    }).map(other => other.className || other.tagName);
+}"""
+
+
+@pytest.mark.parametrize("size", [(390, 844), (320, 568), (800, 900)])
+def test_what_is_told_on_a_phone_covers_nothing_and_is_seen(
+    opened: Opened, loop: Served, size: tuple[int, int]
+) -> None:
+    """Wherever somebody has scrolled to when they pick."""
+    page = opened(loop.url, viewport={"width": size[0], "height": size[1]}, has_touch=True, is_mobile=True)
+    teaching = Teaching(page)
+    for lesson, nth in enumerate((1, 6, 7), 1):
+        picked = teaching.hand()[nth]
+        teaching.pick(picked).tap()
+        teaching.learned(lesson)
+        teaching.still()
+        expect(page.locator("#said")).to_be_in_viewport(ratio=1)
+        expect(teaching.card(picked)).to_be_in_viewport()
+        for down in (0, 300, 900):
+            page.evaluate("down => scrollBy(0, down)", down)
+            assert page.evaluate(COVERED, "#said") == []
+    page.get_by_role("button", name="Undo", exact=True).first.tap()
+    expect(page.locator("#said")).to_contain_text("Taken back")
+
+
+def test_whether_it_helps_stands_first_on_a_phone(opened: Opened, taught: Served) -> None:
+    """Without a way down to it; beside what it likes where there is room."""
+    page = opened(f"{taught.url}/learned", viewport={"width": 390, "height": 700})
+    expect(page.locator("#report .verdict")).to_be_in_viewport()
+    form, card = page.locator("form.who").bounding_box(), page.locator("#report").bounding_box()
+    assert form is not None
+    assert card is not None
+    assert card["y"] - form["y"] - form["height"] < 30  # what is not told takes no room
+    place = "id => { const box = document.getElementById(id).getBoundingClientRect(); return [box.left, box.top]; }"
+    weights, report = (page.evaluate(place, each) for each in ("weights", "report"))
+    assert report[1] < weights[1]
+    page.set_viewport_size({"width": 1280, "height": 800})
+    weights, report = (page.evaluate(place, each) for each in ("weights", "report"))
+    assert weights[0] < report[0]
+    assert weights[1] == report[1]
+
+
+def test_a_drawing_is_told_in_words_where_nothing_can_draw_it(opened: Opened, server: Any) -> None:
+    path = loop_of_cars(server.folder / "undrawn.heedful", 30, control=0.5)
+    with Loop.open(path) as loop:
+        for n in range(60):
+            decision = loop.decide(show=5, id=f"d{n}")
+            loop.feedback(decision.id, id=f"e{n}", clicks=[decision.shown[n % 5]])
+    page = opened(f"{server.url}/loops/undrawn/learned", java_script_enabled=False)
+    plot = page.locator("#report .plot")
+    expect(plot).to_contain_text("Over 60 lists it went from")
+    box = plot.bounding_box()
+    assert box is not None
+    assert box["height"] < 150  # and no room is left for a drawing

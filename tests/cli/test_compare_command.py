@@ -21,6 +21,7 @@ from command import heedful
 from compared import answers, logos, png, study_of_rows
 from heedful import Loop
 from heedful.cli.compare import _tell
+from heedful.cli.sharing import link_base, listening_host
 from heedful.server.links import Links
 from heedful.studies.study import study_of
 from processes import free_port
@@ -67,7 +68,7 @@ def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
         assert owner.status_code == 200
         assert "Which is bolder?" in owner.text
         shared_url = f"http://127.0.0.1:{port}"
-        with httpx.Client(follow_redirects=True, headers={"origin": shared_url}) as client:
+        with httpx.Client(follow_redirects=True, headers={"origin": shared_url}, timeout=30) as client:
             url = told["links"][1]["url"]
             assert url.startswith(f"{shared_url}/s/")
             assert "Which is bolder?" in client.get(url).text
@@ -99,6 +100,69 @@ def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
         assert "new" in loop.items
     with comparing(tmp_path / "our-logos.heedful") as (told, _):
         assert "Which is bolder?" in httpx.get(told["page"]).text
+
+
+def answers_at(host: str, port: int) -> bool:
+    """Whether anybody listens there."""
+    try:
+        with socket.create_connection((host, port), timeout=5):
+            return True
+    except ConnectionRefusedError:
+        return False
+
+
+def test_participants_are_waited_for_at_the_address_that_was_said_and_at_no_other(tmp_path: Path) -> None:
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    port = free_port()
+    behind = ("--share", "--share-port", port, "--listen", "127.0.0.2", "--address", "https://study.example.org")
+    with comparing(path, *behind) as (told, child):
+        assert [answers_at(f"127.0.0.{n}", port) for n in (1, 2)] == [False, True]
+        assert told["listens"] == {"page": told["page"].split("/")[2], "participants": f"127.0.0.2:{port}"}
+        [link] = told["links"]
+        assert link["url"].startswith("https://study.example.org/s/")
+        there = link["url"].replace("https://study.example.org", f"http://127.0.0.2:{port}")
+        assert httpx.get(there, headers={"host": "study.example.org"}, timeout=30).status_code == 200
+        child.send_signal(signal.SIGINT)
+        assert child.stderr is not None
+        said = " ".join(child.stderr.read().split())
+    assert f"participants' port: 127.0.0.2:{port}, that address alone" in said
+
+
+def test_the_port_of_the_page_is_never_that_of_participants(tmp_path: Path) -> None:
+    """They are told apart by it, so two addresses with one port would be one door."""
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    port = free_port()
+    with comparing(path, "--share", "--share-port", port, "--listen", "127.0.0.2") as (told, _):
+        assert told["links"][0]["url"].startswith(f"http://127.0.0.2:{port}/s/")
+    got = heedful("compare {} --no-browser --share --share-port 8710 --listen 127.0.0.2", path)
+    assert got.code == 2
+    assert "--share-port: wanted another port than --port, got 8710 for both" in got.err
+
+
+@pytest.mark.parametrize(
+    ("given", "address", "found"),
+    [
+        (None, None, "198.51.100.7"),  # where the links lead
+        (None, "http://mine.example:8711", "198.51.100.7"),
+        (None, "http://127.0.0.1:8711", "127.0.0.1"),  # links that nobody else could use
+        (None, "http://localhost", "127.0.0.1"),
+        ("0.0.0.0", None, "0.0.0.0"),
+        ("127.0.0.1", "https://tunnel.example", "127.0.0.1"),
+        ("localhost", None, "127.0.0.1"),
+    ],
+)
+def test_where_participants_are_waited_for(
+    given: str | None, address: str | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never at every address of this machine, unless that is said."""
+    monkeypatch.setattr("heedful.server.running.own_address", lambda: "198.51.100.7")
+    assert listening_host(given, address) == found
+
+
+@pytest.mark.parametrize(("listen", "url"), [("0.0.0.0", "198.51.100.7"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_what_links_begin_with_where_nobody_says(listen: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.server.running.own_address", lambda: "198.51.100.7")
+    assert link_base(listen, 8711) == f"http://{url}:8711"
 
 
 def test_another_question_begins_another_study(tmp_path: Path) -> None:
@@ -137,6 +201,10 @@ def test_what_no_answer_depends_on_may_change_and_what_is_gone_is_told(tmp_path:
         ("{}/logos --share --segment a --segment !b --dir {}", "--segment: wanted 1 to 60 letters, digits"),
         ("{}/logos --share --address evil", "--address: wanted where a site begins"),
         ("{}/logos --share --address https://a.example/b", "without a path"),
+        ("{}/logos --listen 127.0.0.1", "--listen: wanted --share beside it"),
+        ("{}/logos --share --listen a.example --dir {}", "--listen: wanted an address of this machine"),
+        ("{}/logos --share --listen 192.0.2.7 --dir {}", "--listen: wanted an address of this machine"),
+        ("{}/logos --share --share-port 8700 --port 8700 --dir {}", "--share-port: wanted another port than --port"),
         ("{}/logos --name a/b --dir {}", "--name: wanted a name of 1 to 100 letters"),
         ("{}/logos --show price --dir {}", "show: wanted one of name, picture, got 'price'"),
         ("{}/logos --identifier price --dir {}", "identifier: wanted none with a folder"),
@@ -238,7 +306,7 @@ def test_told_again_later_it_ends_at_once_and_loses_nothing(tmp_path: Path) -> N
         assert child.stdout is not None
         assert child.stdout.readline()
         url = f"http://127.0.0.1:{port}"
-        with httpx.Client(headers={"origin": url}, follow_redirects=True) as client:
+        with httpx.Client(headers={"origin": url}, follow_redirects=True, timeout=30) as client:
             client.get(f"{url}/loops/words/compare")
             said = {"number": "0", "attempt": "0", "choice": "first"}
             assert client.post(f"{url}/loops/words/compare/answer", data=said).status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from command import heedful
 
 from heedful import Loop
 from heedful.cli import demo_loops, demo_once
+from heedful.server.pages.verdict import verdict
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 
@@ -92,6 +94,24 @@ def test_the_simulated_person_keeps_her_promise_and_regret_its_bound(tmp_path: P
     assert report.difference.low > 0
     demo_loops.made(tmp_path)  # they are there: nothing is made
     assert {path.name: (path / "log.db").read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_whether_it_helps_can_be_told_after_a_demo_of_usual_length(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    """Of people who look at thirty lists, and err now and then, most see that it does."""
+    demo_loops.cars_loop(tmp_path, rows, control=demo_loops.CONTROL)
+    clear = 0
+    for seed in range(6):
+        person, rng = demo_loops.Person.of(rows, seed), np.random.default_rng(seed)
+        names = list(person.worth)
+        folder = tmp_path / f"{seed}.heedful"
+        shutil.copytree(tmp_path / "cars.heedful", folder)
+        with Loop.open(folder) as loop:
+            for n in range(30):
+                hand = [names[j] for j in rng.choice(len(names), 8, replace=False).tolist()]
+                wish = person.wish(hand) if rng.random() >= demo_once.MISTAKES else hand[int(rng.integers(8))]
+                loop.feedback(loop.decide(hand, id=f"list-{n}").id, id=f"lesson-{n}", better=[wish])
+            clear += verdict(loop.report(), loop.settings.control).kind == "good"
+    assert clear >= 4
 
 
 def test_a_loop_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,14 +314,19 @@ def test_the_page_is_served_and_at_the_end_it_says_what_was_learned(tmp_path: Pa
         page = it.client.get("/loops/cars")
         assert (page.status_code, page.headers["content-type"].split(";")[0]) == (200, "text/html")
         assert it.client.get("/v1/loops").json() == {"loops": ["cars", "simulated"]}
+        assert 'href="/loops/simulated/learned"' in page.text
+        assert "one list in 3 comes shuffled" in " ".join(page.text.split())
         [home] = it.temporary.iterdir()
         it.teach(2)
         code, out, err = it.end(ended)
     assert code == 0
-    assert re.match(
-        r"2 lessons\. What you seem to like, the strongest first: \S.* \++, .*\. Does learning help\? ", out
+    sure, alike = r"seem to like, the strongest first: \S.* \++, .*", r"may like, one of these or several: \S.*, .*"
+    assert re.match(rf"2 lessons\. What you (?:{sure}|{alike})\. Does learning help\? ", out)
+    first, compared, last = err.splitlines()
+    assert compared == (
+        "heedful: one list in 3 comes shuffled, to compare with, more than is usual: so about 30 lists tell whether "
+        f"learning helps; a loop that was taught: http://127.0.0.1:{it.port}/loops/simulated/learned"
     )
-    first, last = err.splitlines()
     assert first == f"heedful: what you teach is in {home} and goes when you end it; heedful demo --dir DIR keeps it"
     assert last == "heedful: the loops are gone with the demo; heedful demo --dir DIR keeps them"
     assert list(it.temporary.iterdir()) == []
@@ -324,10 +349,11 @@ def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
         _, out, err = it.end()
     assert out == "Nobody taught it, so nothing was learned."
     told = [f"what you teach is kept in {kept}", f"the loops are kept: heedful demo --dir {kept} goes on with them"]
-    assert err.splitlines() == [f"heedful: {line}" for line in told]
+    first, _, last = err.splitlines()
+    assert [first, last] == [f"heedful: {line}" for line in told]
     with running(tmp_path, "--no-browser", "--dir", str(kept)) as it:
         it.teach(1)
-        assert it.end()[1].startswith("1 lesson. ")
+        assert it.end()[1].startswith("1 lesson. What you may like, one of these or several: ")
     with running(tmp_path, "--no-browser", "--dir", str(kept)) as it:
         it.teach(1)
         assert it.end()[1].startswith("2 lessons. ")

@@ -44,6 +44,7 @@ def test_one_is_drawn_and_its_claims_told(data: Path) -> None:
     assert (data / "out" / "coactive2012-fig2.png").stat().st_size > 1000
     assert (data / "out" / "coactive2012-fig2.svg").stat().st_size > 1000
     assert str(data / "out" / "coactive2012-fig2.png") in got.out
+    assert "judged on rounds 1 to 15, once through the queries" in got.out
 
 
 def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
@@ -55,12 +56,13 @@ def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
     assert list(found["panels"]) == ["web"]
     line = found["panels"]["web"]["alpha = 0.5"]
     assert (line["learner"], line["person"], line["runs"]) == ("perceptron", "strict:alpha=0.5", 2)
-    assert line["rounds"] == [1, 3, 10, 30]
-    assert len(line["regret"]) == len(line["stderr"]) == 4
+    assert line["rounds"] == [1, 3, 10, 15, 30]
+    assert len(line["regret"]) == len(line["stderr"]) == 5
+    assert found["judged_on"].startswith("Claims about web search are judged on rounds 1 to 15, once through")
     assert line["theorem"] == "Theorem 1"
-    assert {claim["holds"] for claim in found["claims"] if claim["says"].startswith("Movies")} == {None}
+    assert {claim["verdict"] for claim in found["claims"] if claim["says"].startswith("Movies")} == {"not run"}
     lower = next(claim for claim in found["claims"] if "alpha = 1 is lower" in claim["says"])
-    assert set(lower["paired"]) == {"difference", "stderr", "t", "p", "pairs"}
+    assert set(lower["paired"]) == {"difference", "stderr", "t", "p", "pairs", "freedom"}
     assert lower["paired"]["pairs"] == 2
 
 
@@ -84,6 +86,7 @@ def test_all_of_them_make_a_page(data: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert got.json[1]["panels"] == {}
     text = (data / "out" / "index.html").read_text()
     assert text.count("<img") == 2
+    assert text.count("judged on rounds 1 to 15") == 1
     assert str(data / "out" / "index.html") in got.err
 
 

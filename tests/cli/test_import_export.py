@@ -88,6 +88,44 @@ def test_import_in_words() -> None:
     assert rows[-1][:3] == ["cars.heedful:", "model", "version"]
 
 
+def impressions(n: int, **form: Any) -> list[dict[str, Any]]:
+    """n lists of one item each, shown with a known probability, and what was done with them."""
+    lines: list[dict[str, Any]] = []
+    for i in range(n):
+        item = f"i{i % 4}"
+        lines.append({"kind": "decision", "id": f"d{i}", "candidates": [item], "shown": [item], "probability": 0.25})
+        said = form if form else {"clicks": [item]} if i % 2 else {"action": "buy", "item": item}
+        lines.append({"kind": "feedback", "id": f"e{i}", "decision": f"d{i}", **said})
+    return lines
+
+
+def test_impressions_of_one_item_teach_nothing_and_import_doctor_and_caveats_say_so() -> None:
+    """What is said to teach does: the same lists with thumbs."""
+    write("log.jsonl", impressions(40))
+    got = heedful("import cars log.jsonl --json")
+    assert (got.code, got.json["counts"]["feedback"]["applied"]) == (0, 40)
+    assert got.json["lessons"] == {"feedback": 40, "moved": 0}
+    shutil.rmtree("cars.heedful")
+    small_loop("cars.heedful", n_items=4, n_features=2).close()
+    out = " ".join(heedful("import cars log.jsonl").out.split())
+    assert "moved the model: 0 of 40 feedback: each list showed a single item, and a click or an action on the " in out
+    assert "A thumb, up or down, does: it is about one item alone" in out
+    found = heedful("doctor cars --json")
+    [told] = [each for each in found.json if each["check"] == "lessons"]
+    assert (found.code, told["status"]) == (0, "warning")
+    assert told["told"].startswith("40 feedback moved the model 0 times: each list showed a single item")
+    assert told["next"].startswith("A thumb, up or down, does")
+    assert "All is well" not in heedful("doctor cars").out
+    with Loop.open("cars.heedful") as loop:
+        assert any("moved the model 0 times" in caveat for caveat in loop.caveats)
+    write("thumbs.jsonl", [line | {"id": f"t{line['id']}"} for line in impressions(4, thumb="up") if "thumb" in line])
+    got = heedful("import cars thumbs.jsonl --json")
+    assert got.json["lessons"] == {"feedback": 4, "moved": 4}
+    assert "moved the model" not in heedful("import cars thumbs.jsonl").out  # nothing is new
+    [told] = [each for each in heedful("doctor cars --json").json if each["check"] == "lessons"]
+    assert (told["status"], told["told"]) == ("ok", "4 of 44 feedback moved the model")
+
+
 def test_import_of_several_files_one_compressed() -> None:
     write("first.jsonl", GOOD[:3])
     Path("rest.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in GOOD[3:]).encode()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import types
@@ -175,6 +176,31 @@ def test_init_as_json() -> None:
     assert got.json["features"] == (3 + 1 + 2) + (2 * 3 + 1) + 1
     assert got.json["caveats"] == []
     assert got.json["next"] == "heedful decide cars"
+
+
+def test_a_routing_loop_works_at_the_first_try() -> None:
+    """A few models, a handful of prompts with their embeddings, crossed with the model itself: it is made, decides, and
+    learns from thumbs which model to ask what."""
+    Path("models.csv").write_text("model,title,cost\nsmall,Small one,0.1\nbig,Big one,2.5\nodd,Odd one,1.0\n")
+    prompts = [{"prompt": "a poem", "embedding": [1.0, 0.0]}, {"prompt": "a sum", "embedding": [0.0, 1.0]}]
+    for some in (prompts, prompts[:1]):
+        Path("prompts.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in some))
+        got = heedful("init routes models.csv --context prompts.jsonl --cross embedding:model --k 1 --json")
+        assert (got.code, got.err) == (0, "")
+        assert (got.json["identifier"], got.json["crosses"]) == ("model", [["embedding", "model"]])
+        with Loop.open("routes.heedful") as loop:
+            for i in range(120):
+                prompt = prompts[i % 2]
+                d = loop.decide(context=prompt, id=f"d{i}")
+                good = d.shown[0] == ("small" if i % 2 else "big")
+                loop.feedback(d.id, thumb="up" if good else "down")
+            routed = [loop.rank(context=prompt)[0] for prompt in prompts]
+            assert routed == ["big", "small"]
+        shutil.rmtree("routes.heedful")
+    got = heedful("init routes models.csv --context prompts.jsonl --cross all --k 1")
+    assert (got.code, got.out) == (2, "")
+    assert "prompts.jsonl: columns: wanted at least one that tells rows apart, got " in got.err
+    assert "; name what is crossed, --cross CONTEXTCOLUMN:ITEMCOLUMN, and it is kept" in got.err
 
 
 def test_init_settings_and_all_crosses() -> None:
@@ -720,7 +746,6 @@ def test_the_page_names_every_option(command: str) -> None:
 
 
 def test_help_needs_no_database_and_no_loop() -> None:
-    program = "import sys, heedful.cli; print(*sorted(sys.modules))"
+    program = "import sys, heedful.cli.loops; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert "heedful.cli.loops" in loaded
     assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.exchange", "heedful.data"} & set(loaded)

@@ -88,7 +88,7 @@ def test_many_people_their_average_and_somebody_new() -> None:
     assert [row["best_for_somebody_new"] for row in got["ranking"]] == pytest.approx([new.best[i] for i in want.order])
     assert got["questions_left"] is None
     assert got["next_for"] is None
-    assert sorted(each["kind"] for each in got["remarks"]) == ["contradiction", "side", "unsure"]
+    assert sorted(each["kind"] for each in got["remarks"]) == ["contradiction", "random", "side", "unsure"]
     [side] = [each for each in got["remarks"] if each["kind"] == "side"]
     assert side["people"] == ["fay"]
 
@@ -353,9 +353,11 @@ def test_what_is_printed_for_many_people() -> None:
     assert re.search(r"^ +1 +assam +1,\d\d\d +\d+ +\d+ % +\d+ % +1-\d +.*─●─", row)
     assert sum("●" in line for line in lines) == 8
     assert any(line.startswith("Neighbours of which no two can be told apart (less than 90%): ") for line in lines)
+    assert any(re.match(r"Sure enough \(0.9\): assam is the best with probability 0.9", line) for line in lines)
+    surer = heedful("rank {} --sure 0.97", TEAS, width=100).out.splitlines()
     assert any(
-        re.match(r"Not sure enough yet \(0.9\): assam is the best .*\. Ask somebody new first: ", line)
-        for line in lines
+        re.match(r"Not sure enough yet \(0.97\): assam is the best .*\. Ask somebody new first: ", line)
+        for line in surer
     )
     assert "Mind: 'fay' took the first of the two in 14 of 14 answers" in got.out
     assert lines[-1] == "To rank without somebody's answers: --without NAME."
@@ -447,7 +449,7 @@ def test_a_plot(tmp_path: Path, suffix: str) -> None:
         ("--person eve", "--person: wanted one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
         ("--person ada --pool", "--person: wanted people who are told apart, got 'ada'"),
         ("--without eve", "--without: wanted one of"),
-        ("--identifier name", "--identifier: wanted --items, whose column it is, got none"),
+        ("--identifier name", "--identifier: wanted items, whose column it is, got none"),
     ],
 )
 def test_bad_input_is_a_sentence(options: str, message: str) -> None:
@@ -461,7 +463,7 @@ def test_bad_input_is_a_sentence(options: str, message: str) -> None:
 
 def test_people_without_names_cannot_be_named(pairs: Path) -> None:
     got = heedful(f"{LINE} --without ada", pairs)
-    assert (got.code, got.err) == (2, "heedful: --without: wanted a file that names people, got none of 'ada'\n")
+    assert (got.code, got.err) == (2, "heedful: --without: wanted answers that name people, got none of 'ada'\n")
     got = heedful(f"{LINE} --person ada", pairs)
     assert (got.code, got.err) == (2, "heedful: --person: wanted people who are told apart, got 'ada'\n")
 

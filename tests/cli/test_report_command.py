@@ -6,10 +6,12 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import Ended, heedful
 
 from heedful import Loop
+from heedful.loop.comparison import paired
 from heedful.loop.report import Report
 from heedful.loop.simulation import Simulation
 from heedful.loop.wire import plain
@@ -59,6 +61,71 @@ def test_in_words() -> None:
     line = re.search(r"0\.\d{3} ([▁▂▃▄▅▆▇█]{12}) ", out)
     assert line is not None
     assert set(line[1]) <= set("▇█")  # nearly always the first
+
+
+def test_numbers_keep_their_digits_on_narrow_screens_and_the_line_gives_way() -> None:
+    report = made(400)
+    for columns in (120, 80, 64, 50):
+        got = heedful("report cars", width=columns)
+        assert (got.code, got.err) == (0, "")
+        assert "…" not in got.out, columns
+        for arm in (report.learned, report.control):
+            [line] = [line for line in got.out.splitlines() if f"{arm.mean:.3f}" in line.split()]
+            numbers = [word for word in line.split() if word[0].isdigit()]
+            assert numbers == [f"{arm.shown:,}", f"{arm.answered:,}", f"{arm.mean:.3f}"], columns
+            assert len(line) <= columns
+            assert bool(set("▁▂▃▄▅▆▇█") & set(line)) == (columns > 64)
+
+
+def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
+    """The shares and intervals are those of their definition; of grades and ratings of thumbs there is no word."""
+    with small_loop("cars.heedful", "perceptron", control=0.4) as loop:
+        given: dict[str, list[tuple[int, float]]] = {"learned": [], "control": []}
+        for i in range(200):
+            arm = loop.decide(FIVE, id=f"d{i}", person=f"p{i % 20}").arm
+            up = (i // 20) % 3 != 0 if arm == "learned" else (i // 20) % 3 == 0
+            loop.feedback(f"d{i}", id=f"e{i}", thumb="up" if up else "down")
+            given[arm].append((i % 20, float(up)))
+        loop.record(FIVE, FIVE, id="other")
+        loop.feedback("other", thumb="up")  # of somebody else's list, of neither arm
+        undone = loop.decide(FIVE, id="undone", person="p0")
+        loop.feedback(undone.id, id="u", thumb="up")
+        loop.undo("u")
+        thumbs = loop.report().thumbs
+    assert thumbs is not None
+    for share, ups in ((thumbs.learned, given["learned"]), (thumbs.control, given["control"])):
+        assert (share.thumbs, share.up) == (len(ups), sum(up for _, up in ups))
+        assert share.share == pytest.approx(share.up / share.thumbs)
+        assert share.low is not None
+        assert share.high is not None
+        assert 0.0 <= share.low < share.share < share.high <= 1.0
+    people, up = (np.array(each) for each in zip(*given["learned"]))
+    by_hand = paired(up, people.astype(np.int64))
+    assert by_hand is not None
+    assert (thumbs.learned.low, thumbs.learned.high) == pytest.approx((max(by_hand.low, 0.0), by_hand.high))
+    apart = thumbs.difference
+    assert apart is not None
+    assert apart.by == pytest.approx(
+        thumbs.learned.up / thumbs.learned.thumbs - thumbs.control.up / thumbs.control.thumbs
+    )
+    out = told(heedful("report cars"))
+    assert f"Thumbs up: {thumbs.learned.share:.1%} of {thumbs.learned.thumbs} (from {thumbs.learned.low:.1%} to" in out
+    assert f"of those left in their own order; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to" in out
+    assert "(20 people): learning helps." in out
+    assert heedful("report cars --json").json["thumbs"] == plain(thumbs)
+
+
+def test_thumbs_of_one_person_alone_or_all_alike_tell_no_interval() -> None:
+    with small_loop("cars.heedful", "perceptron", control=0.4) as loop:
+        assert loop.report().thumbs is None
+        for i in range(30):
+            loop.decide(FIVE, id=f"d{i}", person="p")
+            loop.feedback(f"d{i}", thumb="up" if i % 3 else "down")
+        thumbs = loop.report().thumbs
+    assert thumbs is not None
+    assert thumbs.learned.thumbs + thumbs.control.thumbs == 30
+    assert (thumbs.learned.low, thumbs.control.high, thumbs.difference) == (None, None, None)
+    assert "Whether learning helps they cannot say: it takes thumbs of two people" in told(heedful("report cars"))
 
 
 def test_as_json() -> None:

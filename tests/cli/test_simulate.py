@@ -6,13 +6,14 @@ import csv
 import inspect
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from command import heedful
 
 from heedful.cli import simulate
+from heedful.cli.output import write_runs
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiment import catalogue_setting, letor_setting
@@ -366,3 +367,17 @@ def test_simulate_alone_is_its_help() -> None:
     assert got.code == 0
     assert "letor" in got.out
     assert "catalogue" in got.out
+
+
+def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
+    """What a person or a learner is called may begin as a formula of a spreadsheet does; numbers stay numbers."""
+
+    class Made(NamedTuple):
+        learner: str
+        seed: int
+        person: str
+        regrets: Any
+
+    runs: Any = [Made("@mine.py:Own", 0, "=1+1", np.array([-0.5, 1.0]))]
+    write_runs(tmp_path / "runs.csv", runs, people=True)
+    assert (tmp_path / "runs.csv").read_text().splitlines()[1] == "'@mine.py:Own,0,'=1+1,1,-0.5"

@@ -25,10 +25,10 @@ LINE = "simulate movielens {} --rounds 12 --dimension 2 --regularisation 0.1 --i
 
 
 def test_figures_are_those_of_runs(folder: Path) -> None:
-    got = heedful(f"{LINE} --people 4 --seeds 2 --split 3 --json -l perceptron -l convex", folder)
+    got = heedful(f"{LINE} --penalty weighted --people 4 --seeds 2 --split 3 --json -l perceptron -l convex", folder)
     assert got.code == 0
-    house = cinema(load_movielens(folder), split=3, dimension=2, regularisation=0.1)
-    said = f"{folder}: {len(house.X)} movies with 2 features (regularisation 0.1), from half the users"
+    house = cinema(load_movielens(folder), split=3, dimension=2, regularisation=0.1, penalty="weighted")
+    said = f"{folder}: {len(house.X)} movies with 2 features (weighted penalty 0.1), from half the users"
     assert got.err == f"heedful: {said}\n"
     setting = movie_setting(house, Better(), people=4, seeds=(0, 1))
     assert [row["learner"] for row in got.json] == ["perceptron", "convex"]
@@ -44,6 +44,7 @@ def test_figures_are_those_of_runs(folder: Path) -> None:
 def test_everybody_comes_where_people_is_0(folder: Path, tmp_path: Path) -> None:
     got = heedful(f"{LINE} --people 0 --out {{}}", folder, tmp_path / "runs.npz")
     assert got.code == 0
+    assert "2 features (plain penalty 0.1)" in " ".join(got.err.split())
     assert "30 movies, 12 people" in " ".join(got.out.split())
     assert "± is the standard error over people. 12 people." in got.out
     with np.load(tmp_path / "runs.npz") as runs:
@@ -60,6 +61,7 @@ def test_people_are_counted_by_seed(folder: Path) -> None:
     [
         ("--people 13", "people: wanted a whole number, 0 to 12, got 13"),
         ("--people 2 --user noisy:depth=3", "user: wanted one who picks items"),
+        ("--penalty heavy", "penalty: wanted plain or weighted, got 'heavy'"),
         ("--people 2 --learner perceptrom", "learner: wanted .*, got 'perceptrom'"),
     ],
 )
@@ -81,9 +83,16 @@ def test_the_page_names_every_option_and_default() -> None:
     section = page[page.index("\n## simulate movielens:") :].split("\n## ")[1]
     told = heedful("simulate movielens --help", width=200)
     options = set(re.findall(r"(--[a-z0-9-]+)", told.out)) - {"--help"}
-    assert len(options) == 15
+    assert len(options) == 16
     assert all(f"`{option}" in section for option in options)
-    for option, default in {"--rounds": 1500, "--people": 100, "--split": 0, "--seeds": 1, "--user": "better"}.items():
+    for option, default in {
+        "--rounds": 1500,
+        "--people": 100,
+        "--split": 0,
+        "--seeds": 1,
+        "--user": "better",
+        "--penalty": "plain",
+    }.items():
         assert f"`{option} {default}`" in section
         words = " ".join(told.out.replace("│", " ").split())
         assert re.search(rf" {option} (?:(?!--).)*\[default: {default}\]", words)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from command import heedful
 
+from heedful.cli import sweep
 from heedful.cli.grid import read_grid
 from heedful.data.rating_files import open_ratings
 from heedful.fold import trace
@@ -385,3 +386,9 @@ def test_a_cell_s_file_says_what_it_is_of(grid: Path, letor_file: Path, tmp_path
         assert kept["cell"]["data"]["sha256"] == [hashlib.sha256(letor_file.read_bytes()).hexdigest()]
         assert kept["result"]["checkpoints"] == [1, 3, 10, 12]
         assert len(kept["result"]["regret"]) == 4
+
+
+def test_no_cell_of_the_summary_is_a_formula() -> None:
+    row = {"user": "=1+1", "learner": "+own", "seeds": 1, "rounds": 9, "regret": -0.5, "stderr": None}
+    text = sweep._as_csv([row | {"rounds_per_second": 1.0, "best": True}])
+    assert text.splitlines()[1] == "'=1+1,'+own,1,9,-0.5,,1.0,True"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -244,6 +245,30 @@ EVERYTHING = {"sided": SIDED, "bare": BARE, "orders": ORDERS, "sets": SETS}
 def test_what_is_written_comes_back(tmp_path: Path, answered: list[Answered]) -> None:
     write_choices(tmp_path / "x.csv", gathered(answered))
     assert read(tmp_path / "x.csv") == list(by_name(gathered(answered)))
+
+
+FORMULAS = ["=1+1", "+a", "-b", "@c", "'=d", "''@e", "'f", "-5"]
+
+
+@pytest.mark.parametrize("form", EVERYTHING)
+def test_names_that_a_spreadsheet_takes_for_formulas_come_back(tmp_path: Path, form: str) -> None:
+    """A spreadsheet shows them as text, for the ' before them."""
+    for name in FORMULAS:
+        other = {"a": name, "b": "b", "c": "c", '"c"': '"c"', "b, too": "b, too"}
+        renamed = [
+            each._replace(
+                person=f"{name} {each.person}".strip() if each.person else "",
+                tiers=tuple(tuple(other[item] for item in tier) for tier in each.tiers),
+                first=other[each.first] if each.first else "",
+            )
+            for each in EVERYTHING[form]
+        ]
+        write_choices(tmp_path / "x.csv", gathered(renamed))
+        assert read(tmp_path / "x.csv") == list(by_name(gathered(renamed)))
+        with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as file:
+            cells = {cell for row in csv.reader(file) for cell in row if cell}
+        assert not [cell for cell in cells if cell[0] in "=+-@"]
+        assert name == "'f" or f"'{name}" in cells
 
 
 def test_who_has_no_name_among_others_gets_one_in_a_file(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def test_the_list() -> None:
         "mslr-web30k": 0,
         "yahoo-ltrc": 0,
         "trec-session-2012": 2,
+        "trec-session-2013": 2,
         "movielens-1m": 3,
         "movielens-100k": 3,
         "jester-1": 1,

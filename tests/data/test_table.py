@@ -78,8 +78,8 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(table, path)
     assert read_table(path) == [
-        {"n": 1, "x": 0.5, "b": True, "t": "ü", "v": [1, 2], "day": day, "levels": "a", "exact": 1.0},
-        {"n": 2**60, "x": None, "b": False, "t": "", "v": [], "day": day, "levels": "b", "exact": 2.0},
+        {"n": 1, "x": 0.5, "b": True, "t": "ü", "v": [1, 2], "day": day.isoformat(), "levels": "a", "exact": 1.0},
+        {"n": 2**60, "x": None, "b": False, "t": "", "v": [], "day": day.isoformat(), "levels": "b", "exact": 2.0},
         {"n": None, "x": -1e308, "b": None, "t": None, "v": None, "day": None, "levels": "a", "exact": None},
     ]
     assert type(read_table(path)[0]["exact"]) is float

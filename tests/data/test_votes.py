@@ -164,3 +164,26 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
     path.write_bytes(b"model_a,model_b,winner\na,b,tie\na,\xff,tie\n")
     with pytest.raises(ValueError, match=r"^votes.csv:3: text: wanted UTF-8, got byte 0xff at byte 3 of the line"):
         load_choices(path)
+
+
+def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> None:
+    """It is told once, whether columns or rows are read; a mistake still says on which line it is."""
+    header, *battles = BATTLES.splitlines()
+    numbered = [f",{header}", *(f"{i},{line}" for i, line in enumerate(battles))]
+    path = put(tmp_path, "\n".join(numbered) + "\n")
+    with pytest.warns(UserWarning, match=r"votes\.csv: the column that has no name numbers the rows") as got:
+        opened = load_choices(path)
+    assert len(got) == 1
+    assert opened == load_choices(put(tmp_path, BATTLES, "plain.csv"))
+    path = put(tmp_path, "\n".join([*numbered, "7,8,max,max,model_a,s3,4,"]) + "\n")
+    with (
+        pytest.warns(UserWarning, match="numbers the rows") as got,
+        pytest.raises(ValueError, match=r"^votes\.csv:9: model_b: wanted another item than the first"),
+    ):
+        load_choices(path)
+    assert len(got) == 1
+
+
+def test_names_behind_an_apostrophe_are_read_without_it(tmp_path: Path) -> None:
+    path = put(tmp_path, "model_a,model_b,winner\n'=opus,mini,model_a\n=opus,mini,'=opus\n")
+    assert load_choices(path).choices == gathered([Answered("", (("=opus",), ("mini",)), 2, "=opus")])

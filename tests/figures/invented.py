@@ -17,7 +17,8 @@ def ran(regrets: Any, *, label: str = "a", seconds: float = 1.0, bound: Any = No
     marks = nothing if bound is None else np.arange(1.0, regrets.shape[1] + 1)
     limit = nothing if bound is None else np.asarray(bound, np.float64)
     theorem = "" if bound is None else "Theorem 1"
-    return Ran(Line(label, (label,), "strict"), label, regrets, np.ones(len(regrets)), seconds, marks, limit, theorem)
+    took = np.full(len(regrets), seconds)
+    return Ran(Line(label, (label,), "strict"), label, regrets, np.ones(len(regrets)), took, marks, limit, theorem)
 
 
 def invented(figure: Figure, rng: np.random.Generator, runs: int = 4, rounds: int = 300) -> dict[str, dict[str, Ran]]:

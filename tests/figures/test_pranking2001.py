@@ -13,7 +13,7 @@ from figures.invented import ran
 from films import ratings_of, shared, write_1m
 from heedful.data.movielens import Ratings, load_movielens
 from heedful.figures import FIGURES
-from heedful.figures.figure import Panel, Size
+from heedful.figures.figure import FAILS, HOLDS, NOT_RUN, OPEN, Panel, Size
 from heedful.figures.grading import (
     COSTS,
     STEPS,
@@ -286,9 +286,9 @@ def test_the_gaps_are_those_of_the_thresholds(people: People, monkeypatch: pytes
 
 def test_thresholds_out_of_order_are_seen() -> None:
     check = ordered("gaps", ("a",))
-    assert check({"gaps": {"a": ran([0.0, 0.0, 1.0])}}).holds
+    assert check({"gaps": {"a": ran([0.0, 0.0, 1.0])}}).conclusion == HOLDS
     verdict = check({"gaps": {"a": ran([0.0, 2.0, -1.0])}})
-    assert not verdict.holds
+    assert verdict.conclusion == FAILS
     assert "least gap -1 over 3 rounds" in verdict.found
 
 
@@ -314,7 +314,7 @@ def test_each_is_drawn_and_its_claims_are_judged(small: Path, tmp_path: Path, fi
     got = heedful(f"figure {figure.id} --quick --json --jobs 1 --data {{}} --out {{}}", small, tmp_path)
     assert got.code == 0, got.err
     assert list(got.json["panels"]) == [panel.key for panel in figure.panels]
-    assert {claim["holds"] for claim in got.json["claims"]} <= {True, False}
+    assert {claim["verdict"] for claim in got.json["claims"]} <= {HOLDS, FAILS, OPEN}
     for kind in ("png", "svg"):
         assert (tmp_path / f"{figure.id.replace('/', '-')}.{kind}").stat().st_size > 1000
 
@@ -324,7 +324,7 @@ def test_without_the_ratings_what_needs_none_is_drawn(small: Path, tmp_path: Pat
     assert got.code == 0, got.err
     assert f"left out: no movielens-1m in {tmp_path}" in got.err
     assert list(got.json["panels"]) == ["synthetic-grades"]
-    assert {claim["holds"] for claim in got.json["claims"] if not claim["says"].startswith("Synthetic")} == {None}
+    assert {claim["verdict"] for claim in got.json["claims"] if not claim["says"].startswith("Synthetic")} == {NOT_RUN}
 
 
 def test_without_scikit_learn_there_is_no_batch_comparison(

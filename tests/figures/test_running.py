@@ -13,9 +13,22 @@ from heedful.data.known import KNOWN
 from heedful.diagnostics import known_utilities, slacks
 from heedful.experiment import Setting
 from heedful.figures import FIGURES, running
-from heedful.figures.figure import AVERAGE, CUMULATIVE, QUADRATIC, Figure, Panel, Size, verdicts
+from heedful.figures.figure import (
+    AVERAGE,
+    CUMULATIVE,
+    HOLDS,
+    QUADRATIC,
+    Claim,
+    Figure,
+    Outcome,
+    Panel,
+    Size,
+    Verdict,
+    judged_on,
+    verdicts,
+)
 from heedful.figures.panels import BOOKS, CHAINS, WEB, one, web
-from heedful.figures.places import FILES, FOLDERS, files_of, looked_for
+from heedful.figures.places import EDITIONS, FILES, FOLDERS, files_of, looked_for
 from heedful.figures.running import Sources, lacking, run
 from heedful.figures.theory import NONE, promised, with_slack
 from heedful.fold import play, trace
@@ -67,6 +80,25 @@ def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytes
     assert list(second["web"]) == ["x", "c"]
 
 
+def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranking SVM cannot be compiled; the time of machine code beside its own says nothing about the two methods."""
+    pytest.importorskip("sklearn")
+    ran = []
+    simulate = running.simulate
+
+    def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
+        ran.append((*learners, how.get("interpreted", False)))
+        return simulate(learners, *args, **how)
+
+    monkeypatch.setattr(running, "simulate", counted)
+    size = Size(17, 2)
+    alone = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
+    both = web(one("p", "perceptron", STRICT), one("s", "ranking-svm", STRICT), quick=size)
+    beside = run(figure(both), sources, quick=True)
+    assert ran == [("perceptron", False), ("perceptron", "ranking-svm", True)]
+    np.testing.assert_array_equal(alone["web"]["p"].regrets, beside["web"]["p"].regrets)
+
+
 def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "KEPT", 1)
     for rounds in (11, 12, 13):
@@ -80,11 +112,40 @@ def test_the_best_in_hindsight_is_drawn(sources: Sources) -> None:
     )
     best = run(figure(web(several, quick=SMALL)), sources, quick=True)["web"]["b"]
     each = [
-        run(figure(web(one("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets.mean()
+        run(figure(web(one("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets[:, :15].mean()
         for spec in several.learners
     ]
-    assert best.regrets.mean() == min(each)
+    assert best.regrets[:, :15].mean() == min(each)
     assert best.learner == several.learners[int(np.argmin(each))]
+
+
+def test_claims_see_the_queries_once(sources: Sources) -> None:
+    """Of 40 rounds of 15 queries, the first 15: afterwards nothing is new. What is drawn goes on."""
+    seen = []
+
+    def look(outcome: Outcome) -> Verdict:
+        line = outcome["web"]["p"]
+        seen.append(line)
+        return Verdict(HOLDS, f"{line.regrets.shape}")
+
+    panel = web(one("p", "perceptron", STRICT), quick=SMALL)
+    looked = Figure("test/fig", "nobody's", "a test", (panel,), (Claim("Looked at.", ("web",), look),))
+    outcome = run(looked, sources, quick=True)
+    assert outcome["web"]["p"].once == 15
+    assert outcome["web"]["p"].regrets.shape == (3, 40)
+    [verdict] = verdicts(looked, outcome)
+    assert verdict.found == "(3, 15)"
+    [line] = seen
+    np.testing.assert_array_equal(line.regrets, outcome["web"]["p"].regrets[:, :15])
+    assert line.marks.max() == 15  # the bound is looked at in the last round, too
+    assert line.bound.size == line.marks.size < outcome["web"]["p"].bound.size
+    assert judged_on(outcome) == (
+        "Claims about web search are judged on rounds 1 to 15, once through the queries: from then on the same queries "
+        "come again."
+    )
+    shorter = run(figure(web(one("p", "perceptron", STRICT), quick=Size(12, 2))), sources, quick=True)
+    assert shorter["web"]["p"].once == 0
+    assert judged_on(shorter) == ""
 
 
 def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
@@ -95,7 +156,7 @@ def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
     ran = run(figure(web(*lines, quick=SMALL)), sources, quick=True)["web"]
     assert setting.learner(ran["s"].learner).radius == norm
     assert setting.learner(ran["s"].learner).gamma == 1.0 / (3.0 * setting.R * norm)
-    assert setting.learner(ran["e"].learner).horizon == 40
+    assert setting.learner(ran["e"].learner).horizon == 15  # what is judged: once through the queries
 
 
 def test_without_data_nothing_is_run_and_it_is_said(tmp_path: Path) -> None:
@@ -121,11 +182,83 @@ def test_folders_have_more_than_one_name(tmp_path: Path, world: str, name: str) 
     assert files_of(world, tmp_path) == wanted
 
 
+SESSION = """<session num="1" starttime="0" userid="9">
+  <topic num="{topic}"><desc>made up</desc></topic>
+  <interaction num="1" starttime="1.5" type="reformulate"><query>a made up query</query>
+    <results>{results}</results>
+    <clicked><click num="1"><rank>{clicked}</rank><starttime>3</starttime><endtime>9</endtime></click></clicked>
+  </interaction>
+  <currentquery starttime="20"><query>another</query></currentquery>
+</session>"""
+"""A session as the track has them; in 2013 its documents are of ClueWeb12."""
+
+
+def write_track(folder: Path, year: int, clicked: list[int]) -> None:
+    """The files of a year: a session for each of these ranks clicked, of four results with grades 0, 1, 2, 3."""
+    folder.mkdir(exist_ok=True)
+    tag, name = ("clueweb09id", "clueweb09-en") if year == 2012 else ("clueweb12id", "clueweb12-0000wb-")
+    sessions, judged = [], []
+    for topic, rank in enumerate(clicked, 1):
+        results = "".join(
+            f'<result rank="{i + 1}"><url>http://x.org/{i}</url><{tag}>{name}{topic}-{i}</{tag}><title>t</title>'
+            "<snippet>s</snippet></result>"
+            for i in range(4)
+        )
+        sessions.append(SESSION.format(topic=topic, results=results, clicked=rank))
+        judged += [f"{topic} 0 {name}{topic}-{i} {i}\n" for i in range(4)]
+    text = f"<sessiontrack{year}>{''.join(sessions)}</sessiontrack{year}>"
+    (folder / f"sessiontrack{year}.xml").write_text(text)
+    (folder / f"qrels.{year}.txt").write_text("".join(judged))
+
+
+def test_the_tracks_of_2012_and_2013_are_chains_where_they_are(tmp_path: Path) -> None:
+    """One year or both, in one folder or two; what is clicked on top of 0 1 2 3 gains by its grade."""
+    clicks = {2012: [4, 2], 2013: [1, 3, 4]}
+    fig1 = FIGURES["jair2015/fig1"]
+    for years in ((2012,), (2013,), (2012, 2013)):
+        apart, together = tmp_path / f"apart{len(years)}{years[0]}", tmp_path / f"together{len(years)}{years[0]}"
+        for folder in (apart, together):
+            folder.mkdir()
+        for year in years:
+            write_track(apart / f"trec-session-{year}", year, clicks[year])
+            write_track(together / "trec-session", year, clicks[year])
+        wanted = [rank for year in years for rank in clicks[year]]
+        for folder in (apart, together, together / "trec-session"):
+            sources = Sources(folder)
+            assert lacking(fig1, sources) == {}
+            ran = run(fig1, sources)["chains"]
+            assert ran["normal"].regrets.shape == (len(wanted), 1)
+            r = 1.25 * np.arange(4)
+            discounts = 1.0 / np.log2(np.arange(4) + 2.0)
+            gains = [
+                r[[rank - 1, *(i for i in range(4) if i != rank - 1)]] @ discounts - r @ discounts for rank in wanted
+            ]
+            np.testing.assert_allclose(ran["normal"].regrets[:, 0], gains, atol=1e-12)
+            # three rankings of each chain, in a row of its own
+            three = np.column_stack([ran[condition].regrets for condition in ("normal", "swapped", "reversed")])
+            np.testing.assert_array_equal(ran["all"].regrets, three)
+            assert ran["all"].M.shape == three.shape
+
+
+def test_half_a_track_is_none(tmp_path: Path) -> None:
+    write_track(tmp_path / "trec-session-2013", 2013, [1])
+    (tmp_path / "trec-session-2013" / "qrels.2013.txt").unlink()
+    assert looked_for(CHAINS, tmp_path) == (
+        f"no trec-session-2012 in {tmp_path}: looked in trec-session-2012, trec-session-2013, trec-session and the "
+        "folder itself for sessiontrack2012.xml and qrels.2012.txt, or sessiontrack2013.xml and qrels.2013.txt, plain "
+        "or .gz"
+    )
+    assert Sources(tmp_path).lacks(FIGURES["jair2015/fig1"].panels[0]) == looked_for(CHAINS, tmp_path)
+
+
 def test_every_folder_of_the_figures_is_one_that_heedful_data_knows() -> None:
     known = {entry.key: set(entry.files) for entry in KNOWN}
     for world, folders in FOLDERS.items():
         assert folders[0] in known, world
         assert set(FILES[world]) <= known[folders[0]], world
+    assert {file for files in EDITIONS[CHAINS] for file in files} <= known["trec-session-2012"] | known[
+        "trec-session-2013"
+    ]
 
 
 def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
@@ -156,7 +289,7 @@ def test_lemma_3_is_met_by_every_learner(tmp_path: Path) -> None:
     """[J15] Lemma 3: REG_T = 2 / sqrt T on its stream, which is the right side of Theorem 1."""
     one_figure = FIGURES["jair2015/lemma3"]
     outcome = run(one_figure, Sources(tmp_path), quick=True)
-    assert [verdict.holds for verdict in verdicts(one_figure, outcome)] == [True]
+    assert [verdict.conclusion for verdict in verdicts(one_figure, outcome)] == [HOLDS]
     assert outcome["lower"]["perceptron"].marks[-1] == 100
 
 

@@ -91,6 +91,19 @@ def test_the_regret_is_bounded_and_that_of_a_sign_error_is_not(stream: Any, whic
     assert wrong[-1] > bound[-1]
 
 
+def test_theorem_5_where_no_weight_is_negative(stream: Any) -> None:
+    """Every feature turned the way this user likes it, so w* >= 0: with ln N for ln 2N, a lower bound."""
+    world, w_star, R, S = stream
+    turned = query_stream(world.X * np.sign(w_star), world.labels, world.offsets, np.abs(w_star), world.user, shuffle=2)
+    learner = ExponentiatedPerceptron(N, Ranking(), bound=S, horizon=T, signed=False)
+    bound = learner.regret_bound(TIMES, ALPHA, np.abs(w_star), R, S)
+    assert (bound < bounded(S)[2].regret_bound(TIMES, ALPHA, np.abs(w_star), R, S)).all()
+    regret = means(learner, turned)
+    assert (regret <= bound).all()
+    assert regret[-1] < 0.3 * means(learner._replace(space=Reversed()), turned)[-1]  # no weight can turn negative
+    assert np.isnan(learner.regret_bound(TIMES, ALPHA, w_star, R, S)).all()
+
+
 def test_bounds_by_hand() -> None:
     """R = 3, |w*| = |(3,4)| = 5, |w*|_1 = 7, S = 2, alpha = 1/2, after 100 and 400 rounds."""
     t, w_star = np.array([100, 400]), np.array([3.0, -4.0])
@@ -105,6 +118,10 @@ def test_bounds_by_hand() -> None:
     # Theorem 5, T = 400, N = 4: 7 (2 ln 4 + 1) 2 / (20 . 1/2); at t = 100: 7 (2 . 2 . 20 ln 4 + 2 . 100 / 20) / (100/2)
     wanted = [7 * (80 * np.log(4) + 10) / 50, 7 * (2 * np.log(4) + 1) / 5]
     assert bound(ExponentiatedPerceptron(2, Ranking(), bound=2.0, horizon=400)) == pytest.approx(wanted)
+    # The same without doubling, N = 2, of a w* that has no negative weight
+    [least, most] = [7 * (80 * np.log(2) + 10) / 50, 7 * (2 * np.log(2) + 1) / 5]
+    unsigned = ExponentiatedPerceptron(2, Ranking(), bound=2.0, horizon=400, signed=False)
+    assert unsigned.regret_bound(t, 0.5, np.array([3.0, 4.0]), 3.0, 2.0) == pytest.approx([least, most])
     # Theorem 6, D2 = 100: (100/20 + 100/100 + 36/10) 2, (100/40 + 100/400 + 36/20) 2
     assert bound(ConvexPerceptron(2, Ranking(), radius=5.0)) == pytest.approx([19.2, 9.1])
 
@@ -120,6 +137,9 @@ def test_no_bound_where_the_hypotheses_fail() -> None:
         bound = learner.regret_bound(t, 0.5, w_star, 3.0, 2.0)
         assert bound.shape == (3,)
         assert np.isnan(bound).all()
+    unsigned = ExponentiatedPerceptron(2, Ranking(), bound=2.0, horizon=100, signed=False)
+    assert np.isnan(unsigned.regret_bound(t, 0.5, np.array([3.0, -1e-9]), 3.0, 2.0)).all()
+    assert np.isfinite(unsigned.regret_bound(t, 0.5, np.array([3.0, 0.0]), 3.0, 2.0)).all()
 
 
 def test_quadratic_loss_of_the_second_order_perceptron(stream: Any) -> None:
@@ -210,10 +230,11 @@ GOOD: list[Any] = [
     DuelingBandit(3, Ranking()),
 ]
 BAD = [(good, field, value) for good in GOOD for field in good._fields for value in NOT_POSITIVE if field != "space"]
-BAD = [(good, f, v) for good, f, v in BAD if f not in ("n_features", "batch", "horizon")]
+BAD = [(good, f, v) for good, f, v in BAD if f not in ("n_features", "batch", "horizon", "signed")]
 BAD += [(good, "n_features", value) for good in GOOD for value in NOT_COUNTS]
 BAD += [(GOOD[0], "batch", value) for value in NOT_COUNTS]
 BAD += [(GOOD[1], "horizon", value) for value in NOT_COUNTS if value != 0]
+BAD += [(GOOD[1], "signed", value) for value in (0, 1, None, "yes")]
 
 
 @pytest.mark.parametrize(("good", "field", "value"), BAD)

@@ -20,6 +20,7 @@ from heedful.learners.coactive import (
     ExponentiatedPerceptron,
     PreferencePerceptron,
     signed_weights,
+    simplex_weights,
 )
 from heedful.spaces import Assignment, Ranking
 
@@ -39,6 +40,8 @@ def learners(space: Any) -> list[Any]:
         PreferencePerceptron(N, space, batch=7),
         ExponentiatedPerceptron(N, space, bound=3.0, horizon=60),
         ExponentiatedPerceptron(N, space, bound=3.0),
+        ExponentiatedPerceptron(N, space, bound=3.0, horizon=60, signed=False),
+        ExponentiatedPerceptron(N, space, bound=3.0, signed=False),
         ConvexPerceptron(N, space, radius=1.5),
         ConvexPerceptron(N, space, radius=100.0),
     ]
@@ -47,6 +50,8 @@ def learners(space: Any) -> list[Any]:
 def oracle(learner: Any) -> Any:
     space = plain(learner.space)
     if isinstance(learner, ExponentiatedPerceptron):
+        if not learner.signed:
+            return naive.UnsignedExponentiatedPreferencePerceptron(N, space, learner.bound, learner.horizon)
         return naive.ExponentiatedPreferencePerceptron(N, space, learner.bound, learner.horizon)
     if isinstance(learner, ConvexPerceptron):
         return naive.ConvexPreferencePerceptron(N, space, learner.radius)
@@ -61,7 +66,7 @@ ALL = [learner for space in SPACES for learner in learners(space)]
 @pytest.mark.parametrize("learner", ALL, ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_pseudo_code(learner: Any, seed: int) -> None:
-    """Algorithm 1, Algorithm 2, Algorithm 4 (Eq. 22, Eq. 23, doubled features), Algorithm 5, round for round."""
+    """Algorithms 1, 2, 4 (as printed, and by Eq. 22 and 23 with doubled features) and 5, round for round."""
     state = follow(learner, oracle(learner), seed)
     assert state.t == 60
 
@@ -76,7 +81,8 @@ def test_the_very_same_items_where_arithmetic_is_exact(batch: int, seed: int) ->
 
 def test_the_first_round_shows_the_candidates_as_they_come() -> None:
     x = np.random.default_rng(0).standard_normal((7, N))
-    for learner in learners(Ranking(5)):
+    signed = [learner for learner in learners(Ranking(5)) if getattr(learner, "signed", True)]
+    for learner in signed:  # the others have w_1 = 1/N
         assert learner.propose(learner.init(np.random.default_rng(0)), x, np.random.default_rng(0)).tolist() == [
             *range(7)
         ]
@@ -157,6 +163,25 @@ def test_algorithm_4_by_hand() -> None:
     )
 
 
+def test_algorithm_4_unsigned_by_hand() -> None:
+    """S = 1 / (2 ln 2), T = 1: the weight of feature i is multiplied by 2^D_i, from 1/2 on, and never negative."""
+    learner = ExponentiatedPerceptron(2, Ranking(1), bound=0.5 / math.log(2.0), horizon=1, signed=False)
+    assert learner.weights(learner.init(np.random.default_rng(0))).tolist() == [0.5, 0.5]
+    by_hand(
+        learner,
+        ITEMS,
+        [
+            # scores 1/2, 1/2, 1. D = (-1,0): (1/4, 1/2), sum 3/4
+            ([2], [1], [1 / 3, 2 / 3]),
+            # scores 1/3, 2/3, 1. D = (0,-1): (1/3, 1/3)
+            ([2], [0], [0.5, 0.5]),
+            ([2], [0], [2 / 3, 1 / 3]),
+            # scores 2/3, 1/3, 1. D = (-1,0): (1/3, 1/3)
+            ([2], [1], [0.5, 0.5]),
+        ],
+    )
+
+
 def test_algorithm_4_by_hand_with_a_variable_rate() -> None:
     """eta_t = ln 2 / sqrt t: the fourth round multiplies by 2^(D/2)."""
     x = np.array([[0.0, 0.0], [2.0, 0.0]])
@@ -222,26 +247,30 @@ def test_shown_is_never_worse_than_the_answer_in_the_eyes_of_the_learner(seed: i
 
 
 @examples(40)
-@given(SEEDS, st.sampled_from(SPACES), st.sampled_from([0, 25]))
-def test_divergence_falls_by_the_gain(seed: int, space: Any, horizon: int) -> None:
-    """Eq. 24: KL(w*||w_t) - KL(w*||w_{t+1}) = eta w*.D - ln Z_t over the doubled features; and Eq. 25 with the constant
-    of Hoeffding's lemma, as |D|_inf <= 2 S: ln Z_t <= eta w_t.D + 2 eta^2 S^2."""
+@given(SEEDS, st.sampled_from(SPACES), st.sampled_from([0, 25]), st.booleans())
+def test_divergence_falls_by_the_gain(seed: int, space: Any, horizon: int, signed: bool) -> None:
+    """Eq. 24: KL(w*||w_t) - KL(w*||w_{t+1}) = eta w*.D - ln Z_t, over the doubled features where signed; and Eq. 25
+    with the constant of Hoeffding's lemma, as |D|_inf <= 2 S: ln Z_t <= eta w_t.D + 2 eta^2 S^2."""
     rng = np.random.default_rng(seed)
     S = 3.0
-    learner, phi = ExponentiatedPerceptron(N, space, S, horizon), plain(space).phi
-    w_star, state = rng.dirichlet(np.ones(2 * N)), learner.init(rng)
+    learner, phi = ExponentiatedPerceptron(N, space, S, horizon, signed), plain(space).phi
+
+    def doubled(v: np.ndarray) -> np.ndarray:
+        return np.concatenate([v, -v]) if signed else v
+
+    w_star, state = rng.dirichlet(np.ones(doubled(np.zeros(N)).size)), learner.init(rng)
     for t in range(1, 16):
         eta = 1.0 / (2.0 * S * math.sqrt(horizon or t))
         x = context(rng, space, N)
         y = learner.propose(state, x, rng)
         ybar = reaction(rng, space, x, y)
-        D = phi(x, ybar) - phi(x, y)
-        D = np.concatenate([D, -D])
-        before = np.exp(np.concatenate([state.theta, -state.theta]))
+        D = doubled(phi(x, ybar) - phi(x, y))
+        before = np.exp(doubled(state.theta))
         before /= before.sum()
-        assert learner.weights(state) == pytest.approx(before[:N] - before[N:], abs=1e-12)
+        weights = before[:N] - before[N:] if signed else before
+        assert learner.weights(state) == pytest.approx(weights, abs=1e-12)
         state = learner.update(state, x, y, ybar)
-        after = np.exp(np.concatenate([state.theta, -state.theta]))
+        after = np.exp(doubled(state.theta))
         after /= after.sum()
         log_Z = math.log(before @ np.exp(eta * D))
         assert w_star @ np.log(after / before) == pytest.approx(eta * (w_star @ D) - log_Z, abs=1e-11)
@@ -262,12 +291,13 @@ def test_convex_weights_stay_in_the_ball(seed: int, radius: float) -> None:
         assert np.linalg.norm(state.w) <= radius * (1.0 + 1e-12)
 
 
-def test_both_bodies_of_the_signed_weights_round_alike() -> None:
-    rng, fast = np.random.default_rng(0), compiled(signed_weights)
+@pytest.mark.parametrize("weights_of", [signed_weights, simplex_weights])
+def test_both_bodies_of_the_weights_round_alike(weights_of: Any) -> None:
+    rng, fast = np.random.default_rng(0), compiled(weights_of)
     for n in (1, 2, 3, 7, 8, 100, 1000):
         for theta in (rng.standard_normal(n) * rng.choice([1e-9, 1.0, 30.0, 800.0]), np.zeros(n)):
             plain_w, fast_w = np.empty(n), np.empty(n)
-            signed_weights(theta, plain_w)
+            weights_of(theta, plain_w)
             fast(theta, fast_w)
             assert plain_w.tobytes() == fast_w.tobytes()
             assert np.abs(plain_w).sum() <= 1.0 + 1e-12
@@ -278,3 +308,9 @@ def test_signed_weights_do_not_overflow() -> None:
     w = np.empty(3)
     signed_weights(800.0 * math.log(2.0) * np.array([1.0, -1.0, 0.5]), w)
     assert w == pytest.approx([0.5, -0.5, 0.0], abs=1e-15)
+
+
+def test_weights_without_a_sign_do_not_overflow() -> None:
+    w = np.empty(3)
+    simplex_weights(800.0 * math.log(2.0) * np.array([1.0, -1.0, 1.0]), w)
+    assert w.tolist() == [0.5, 0.0, 0.5]

@@ -219,7 +219,25 @@ def test_of_two_items_the_one_that_comes_back_wins(ybar: list[int], wins: bool) 
     assert moved(1, [2, 4], [0, 1], ybar) == wins
 
 
+def test_both_may_choose_the_same_item() -> None:
+    """[J15] 6.2.6: "Two movies were obtained based on w and w_1". Where they are one, it is shown twice, a tie."""
+    learner, rng = DuelingBandit(2, Ranking(1), gamma=1e-9), np.random.default_rng(0)
+    led = set()
+    for _ in range(20):
+        y = learner.propose(DuelingState(np.array([1.0, 0.0]), 0), np.array([[0.0, 1.0], [1.0, 0.0]]), rng)
+        assert y.shown.tolist() == [1, 1]
+        assert sorted(y.teams.tolist()) == [0, 1]
+        led.add(int(y.teams[0]))
+    assert led == {0, 1}
+
+
+@pytest.mark.parametrize("ybar", [[3], [3, 3], [5]])
+def test_an_item_does_not_win_against_itself(ybar: list[int]) -> None:
+    """Both weights chose item 3: whatever comes back, a tie."""
+    assert not moved(1, [3, 3], [0, 1], ybar)
+    assert not moved(1, [3, 3], [1, 0], ybar)
+
+
 @pytest.mark.parametrize("team", [0, 1])
-def test_an_item_does_not_win_against_itself(team: int) -> None:
-    """Both weights chose item 3, so it alone is shown: whoever the coin gave it to, a tie."""
-    assert not moved(1, [3], [team], [3])
+def test_a_list_of_one_compares_nothing(team: int) -> None:
+    assert not moved(3, [3], [team], [3])

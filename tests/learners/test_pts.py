@@ -52,6 +52,21 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
             np.testing.assert_allclose(state.U[d, user], u, rtol=1e-7, atol=1e-9)
 
 
+def test_particles_are_drawn_anew_at_every_step_unless_told_otherwise() -> None:
+    """Kawale et al. resample at every step, and [A18] compares with theirs."""
+    rounds = {}
+    for name, learner in {"as it is": PTS(n_particles=8), "always": PTS(n_particles=8, resample=1.0)}.items():
+        rng = np.random.default_rng(2)
+        state = learner.init(rng)
+        for t in range(30):
+            x = Offer(t % 3, np.arange(6))
+            shown = learner.propose(state, x, rng)
+            state = learner.update(state, x, shown, Rated(shown, np.array([float(shown[0] % 3)])))
+            assert np.abs(state.log_weights).max() < 1e-9  # whoever survived counts as much as any other
+        rounds[name] = state.V.tobytes()
+    assert rounds["as it is"] == rounds["always"]
+
+
 def test_systematic_draws() -> None:
     """Each particle as often as its share says, rounded one way or the other; by hand for three."""
     assert systematic(np.log([0.5, 0.25, 0.25]), 0.1).tolist() == [2, 1, 0]

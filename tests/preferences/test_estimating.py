@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from brute import by_grid, chosen
+from scipy.special import log_ndtr
 
 from heedful.data.orders import Answered, Choices, gathered, pooled, with_items
-from heedful.preferences import estimating as module
-from heedful.preferences import evidence
-from heedful.preferences.answers import answers
-from heedful.preferences.ep import infer_many
-from heedful.preferences.estimating import Estimate, estimate
-from heedful.preferences.evidence import AMPLITUDE, APART, KAPPA0, Chosen, choose, covariance
-from heedful.preferences.people import infer_apart, people_of
+from heedful.preferences import evidence, hyperparameters
+from heedful.preferences.answers import answers, chosen_rows
+from heedful.preferences.estimating import Estimate, estimate, infer_utilities
+from heedful.preferences.evidence import Kernel, covariance
+from heedful.preferences.hyperparameters import LOG_SD, MEDIAN
 from heedful.preferences.standing import standing
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -46,111 +44,89 @@ def crowd(people: int, n: int, each: int, seed: int) -> tuple[Choices, Array]:
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1)] * 4 + [(1, 2)] * 3, [(0, 1), (1, 0), (0, 2), (2, 1)], [(2, 0)]])
-def test_the_amplitude_is_the_likeliest_by_brute_force(pairs: list[tuple[int, int]]) -> None:
-    got = choose(np.empty((3, 0)), 1, answers(pairs), 0.0, 0.0)
-    logs = np.linspace(np.log(0.2), np.log(12.0), 60)
-    worth = []
+def test_what_is_believed_is_that_of_a_sum_over_spreads(monkeypatch: pytest.MonkeyPatch, pairs: Any) -> None:
+    """Means and covariances against a sum over spreads, each by brute force, weighed by the prior; no lapses."""
+    monkeypatch.setattr(hyperparameters, "LAPSE", (0.01, 1e6))
+    got = infer_utilities(np.empty((3, 0)), 1, answers(pairs)).average()
+    logs = np.linspace(np.log(0.05), np.log(20.0), 40)
+    weights, means, covs = [], [], []
     for log in logs:
-        log_evidence = by_grid(np.exp(2.0 * log) * np.eye(3), np.zeros(3), [chosen(a, b) for a, b in pairs])[1]
-        worth.append(log_evidence - 0.5 * ((log - np.log(AMPLITUDE)) / APART) ** 2)
-    assert abs(np.log(got.amplitude) - logs[int(np.argmax(worth))]) < 0.12  # EP's evidence is not that of the grid
+        mean, cov, log_evidence = brute(np.exp(2.0 * log) * np.eye(3), pairs)
+        weights.append(log_evidence - 0.5 * ((log - np.log(MEDIAN)) / LOG_SD) ** 2)
+        means.append(mean)
+        covs.append(cov + np.multiply.outer(mean, mean))
+    w = np.exp(np.array(weights) - max(weights))
+    w /= w.sum()
+    mean, square = np.einsum("g,gi->i", w, means), np.einsum("g,gij->ij", w, covs)
+    cov = square - np.multiply.outer(mean, mean)
+    np.testing.assert_allclose(got.mean, mean, rtol=0.1, atol=0.1)  # five nodes, and EP
+    np.testing.assert_allclose(np.sqrt(got.var), np.sqrt(cov.diagonal()), rtol=0.15)
+
+
+def brute(K: Array, pairs: list[tuple[int, int]]) -> tuple[Array, Array, float]:
+    """Mean, covariance and log evidence of f ~ N(0, K), from seeded draws weighed by the answers."""
+    f = np.random.default_rng(0).multivariate_normal(np.zeros(len(K)), K, 200_000)
+    log = sum(log_ndtr(f[:, a] - f[:, b]) for a, b in pairs)
+    w = np.exp(log - log.max())
+    evidence = float(np.log(w.mean()) + log.max())
+    w /= w.sum()
+    mean = w @ f
+    return mean, (f * w[:, None]).T @ f - np.multiply.outer(mean, mean), evidence
 
 
 def test_features_explain_what_they_explain() -> None:
     rng = np.random.default_rng(8)
     X = rng.standard_normal((24, 2))
     told = gathered(asked(2.0 * X[:, 0], 250, rng), map(str, range(24)))
-    got = estimate(told, X)
-    assert got.chosen.explained >= 0.8
-    other = estimate(told, rng.standard_normal((24, 2)))
-    assert other.chosen.explained <= 0.5
+    got = estimate(told, X).belief
+    assert got.kernel.explained >= 0.8
+    other = estimate(told, rng.standard_normal((24, 2))).belief
+    assert other.kernel.explained <= 0.5
     assert got.log_evidence[0] > other.log_evidence[0] + 5.0
 
 
 def test_k_is_the_share_of_the_features_and_the_rest_each_items_own() -> None:
     X = np.array([[0.0], [1.0], [3.0]])
-    K = covariance(X, Chosen(2.0, 0.75, 0.5))
+    K = covariance(X, Kernel(0.75, 0.5))
     unit = 0.5 * 2.0  # half of the median distance, of 1, 2, 3
     for i in range(3):
         for j in range(3):
             alike = np.exp(-0.5 * (X[i, 0] - X[j, 0]) ** 2 / unit**2)
-            assert K[i, j] == pytest.approx(4.0 * (0.75 * alike + 0.25 * (i == j)))
-    assert covariance(np.empty((3, 0)), Chosen(2.0)).tolist() == (4.0 * np.eye(3)).tolist()
+            assert K[i, j] == pytest.approx(0.75 * alike + 0.25 * (i == j))
+    assert covariance(np.empty((3, 0)), Kernel()).tolist() == np.eye(3).tolist()
 
 
 # ---------------------------------------------------------------------------- many people
 
 
-def test_the_mean_of_many_is_that_of_one_large_gaussian() -> None:
-    """m and everybody's f in one vector: precision by precision, the sites of EP as they are, m's block read off."""
-    choices, _ = crowd(5, 4, 6, 2)
-    got = estimate(choices)
-    assert got.population is not None
-    n, U, S = 4, 5, got.population.cov
-    P = np.zeros((n * (U + 1), n * (U + 1)))
-    b = np.zeros(n * (U + 1))
-    inverse = np.linalg.inv(S)
-    P[:n, :n] = KAPPA0 * inverse
-    for u in range(U):
-        f = slice(n * (u + 1), n * (u + 2))
-        P[:n, :n] += inverse
-        P[f, f] += inverse
-        P[:n, f] -= inverse
-        P[f, :n] -= inverse
-        for k in np.flatnonzero(got.rows.user == u):
-            d = np.zeros(n)
-            d[got.rows.pairs[k, 0]], d[got.rows.pairs[k, 1]] = 1.0, -1.0
-            times = got.rows.times[k]
-            P[f, f] += times * got.sites.tau[k] * np.outer(d, d)
-            b[f] += times * got.sites.nu[k] * d
-    cov = np.linalg.inv(P)
-    np.testing.assert_allclose(got.posterior.cov, cov[:n, :n], atol=1e-9)
-    np.testing.assert_allclose(got.posterior.mean, (cov @ b)[:n], atol=1e-9)
+def test_somebody_new_is_like_the_others_and_each_is_told_by_their_own_answers() -> None:
+    choices, _ = crowd(5, 4, 12, 2)
+    got = estimate(choices).belief
+    first = got.nodes[0]
+    assert first.joint is not None
     new = got.new()
-    np.testing.assert_allclose(new.cov, S + got.posterior.cov)
-    np.testing.assert_array_equal(new.mean, got.posterior.mean)
-    # m is where EM ended: the mean of the means, with those that KAPPA0 stands for
-    means = np.array([got.of(u)[0].mean for u in range(U)])
-    np.testing.assert_allclose(got.population.mean, means.sum(axis=0) / (U + KAPPA0), atol=0.05)
+    assert new.var.min() > got.average().var.max()
+    for u in range(5):
+        own = got.of(u)
+        assert own.sd().max() < new.sd().max()
+        assert own.mean.shape == (4,)
+    some = got.average(np.array([0, 3]))
+    assert some.sd().mean() > got.average().sd().mean()
+    np.testing.assert_allclose(got.average(np.arange(5)).mean, got.average().mean)
+    assert got.noise.lapse.shape == got.noise.random.shape == got.log_evidence.shape == (5,)
 
 
-def test_the_evidence_with_m_integrated_out_is_that_of_a_grid_over_m() -> None:
-    """Two items, so m is one difference: everybody's evidence at each m, weighed by the prior of m."""
-    rng = np.random.default_rng(4)
-    pairs = np.where(rng.random((30, 1)) < 0.7, [[0, 1]], [[1, 0]])
-    rows = answers(pairs, user=np.repeat(np.arange(6), 5))
-    K = 1.3 * np.eye(2)
-    got = evidence._Worth(rows, 6, 0.0, 0.0)(K)
-    gaps = np.linspace(-9.0, 9.0, 241)
-    each = [infer_many(K, np.array([g / 2, -g / 2]), 6, rows, tolerance=1e-6).log_evidence.sum() for g in gaps]
-    weight = np.exp(-0.25 * gaps**2 / 1.3) / np.sqrt(4.0 * np.pi * 1.3) * (gaps[1] - gaps[0])
-    assert got == pytest.approx(np.log(np.exp(np.array(each)) @ weight), abs=0.05)
-
-
-def test_of_more_people_than_fit_some_teach_what_people_are_like_and_all_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    choices, _ = crowd(60, 5, 12, 3)
-    whole = estimate(choices)
-    assert whole.learned_from == 60
-    monkeypatch.setattr(module, "HELD", 40 * (5 + 4) ** 2)
-    part = estimate(choices)
-    assert 20 <= part.learned_from <= 40
-    assert part.sites.tau.shape == whole.sites.tau.shape
-    gap = np.abs(standing(part.posterior).mean - standing(whole.posterior).mean)
-    assert gap.max() < 2.0 * whole.posterior.sd().max()
-    assert part.posterior.sd().max() < 1.5 * whole.posterior.sd().max()
-
-
-def test_what_a_person_is_told_by_is_what_they_said() -> None:
-    choices, _ = crowd(4, 5, 9, 5)
-    got = estimate(choices)
-    posterior, seen = got.of(2)
-    assert seen.rows.times.sum() == 9 + 2
-    one = infer_apart(
-        got.population.cov, got.population.mean, 1, seen.rows, people_of(seen.rows, 1),  # type: ignore[union-attr]
-        width=np.zeros(1), lapse=got.noise.lapse[2:3],
-    )  # fmt: skip
-    np.testing.assert_allclose(posterior.mean, one.of(0).mean, atol=1e-6)
-    assert got.noise.lapse.shape == got.noise.random.shape == got.log_evidence.shape == (4,)
+def test_what_people_differ_in_is_learned() -> None:
+    """Two camps: who likes 0 likes 1 and not 2, 3; one answer of a new person then tells of other items."""
+    rng = np.random.default_rng(3)
+    told = []
+    for u in range(80):
+        f = (1.0 if u % 2 else -1.0) * np.array([2.0, 2.0, -2.0, -2.0])
+        told += asked(f, 12, rng, f"p{u}")
+    told += [Answered("new", (("0",), ("2",)), 2)]
+    got = estimate(gathered(told, map(str, range(4)))).belief
+    believed = got.of(80)
+    assert float(believed.better(1, 3)) > 0.85
 
 
 # ---------------------------------------------------------------------------- whatever comes
@@ -166,8 +142,8 @@ def test_permuting_items_changes_nothing(people: int) -> None:
     order = [3, 0, 5, 1, 4, 2]
     mean, cov = believed(estimate(choices))
     other_mean, other_cov = believed(estimate(with_items(choices, [choices.items[i] for i in order])))
-    np.testing.assert_allclose(other_mean, mean[order], atol=1e-5)
-    np.testing.assert_allclose(other_cov, cov[np.ix_(order, order)], atol=1e-5)
+    np.testing.assert_allclose(other_mean, mean[order], atol=2e-3)
+    np.testing.assert_allclose(other_cov, cov[np.ix_(order, order)], atol=2e-3)
 
 
 @pytest.mark.parametrize("people", [1, 4])
@@ -200,27 +176,23 @@ def test_contradictory_answers_are_finite_and_level() -> None:
     pairs = [Answered("", ((a,), (b,)), 50) for a, b in ("ab", "ba", "bc", "ca", "ab", "bc", "cb", "ac")]
     got = estimate(gathered(pairs))
     assert np.isfinite(got.posterior.mean).all()
-    assert got.chosen.amplitude < 1.0
+    assert got.belief.spread < 1.0
 
 
-def test_of_many_items_those_that_hang_together_are_tried_and_all_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_features_explain_is_looked_for_among_items_that_hang_together(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(12)
     f = 1.5 * rng.standard_normal(30)
     told = [*asked(f, 200, rng), Answered("", (("0",), ("1",), ("2",))), Answered("", (("0",), ("1",), ("29",)))]
-    choices = gathered(told, map(str, range(30)))
-    whole = estimate(choices)
+    rows = estimate(gathered(told, map(str, range(30)))).belief.rows
     monkeypatch.setattr(evidence, "NEAR", 12)
-    kept = evidence._near(whole.rows)
-    part = evidence.chosen_rows(whole.rows, kept)
+    part = evidence.among_near(rows)
     assert np.unique(part.pairs).size <= 12
-    assert 20 < part.size < 120
-    out = set(whole.rows.group[~kept].tolist()) - {-1}
-    assert not out & set(part.group.tolist())  # answers are whole, or not there
-    got = estimate(choices)
-    assert got.sites.tau.shape == whole.sites.tau.shape
-    assert got.sites.moved <= 1e-5
-    assert abs(np.log(got.chosen.amplitude / whole.chosen.amplitude)) < 0.7
-    assert np.corrcoef(got.posterior.mean, whole.posterior.mean)[0, 1] > 0.99
+    assert 10 < part.size < rows.size
+    inside = np.isin(rows.pairs, np.unique(part.pairs)).all(axis=1)
+    alone = chosen_rows(rows, inside & (rows.group < 0))
+    assert part.times[part.group < 0].sum() == alone.times.sum()  # all outcomes of a pair, and all pairs
+    for group in set(part.group.tolist()) - {-1}:
+        assert (part.group == group).sum() == (rows.group == group).sum()  # answers are whole, or not there
 
 
 @pytest.mark.parametrize(
@@ -254,9 +226,9 @@ def test_it_is_as_sure_of_neighbours_as_it_is_right() -> None:
     rng = np.random.default_rng(11)
     said, right = [], []
     for _ in range(30):
-        f = np.exp(np.log(AMPLITUDE) + 0.5 * rng.standard_normal()) * rng.standard_normal(9)
+        f = np.exp(0.7 * rng.standard_normal()) * rng.standard_normal(9)
         got = estimate(gathered(asked(f, 30, rng), map(str, range(9))))
-        found = standing(got.posterior, got.of(0)[1])
+        found = standing(got.posterior)
         said += found.better.tolist()
         right += (f[found.order[:-1]] > f[found.order[1:]]).tolist()
     error = np.sqrt(0.25 / len(said))

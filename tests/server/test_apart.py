@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import Loop
+from heedful.server import meters
 from heedful.server.keys import SCOPES, Keys
 from heedful.server.running import served
 from loops import rows, small_loop
@@ -53,6 +54,7 @@ ROUTES = [
     Route("POST", f"{LOOP}/feedback", "feedback", [{"decision": "d", "id": "e2", "better": "i6"}]),
     Route("POST", f"{LOOP}/activate", "feedback", {"decision": "d"}),
     Route("POST", f"{LOOP}/undo", "feedback", {"event": "e"}),
+    Route("POST", f"{LOOP}/rank", "read", {"person": "p"}),
     Route("POST", f"{LOOP}/replays", "read", {"learner": "perceptron"}),
     Route("GET", f"{LOOP}/weights", "read"),
     Route("GET", f"{LOOP}/report", "read"),
@@ -361,7 +363,8 @@ def test_a_tenant_without_a_folder_has_no_loops_until_it_makes_one(site: Site) -
         assert caller.get("/v1/loops").value == {"loops": ["cars", "mine"]}
 
 
-def test_the_meters_of_one_say_nothing_of_another(site: Site) -> None:
+def test_the_meters_of_one_say_nothing_of_another(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "EVERY", 0.0)
     for name in ("main", "acme", "none", "wrong"):
         for route in ROUTES:
             ask(site, site.keys[name], route)

@@ -415,7 +415,8 @@ def test_another_process_puts_an_item_and_makes_a_decision(tmp_path: Path) -> No
 
 
 def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGE", 10)
+    for limit in ("LARGE", "FEW", "GROUP"):
+        monkeypatch.setattr(module, limit, 10)
     with small_loop(tmp_path / "loop", control=0.0, n_items=9) as loop:
 
         async def work(desk: Desk) -> None:

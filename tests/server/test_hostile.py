@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import TEXTS, Loop
 from heedful.server import schema
-from heedful.server.bodies import Limits
+from heedful.server.bodies import LARGE, Limits
 from heedful.server.problems import TITLES
 from heedful.server.running import served
 from heedful.server.service import Options
@@ -39,7 +39,7 @@ SECONDS = 0.8
 CARS = "/v1/loops/cars"
 DECIDE = f"{CARS}/decisions"
 FEEDBACK = f"{CARS}/feedback"
-MOST = 8 * 2**20
+MOST, MOST_JSON = 8 * 2**20, 2**20
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +140,9 @@ def test_deep(ask: Caller, depth: int) -> None:
         for value in each:
             for target, body in some(value):
                 answer = ask.send("POST", target, body, content_type=kind)
+                if kind == MSGPACK and len(body) > LARGE:  # seen before it is read
+                    is_problem(answer, "too-large", "body")
+                    continue
                 assert answer.status in (200, 400, 422), (answer, kind, target, body[:50])
                 if answer.status != 200:
                     assert answer.value["field"], answer
@@ -300,7 +303,7 @@ def test_odd_values_in_every_field(ask: Caller, odd: Any) -> None:
         for each in bodies:
             answer = ask.send("POST", f"{CARS}/{route}", msgspec.msgpack.encode(each), content_type=MSGPACK)
             if answer.status == 200:
-                assert route in ("decisions", "feedback", "activate"), (route, each, answer)
+                assert route in ("decisions", "records", "feedback", "activate"), (route, each, answer)
                 assert route != "feedback" or {each["status"] for each in answer.value} <= {"rejected"}, answer
                 continue
             assert answer.kind in ("bad-input", "malformed", "rejected"), (route, each, answer)
@@ -387,9 +390,12 @@ def shared(url: str) -> Caller:
 
 
 def test_bodies_just_under_and_over_the_limit(ask: Caller) -> None:
-    for target, method in ((DECIDE, "POST"), (FEEDBACK, "POST"), (f"{CARS}/records", "POST"), (f"{CARS}/items", "PUT")):
-        for size, kind in ((MOST, "malformed"), (MOST + 1, "too-large")):
-            refused(ask.send(method, target, b" " * size), kind)
+    routes = (("POST", DECIDE), ("POST", FEEDBACK), ("POST", f"{CARS}/records"), ("PUT", f"{CARS}/items"))
+    for method, target in routes:
+        for form, most in (("application/json", MOST if method == "PUT" else MOST_JSON), (MSGPACK, MOST)):
+            for size, kind in ((most, "malformed"), (most + 1, "too-large")):
+                answer = ask.send(method, target, (b" " if "json" in form else b"\xc1") * size, content_type=form)
+                refused(answer, kind)
     for n in (MOST, MOST + 16):
         chunks = (b"\0" * 2**16 for _ in range(0, n, 2**16))
         answer = ask.http.request("POST", DECIDE, content=chunks, headers={"content-type": FLOAT32})
@@ -398,7 +404,7 @@ def test_bodies_just_under_and_over_the_limit(ask: Caller) -> None:
 
 def test_batches_over_the_limit(ask: Caller) -> None:
     refused(ask.post(FEEDBACK, [{"decision": "D", "none": True}] * 1001), "too-large")
-    refused(ask.post(FEEDBACK, [[]] * 500_000), "too-large")
+    refused(ask.post(FEEDBACK, [[]] * 300_000), "too-large")
     refused(ask("PUT", f"{CARS}/items", [{"id": "a"}] * 10_001), "too-large")
     answers = ask.post(FEEDBACK, [{}] * 1000)
     assert {answer["status"] for answer in answers.value} == {"rejected"}
@@ -443,7 +449,7 @@ def test_unknown_fields_by_the_thousand(ask: Caller) -> None:
 
 
 def test_long_words_are_told_briefly(ask: Caller) -> None:
-    for body in ({"person": "x" * 10**6}, {"candidates": ["x" * 10**6]}, {"x" * 10**6: 1}, {"id": [[1] * 10**5] * 10}):
+    for body in ({"person": "x" * 10**6}, {"candidates": ["x" * 10**6]}, {"x" * 10**6: 1}, {"id": [[1] * 10**4] * 10}):
         answer = ask.post(DECIDE, body)
         assert len(refused(answer, "bad-input", field=answer.value["field"])["detail"]) < 500
 
@@ -461,7 +467,8 @@ def test_many_names_do_not_hold_up_the_others(url: str, ask: Caller, form: str) 
 def test_long_texts_do_not_hold_up_the_others(url: str, ask: Caller) -> None:
     drafts = [{"id": "a", "text": "ab c. " * 1_200_000}, {"id": "b", "text": "x"}]
     letters = "/v1/loops/letters"
-    assert not held_up(url, lambda: ask.post(f"{letters}/decisions", {"candidates": drafts}))
+    body = msgspec.msgpack.encode({"candidates": drafts})
+    assert not held_up(url, lambda: ask.send("POST", f"{letters}/decisions", body, content_type=MSGPACK))
 
 
 def test_names_of_the_worst_kind_for_a_dictionary(url: str, ask: Caller) -> None:
@@ -511,8 +518,21 @@ def test_two_ways_to_say_how_long_it_is(url: str, lines: tuple[str, ...]) -> Non
     inner = request("POST", FEEDBACK, json.dumps({"decision": "D", "id": "smuggled", "better": "i7"}).encode())
     with Wire(url) as wire:
         wire.send(request("POST", DECIDE, None, *lines) + b"0\r\n\r\n" + inner)
-        refused(wire.answer(), "malformed", field="request")
+        answer = wire.must()
+        refused(answer, "malformed", field=answer.value["field"])
+        assert answer.value["field"] in ("request", "Transfer-Encoding")
         assert wire.closed()
+
+
+def test_a_length_that_comes_late(url: str) -> None:
+    """With the offer of another protocol, behind more headers than are kept: the body is no request."""
+    inner = request("GET", "/v1/loops")
+    lines = ("Connection: Upgrade", "Upgrade: x", "X-Long: " + "y" * 65_500, f"Content-Length: {len(inner)}")
+    for target in ("/healthz", DECIDE):
+        with Wire(url) as wire:
+            wire.send(request("POST", target, None, *lines) + inner)
+            refused(wire.must(), "too-large", field="headers")
+            assert wire.closed()
 
 
 GARBAGE = [

@@ -40,6 +40,7 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import Loop
 from heedful.loop.log import Log
+from heedful.server import meters
 from heedful.server.bodies import Limits
 from heedful.server.keys import Keys
 from heedful.server.running import served
@@ -299,6 +300,67 @@ def test_what_was_learned_is_there_for_the_very_next_request(ask: Caller, cars: 
         before = after
 
 
+def test_candidates_are_ranked_and_nothing_is_logged(ask: Caller, folder: Path) -> None:
+    name = made(folder, learner="fair-pairs", shrink=2.0, exploration=0.5, control=0.5)
+    cars = f"/v1/loops/{name}"
+    for i in range(4):
+        ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, "id": f"d{i}", "person": f"p{i % 2}"}))
+        ok(ask.post(f"{cars}/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": NAMES[5 + i]}))
+    before = ok(ask.get(cars))["events"], ok(ask.get(f"{cars}/report"))
+    with opened(folder, cars) as loop:
+        prior = {n: float(j % 3) for j, n in enumerate(NAMES)}
+        for given in ({}, {"person": "p1"}, {"candidates": NAMES[:5], "prior": prior | {}}, {"candidates": NAMES[3:]}):
+            given = given | ({"prior": {n: prior[n] for n in NAMES[:5]}} if "prior" in given else {})
+            told = ok(ask.post(f"{cars}/rank", given))
+            assert told == {"ranking": list(loop.rank(**given)), "version": loop.version}
+        assert ok(ask.post(f"{cars}/rank", {"person": "p1"})) != ok(ask.post(f"{cars}/rank", {"person": "p0"}))
+        assert loop.feedback("d0", better=["i11"]).learned  # another process teaches it
+        assert ok(ask.post(f"{cars}/rank", {}))["version"] == loop.version
+        assert loop.undo(loop.lessons(1)[0].event).status == "applied"
+    after = ok(ask.get(cars))["events"], ok(ask.get(f"{cars}/report"))
+    assert after[0] == before[0] | {"feedback": 5, "undo": 1}
+    assert (after[1]["learned"], after[1]["control"]) == (before[1]["learned"], before[1]["control"])
+    is_problem(ask.post(f"{cars}/rank", {"show": 3}), "bad-input", "body")
+    is_problem(ask.post(f"{cars}/rank", {"person": ""}), "bad-input", "person")
+
+
+def test_one_unknown_candidate_does_not_break_a_page(ask: Caller, folder: Path) -> None:
+    name = made(folder, learner="perceptron", control=0.0)
+    cars = f"/v1/loops/{name}"
+    d = ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"}))
+    assert (d["shown"][1], d["unknown"], d["probability"]) == ("999", ["999"], 1.0)
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "999", "i1"], "prior": [3, 2, 1], "id": "d"})) == d
+    assert "unknown" not in ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i1"]}))
+    hits = [{"_index": "p", "_id": "i0", "_score": 3.5, "_source": {}}, {"_id": "999", "_score": 2}, {"_id": "i1"}]
+    assert ok(ask.post(f"{cars}/rank", {"candidates": hits}))["unknown"] == ["999"]
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": hits}))["unknown"] == ["999"]
+    assert ok(ask.post(f"{cars}/decisions", {"candidates": []}))["shown"] == []
+    assert ok(ask.post(f"{cars}/rank", {"candidates": []}))["ranking"] == []
+    assert len(ok(ask.post(f"{cars}/decisions", {"candidates": ["i0", "i0"]}))["shown"]) == 1
+    told = ok(ask.post(f"{cars}/records", {"candidates": ["i0", "999"], "shown": ["999"], "id": "r"}))
+    assert (told["shown"], told["unknown"]) == (["999"], ["999"])
+    answer = ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999"]}))
+    assert (answer["status"], answer["learned"]) == ("applied", False)
+    assert "were not on offer" in answer["reason"]
+    assert ok(ask.post(f"{cars}/feedback", {"decision": "d", "clicks": ["999", d["shown"][2]]}))["learned"]
+    for among in (["i0", "999"], [], ["i0", "i0"]):
+        for route in ("decisions", "rank"):
+            is_problem(ask.post(f"{cars}/{route}", {"candidates": among, "strict": True}), "bad-input", "candidates")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0", 1.5]}), "bad-input", "candidates[1]")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": [{"_id": "i0"}, "i1"]}), "bad-input", "candidates[1]")
+    is_problem(ask.post(f"{cars}/decisions", {"candidates": ["i0"], "strict": 1}), "bad-input", "strict")
+    assert ok(ask.get(f"{cars}/report"))["unknown"] == 3
+    counted: list[str] = []
+    for _ in range(50):  # the text is that of up to a second ago
+        text = ask.get("/metrics").value.decode()
+        lines = [line for line in text.splitlines() if f'loop="{name}"' in line and 'kind="candidate"' in line]
+        counted = [line.split()[-1] for line in lines if 'outcome="unknown"' in line]
+        if counted == ["3.0"]:
+            break
+        time.sleep(0.1)
+    assert counted == ["3.0"]
+
+
 def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
     how: dict[str, Any] = {"learner": "fair-pairs", "shrink": 2.0, "exploration": 0.5, "control": 0.2}
@@ -499,9 +561,9 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("decisions", "x", "body"),
     ("decisions", {"speed": 1}, "body"),
     ("decisions", {"candidates": "i0"}, "candidates"),
-    ("decisions", {"candidates": []}, "candidates"),
-    ("decisions", {"candidates": ["nobody"]}, "candidates"),
-    ("decisions", {"candidates": ["i0", "i0"]}, "candidates"),
+    ("decisions", {"candidates": [], "strict": True}, "candidates"),
+    ("decisions", {"candidates": ["nobody"], "strict": True}, "candidates"),
+    ("decisions", {"candidates": ["i0", "i0"], "strict": True}, "candidates"),
     ("decisions", {"candidates": ["i0", {}]}, "candidates[1]"),
     ("decisions", {"candidates": [{"f0": "x"}]}, "candidates[0]"),
     ("decisions", {"candidates": ["i0", "\u0001"]}, "candidates[1]"),
@@ -722,6 +784,7 @@ PATHS = {
     "/v1/loops/{loop}/feedback": {"POST"},
     "/v1/loops/{loop}/activate": {"POST"},
     "/v1/loops/{loop}/undo": {"POST"},
+    "/v1/loops/{loop}/rank": {"POST"},
     "/v1/loops/{loop}/replays": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
@@ -1304,7 +1367,9 @@ def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> Non
     }
 
 
-def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller) -> None:
+def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "EVERY", 0.0)
+
     def series() -> int:
         for i in range(30):
             asked = [("GET", f"/v1/loops/no{i}"), ("POST", f"/v1/loops/no{i}/decisions"), ("GET", f"/x{i}")]
@@ -1402,7 +1467,8 @@ def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, fol
 # ---------------------------------------------------------------------------- open and closed
 
 
-def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path) -> None:
+def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meters, "EVERY", 0.0)
     small_loop(tmp_path / "cars.heedful", snapshot_every=10_000).close()
     with served(tmp_path, Options(idle=0.1)) as url, closing(Caller(url)) as caller:
         for i in range(4):

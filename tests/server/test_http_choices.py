@@ -93,9 +93,9 @@ def test_every_field_of_a_loop_of_choices_is_described(url: str, folder: Path) -
     """What only such loops say, too; and they say all that is described but what is of others."""
     choice_loop(folder / "described.heedful").close()
     path, others = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    others |= {"ratings", "rating", "error", "rated"}
+    others |= {"ratings", "rating", "error", "rated", "thumbs"}
     with closing(Caller(url)) as ask:
-        decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d", "person": "p"}))
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "choice": "first"}))
         report, standing = ok(ask.get(f"{path}/report")), ok(ask.get(f"{path}/standing"))
         explanation = ok(ask.get(f"{path}/decisions/d/explanation"))
@@ -129,7 +129,7 @@ def test_what_is_no_choice_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     )
     assert [answer["status"] for answer in answers] == ["rejected", "applied"]
     is_problem(ask.post(f"{path}/decisions", {"candidates": ["i0"]}), "bad-input", "candidates")
-    is_problem(ask.post(f"{path}/decisions", {"candidates": ["i0", "x"]}), "bad-input", "candidates")
+    is_problem(ask.post(f"{path}/decisions", {"candidates": ["i0", "x"], "strict": True}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"candidates": [{"id": "i0"}, {"id": "i1"}]}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"show": 1}), "bad-input", "show")
     is_problem(ask.post(f"{path}/decisions", {"prior": {"i0": 1}}), "bad-input", "prior")

@@ -85,11 +85,11 @@ def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_pat
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of ratings."""
-    ratings = {"ratings", "rating", "error", "rated", "choices", "chances", "choice"}
+    ratings = {"ratings", "rating", "error", "rated", "choices", "chances", "choice", "thumbs"}
     small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
     path = "/v1/loops/described"
     with closing(Caller(url)) as ask:
-        decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d"}))
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "grade": {"i1": 2}}))
         report = ok(ask.get(f"{path}/report"))
         for value, struct in (

@@ -91,12 +91,12 @@ def test_a_loop_of_ratings_over_http_is_the_loop(ask: Caller, folder: Path, tmp_
 
 def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of grades."""
-    rating_loop(folder / "described.heedful").close()
+    rating_loop(folder / "described.heedful", control=1.0).close()
     path, grades = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    grades |= {"choices", "chances", "choice"}
+    grades |= {"choices", "chances", "choice", "thumbs"}
     with closing(Caller(url)) as ask:
-        decision = ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:3], "id": "d", "person": "p"}))
-        ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2}}))
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
+        ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))
         report = ok(ask.get(f"{path}/report"))
         explanation = ok(ask.get(f"{path}/decisions/d/explanation"))
         for value, struct in (
@@ -108,6 +108,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (report, schema.Report),
             (report["ratings"], schema.Foretelling),
             (report["ratings"]["series"][0], schema.Span),
+            (report["ratings"]["picked"], schema.Picked),
         ):
             assert value.keys() == set(struct.__struct_fields__) - grades, struct
 
@@ -132,8 +133,8 @@ def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     said = ask.post(f"{path}/decisions", {"person": "p"})
     is_problem(said, "bad-input", "candidates")
     assert "wanted one that p has not consumed, got 2 that were" in said.value["detail"]
-    is_problem(ask.post(f"{path}/decisions", {"candidates": []}), "bad-input", "candidates")
-    is_problem(ask.post(f"{path}/decisions", {"candidates": ["x"]}), "bad-input", "candidates")
+    is_problem(ask.post(f"{path}/decisions", {"candidates": [], "strict": True}), "bad-input", "candidates")
+    is_problem(ask.post(f"{path}/decisions", {"candidates": ["x"], "strict": True}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"candidates": [{"id": "i0"}]}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"repeats": "yes"}), "bad-input", "repeats")
     is_problem(ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32), "bad-input", "body")

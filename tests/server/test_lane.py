@@ -32,7 +32,7 @@ from heedful.server.keys import Keys
 from heedful.server.lane import LONGEST, MOST
 from heedful.server.pages.page import static_url
 from heedful.server.protocol import Protocol
-from heedful.server.running import Server, config, everywhere, listening, served
+from heedful.server.running import Server, config, listening, listening_socket, served
 from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
 
@@ -111,7 +111,7 @@ BODIES: list[tuple[str, bytes, tuple[str, ...]]] = [
     (f"{DECIDE}?show=5", raw_numbers(np.tile(ROWS, (100, 1))), NUMBERS),
     (DECIDE, b"{}", ()),
     # what is refused
-    (DECIDE, b'{"candidates":["nobody"]}', ()),
+    (DECIDE, b'{"candidates":["nobody"],"strict":true}', ()),
     (DECIDE, b'{"candidates":', ()),
     (DECIDE, b'{"colour":1}', ()),
     (DECIDE, b"[]", ()),
@@ -417,7 +417,7 @@ def test_a_rate_counts_each_once_that_is_refused(folder: Path, begun: list[str])
 def shared(folder: Path) -> Iterator[tuple[App, str, str]]:
     """A server with a port for participants: (it, where its owner comes, where they come)."""
     options = Options(limits=Limits(seconds=SECONDS))
-    with listening(folder, "127.0.0.1", 0, options) as (app, listener), everywhere(0) as sharing:
+    with listening(folder, "127.0.0.1", 0, options) as (app, listener), listening_socket("127.0.0.1", 0) as sharing:
         sharing.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)  # so that who does not read is soon noticed
         app.sharing = sharing.getsockname()[1]
         server = Server(config(app), app)
@@ -451,6 +451,20 @@ def test_participants_do_not_take_all_connections(folder: Path, monkeypatch: pyt
         assert asked(stack.enter_context(Wire(own)), request("GET", "/healthz")).status == 200
         assert all(wire.closed() for wire in wires)  # nothing comes on them
         assert asked(stack.enter_context(Wire(theirs)), content).status == 404
+
+
+def test_participants_take_half_of_few_connections(folder: Path) -> None:
+    """Where a process may have few, whoever has a link does not keep out whose server it is."""
+    with shared(folder) as (app, own, theirs), ExitStack() as stack:
+        app.connections = 4
+        found = []
+        for _ in range(4):
+            wire = stack.enter_context(Wire(theirs))
+            wire.send(request("GET", "/s/x"))
+            found.append(wire.answer() is not None)
+        assert found == [True, True, False, False]
+        for _ in range(2):
+            assert asked(stack.enter_context(Wire(own)), request("GET", "/healthz")).status == 200
 
 
 @pytest.fixture

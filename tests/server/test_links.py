@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from sqlalchemy import select
 
-from heedful.server.database import LINKS, Database
+from heedful.server.database import LINKS, Database, migrations
 from heedful.server.keys import Keys
 from heedful.server.links import LENGTH, NOBODY, Links
 from heedful.studies.answers import OWN
@@ -150,3 +151,20 @@ def test_who_somebody_is_is_what_the_link_has_signed(tmp_path: Path) -> None:
     for wrong in ("", drawn, f"{drawn}.", f"{'a' * 22}.{signed}", f"{drawn}.{'0' * 32}", f"{cookie} ", cookie.upper()):
         assert one.person(wrong) is None
     assert other.person(cookie) is None
+
+
+def test_what_a_link_shows_is_kept(tmp_path: Path) -> None:
+    links = Links(tmp_path)
+    [asks, shows] = [links.create("main", "a", 1, shows=each)[1] for each in (False, True)]
+    assert [links.at(token).shows for token in (asks, shows)] == [False, True]  # type: ignore[union-attr]
+    assert [each.shows for each in Links(tmp_path).all("main", "a", 1)] == [False, True]
+
+
+def test_links_of_an_older_heedful_ask(tmp_path: Path) -> None:
+    """Before, there were no others."""
+    token = Links(tmp_path).create("main", "a", 1)[1]
+    with Database(tmp_path / "server.db").writing() as connection:
+        command.downgrade(migrations(connection), "0003")
+    link = Links(tmp_path).at(token)
+    assert link is not None
+    assert link.shows is False

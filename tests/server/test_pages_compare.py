@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from asking import NO_TLS, until
 from browsing import Visitor, words
 
-from compared import ASK, answers, logos, study_in, study_of_rows
+from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.data import orders
 from heedful.data.choices import open_choices
@@ -25,6 +26,7 @@ from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
 from heedful.server.pages import standing
+from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from heedful.server.running import served
 
 
@@ -120,6 +122,142 @@ def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
 def by_name(choices: Choices) -> set[Answered]:
     """Answers, whatever numbers their items have."""
     return set(orders.by_name(choices))
+
+
+def file_of(url: str, path: str) -> httpx.Response:
+    """A file of the results, when it is there."""
+    return until(lambda: (got := httpx.get(f"{url}{path}", verify=NO_TLS)).status_code != 503 and got)  # type: ignore[no-any-return]
+
+
+def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
+    file = file_of(url, "/loops/words/results/ranking.csv")
+    assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.csv"'
+    assert file.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(file.text)))
+    with Loop.open(path) as loop:
+        told = loop.standing()
+    assert [row["item"] for row in rows] == [each.item for each in told.ranking]
+    assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
+    for row, each in zip(rows, told.ranking):
+        numbers = [float(row[name]) for name in ("utility", "sd", "best", "low", "high", "asked")]
+        assert numbers == pytest.approx([each.utility, each.sd, each.best, each.low, each.high, each.asked], abs=1e-4)
+        assert row["level"] == ("yes" if each.level else "no")
+    staff = file_of(url, "/loops/words/results/ranking.csv?segment=staff")
+    assert staff.headers["content-disposition"] == 'attachment; filename="words-ranking-staff.csv"'
+    assert next(csv.DictReader(io.StringIO(staff.text)))["item"] == "word 0"
+    assert httpx.get(f"{url}/loops/words/results/ranking.csv?segment=nobody", verify=NO_TLS).status_code == 404
+    assert httpx.get(f"{url}/loops/words/results/ranking.xls", verify=NO_TLS).status_code == 404
+
+
+def drawing(content: bytes) -> ElementTree.Element:
+    """A drawing that asks nobody for anything, and runs nothing."""
+    root = ElementTree.fromstring(content)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    for each in root.iter():
+        assert each.tag.partition("}")[2] in {"svg", "title", "rect", "text", "line"}
+        assert not {name for name in each.attrib if "href" in name or name.startswith("on")}
+    return root
+
+
+def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
+    file = file_of(url, "/loops/words/results/ranking.svg")
+    assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.svg"'
+    assert file.headers["content-type"] == "image/svg+xml"
+    root = drawing(file.content)
+    texts = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    with Loop.open(path) as loop:
+        told = loop.standing()
+    assert [text for text in texts if text.startswith("word")] == [each.item for each in told.ranking]
+    assert ASK in texts
+    assert any("24 answers of 3 people" in text for text in texts)
+    # Where each stands, from left to right as from last to first, with its uncertainty around it.
+    marks = [each for each in root.iter() if each.get("class") == "at"]
+    at = [float(each.attrib["x"]) for each in marks]
+    assert at == sorted(at, reverse=True)
+    spreads = [each for each in root.iter() if each.get("class") == "spread"]
+    widths = [float(each.attrib["width"]) for each in spreads]
+    scale = {round(width / each.sd, 1) for width, each in zip(widths, told.ranking)}
+    assert max(scale) - min(scale) <= 0.05 * max(scale)
+    box = [float(number) for number in root.attrib["viewBox"].split()]
+    assert all(
+        0 <= float(each.attrib["x"]) <= box[2] and float(each.attrib["y"]) <= box[3] for each in [*marks, *spreads]
+    )
+
+
+def test_names_are_only_names_in_both(url: str, path: Path) -> None:
+    """A spreadsheet runs what begins as a formula; a drawing is of marks."""
+    names = [
+        "=1+1",
+        "+a",
+        "-b",
+        "@c",
+        "<script>&\"'",
+        "\N{GRINNING FACE} and \N{BENGALI LETTER KA}",
+        "x" * 190,
+    ]
+    rows = [{"name": name, "n": i} for i, name in enumerate(names)]
+    odd = study_of_rows(path.parent / "odd.heedful", rows, ask='<b> "&" \x07 ' + "long " * 40)
+    with Loop.open(odd) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    told = file_of(url, "/loops/odd/results/ranking.csv").content.decode()
+    found = {row["item"] for row in csv.DictReader(io.StringIO(told, newline=""))}
+    assert found == {f"'{name}" if name[0] in "=+-@" else name for name in names}
+    assert drawing(file_of(url, "/loops/odd/results/ranking.svg").content) is not None
+
+
+def test_a_link_that_shows_the_ranking(url: str, visitor: Visitor, path: Path) -> None:
+    page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "staff"})
+    link = page.at("link").removeprefix(url)
+    assert "sees the ranking" in words(page.one("main"))
+    for looking in (Visitor(url), visitor):
+        shown = found_out(looking, link)
+        assert words(shown.one("h1")) == ASK
+        assert "Of 17 answers of 2 people" in words(shown.one("main"))
+        assert ranking(shown) == ranking(found_out(visitor, "/loops/words/results?segment=staff"))
+        told = words(shown.tree)
+        assert "staff" not in told  # whose answers these are is nobody's business who looks
+        assert not re.search(r"[0-9a-f]{12}", told)
+        assert [each.tag for each in shown.tree.iter() if each.tag in ("form", "button", "input", "a")] == []
+    # It answers nothing, and a link that asks shows nothing.
+    for what in ("agree", "answer", "undo"):
+        assert Visitor(url).post(f"{link}/{what}", {"number": "0", "attempt": "0", "choice": "first"}).status == 404
+    assert len(answers(path)) == 25
+    assert "word 0" not in visitor.get(link_to(path)).html
+    everybody = found_out(visitor, link_to(path, shows=True))
+    assert "Of 24 answers of 3 people" in words(everybody.one("main"))
+    handle = visitor.get("/loops/words/results").fields("/loops/words/links/revoke")["handle"]
+    assert handle
+
+
+def test_what_is_strange_about_how_somebody_answered_is_not_shown_to_all(visitor: Visitor, path: Path) -> None:
+    with Loop.open(path) as loop:
+        for n in range(16):
+            loop.decide(person="staff/left", id=f"ask-{n}-staff/left")
+            loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
+    assert "Mind:" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "left" not in re.sub(r"questions? left", "", words(found_out(visitor, link_to(path, shows=True)).tree))
+
+
+def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visitor, path: Path) -> None:
+    study = study_in(path.parent / "logos.heedful", logos(path.parent / "pictures"))
+    link = link_to(study, shows=True)
+    assert "Nobody has answered yet." in words(visitor.get(link).one("main"))
+    with Loop.open(study) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    page = found_out(visitor, link)
+    [picture, *_] = [each.get("src", "") for each in page.all("img")]
+    assert picture.startswith(f"{link}/pictures/")
+    assert visitor.http.get(picture).headers["content-type"] == "image/png"
+    assert visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "nobody"}).status == 404
+    with Loop.open(path) as loop:
+        loop.decide(person="you", id="ask-0-you")
+        loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
+    page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "-you"})
+    assert "for all but you" in words(page.one("main"))
+    assert "Of 24 answers of 3 people" in words(
+        found_out(visitor, page.at("link").removeprefix(visitor.url)).one("main")
+    )
+    assert visitor.post("/loops/words/links", {"days": "7", "shows": "yes"}).status == 422
 
 
 def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -> None:
@@ -236,7 +374,7 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     monkeypatch.setattr(standing, "PATIENCE", 0.1)
     monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
     page = visitor.get("/loops/words/results")
-    assert "is being worked out" in words(page.one("main"))
+    assert "The ranking is being worked out." in words(page.one("main"))  # five are not so many
     assert page.one("meta[@http-equiv='refresh']") is not None
     assert "It is being worked out." in visitor.get("/loops/words/compare/so-far").html
     go.set()
@@ -250,6 +388,45 @@ def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
     go.set()
     until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)
+
+
+def test_with_many_things_it_is_said_that_it_takes_a_while(
+    visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = study_of_rows(path.parent / "many.heedful", standing.MANY + 1)
+    with Loop.open(many) as loop:
+        loop.feedback(loop.decide(person="ann").id, choice="first")
+    monkeypatch.setattr(standing, "PATIENCE", 0.0)
+    told = words(visitor.get("/loops/many/results").one("main"))
+    assert "The ranking is being worked out: with so many things that takes a while." in told
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (4.0, 1.0), (0.2, 5.0), (0.01, 100.0), (100.0, 100.0), (1.5, 1.4)])
+def test_pictures_have_one_area_and_fit_their_plates(ratios: tuple[float, float]) -> None:
+    found = plates(ratios)
+    across = SHAPES[found.shape]
+    sizes = [(across * float(each.width[:-1]) / 100, float(each.height[:-1]) / 100) for each in found.pictures]
+    for (width, height), ratio in zip(sizes, ratios):
+        assert width / height == pytest.approx(ratio, rel=0.02)
+        assert width <= across
+        assert height <= 1
+    assert sizes[0][0] * sizes[0][1] == pytest.approx(sizes[1][0] * sizes[1][1], rel=0.03)
+    assert max(max(width / across, height) for width, height in sizes) == pytest.approx(MARGIN, abs=1e-3)
+    assert found.wide == (across > 1.2)
+
+
+def test_the_page_that_asks_shows_no_ranking(visitor: Visitor) -> None:
+    """Whoever sees who is ahead is drawn to it."""
+    found_out(visitor, "/loops/words/results")
+    for path in ("/loops/words/compare/so-far", "/loops/words/compare"):
+        page = visitor.get(path)
+        aside = page.tree if path.endswith("far") else page.one("aside")
+        assert "word" not in words(aside).replace("/loops/words", "")
+        assert "results" in {link.get("href", "").rpartition("/")[2] for link in aside.iter("a")}
+        assert "/loops/words/results#sharing" in {link.get("href") for link in aside.iter("a")}
+    told = words(visitor.get("/loops/words/compare/so-far").tree)
+    assert "24 answers" in told
+    assert "left" in told
 
 
 def test_who_comes_meanwhile_does_not_have_it_begun_anew(

@@ -68,6 +68,16 @@ def test_loops_are_listed_and_each_told_of_in_its_row(visitor: Visitor, folder: 
     assert f"{on_disk / 1000:.0f} kB" in words(cars)
 
 
+def test_a_loop_that_nothing_moves_says_so_in_its_row(visitor: Visitor, folder: Path) -> None:
+    with small_loop(folder / "ads.heedful") as loop:
+        for n in range(20):
+            loop.record(["i0"], ["i0"], id=f"d{n}")
+            loop.feedback(f"d{n}", clicks=["i0"])
+    row = words(visitor.get("/loops/ads/row").one("tr[@data-loop]"))
+    assert "20 feedback moved the model 0 times: each list showed a single item" in row
+    assert "A thumb, up or down, does: it is about one item alone" in row
+
+
 def test_what_a_loop_notes_is_to_be_looked_at(visitor: Visitor, folder: Path) -> None:
     answered(folder / "cars.heedful", 3)
     [name] = snapshots(folder / "cars.heedful")

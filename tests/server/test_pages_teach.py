@@ -20,7 +20,7 @@ from heedful.server.pages.cards import value
 from heedful.server.pages.dealing import HAND
 from heedful.server.pages.fields import MOST
 from heedful.server.pages.placing import Placed, ordinal
-from heedful.server.pages.words import STRONG, Phrases
+from heedful.server.pages.words import STRONG, Phrases, level
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import rows
@@ -537,6 +537,53 @@ def test_what_moved_most_is_told() -> None:
     assert told.moved(before, before | {"f0": 0.0, "f1": 0.5}) == ["less f0", "more f1"]
     assert told.moved(before, before | {"f0": 0.0, "f1": 0.1}) == ["less f0"]
     assert told.moved(before, before) == []
+    alike = {"f0": 1.1, "f1": -0.1, "f2": 0.1}  # a first lesson moves all that differs by as much
+    assert told.moved(before, alike) == ["more f0", "less f1", "1 other as much"]
+    assert told.moved(before, alike | {"f2": 0.05}) == ["more f0", "less f1"]
+
+
+def test_bars_that_are_all_alike_are_none() -> None:
+    """One answer moves all that differs by as much: it says what it may be, and not how much."""
+    bars = phrases(infer(rows(4, 5), identifier="id")).bars
+    alike = {f"f{i}": (0.1, -0.1)[i % 2] for i in range(5)}
+    assert level(bars(alike))
+    assert level(bars(alike | {"f0": 0.12}))
+    assert not level(bars(alike | {"f0": 0.2}))
+    assert not level(bars({"f0": 0.1, "f1": 0.1}))  # two are not many
+    assert not level([])
+
+
+def test_after_one_pick_the_page_says_what_it_may_be_and_draws_no_bars(page: Page) -> None:
+    seen = page.teach(page.get(), item=NAMES[-1])
+    assert "It may be any of these, or several: more corrections tell which." in " ".join(seen.text.split())
+    side = seen.text[seen.text.index('id="likes"') :]
+    assert side.count("data-value=") >= 3
+    assert "<svg" not in side[: side.index("</section>")]
+    assert "others as much" in html.unescape(seen.said)
+    learned = " ".join(page.get("/learned").text.split())
+    assert "It may be any of these, or several: more corrections tell which." in learned
+    assert "The longer the bar" not in learned
+    for item in (NAMES[0], NAMES[1], NAMES[-1]):
+        seen = page.teach(page.get(), item=item)
+    assert "It may be any of these" not in seen.text
+    assert '<rect class="value"' in seen.text
+
+
+def test_a_loop_that_shows_how_it_is_done_is_pointed_to(tmp_path: Path) -> None:
+    for name in ("cars", "other"):
+        settings = Settings(control=0.25, exploration=0.0)
+        Loop.create(
+            tmp_path / f"{name}.heedful", encoding=infer(CARS, kinds=KINDS), items=CARS, settings=settings
+        ).close()
+    with served(tmp_path, Options(example="other")) as url:
+        for path in ("", "/learned"):
+            assert 'href="/loops/other/learned"' in Page(url, "cars").get(path).text
+            assert 'href="/loops/other/learned"' not in Page(url, "other").get(path).text.split("<main")[1]
+        assert "one list in 4 comes shuffled" in " ".join(Page(url, "cars").get().text.split())
+    with served(tmp_path, Options(example="gone")) as url:
+        assert "/loops/gone" not in Page(url, "cars").get().text
+    with served(tmp_path) as url:
+        assert "/loops/other" not in Page(url, "cars").get().text
 
 
 @pytest.mark.parametrize(

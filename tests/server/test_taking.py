@@ -321,6 +321,16 @@ def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(answers(path)) == 2
 
 
+def test_who_looks_at_a_ranking_has_a_rate_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "LOOK_RATE", (0.01, 5.0))
+    path = study_of_rows(tmp_path / "words.heedful", 4)
+    with served(tmp_path) as address:
+        link, shown = link_to(path), link_to(path, shows=True)
+        told = [httpx.get(f"{address}{shown}", verify=NO_TLS).status_code for _ in range(7)]
+        assert told == [200] * 5 + [429] * 2
+        assert httpx.get(f"{address}{link}", verify=NO_TLS).status_code == 200
+
+
 def test_a_question_has_one_answer_of_one_person(url: str, tmp_path: Path) -> None:
     path = tmp_path / "words.heedful"
     who = Somebody(url, link_to(path))

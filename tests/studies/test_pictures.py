@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from compared import logos, png
-from heedful.studies.pictures import DEEP, DRAWN, MOST, picture_type, sniffed
+from heedful.studies.pictures import DEEP, DRAWN, MOST, aspect_ratio, picture_type, sniffed
 from heedful.studies.reading import read_material
 
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0"/></svg>'
@@ -40,6 +40,54 @@ MADE = {
 def test_whole_pictures_are_known_by_their_bytes(kind: str) -> None:
     content, media = MADE[kind]
     assert picture_type(content) == media == sniffed(content)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MADE if "png" not in kind or kind == "png"])
+def test_how_wide_a_picture_is_for_its_height(kind: str) -> None:
+    assert aspect_ratio(MADE[kind][0]) == pytest.approx(1.0 if kind == "svg" else 64 / 48)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_photograph_that_is_turned_is_as_wide_as_it_is_shown(turn: int, order: str) -> None:
+    exif = Image.Exif()
+    exif.endian = order
+    exif[0x0112] = turn
+    content = drawn("JPEG", exif=exif)
+    shown = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
+    assert aspect_ratio(content) == pytest.approx(shown.width / shown.height)
+    assert shown.width / shown.height == pytest.approx(64 / 48 if turn < 5 else 48 / 64)
+
+
+@pytest.mark.parametrize(
+    "rest", [b"", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0MM\0*\0\0\0\x08\xff\xff"]
+)
+def test_what_is_said_of_a_turn_may_be_anything(rest: bytes) -> None:
+    content = drawn("JPEG")
+    odd = content[:2] + b"\xff\xe1" + (len(rest) + 2).to_bytes(2, "big") + rest + content[2:]
+    assert aspect_ratio(odd) == pytest.approx(64 / 48)
+
+
+@pytest.mark.parametrize(
+    ("head", "ratio"),
+    [
+        ('width="300" height="100"', 3.0),
+        ('width="3cm" height="1.5cm" viewBox="0 0 9 1"', 2.0),
+        ('width="100%" height="100%" viewBox="0 0 9 2"', 4.5),
+        ('width="300px" viewBox="-1,-1,2 8"', 0.25),
+        ('width="1in" height="10px" viewBox="0 0 4 2"', 2.0),
+        ('viewBox="0 0 0 0"', 1.0),
+        ('viewBox="a b c d" width="x"', 1.0),
+        ('width="0" height="5"', 1.0),
+        ("", 1.0),
+        (f'width="{"9" * 400}" height="1"', 100.0),
+        ('viewBox="0 0 1 inf"', 1.0),
+        ('viewBox="0 0 nan 1"', 1.0),
+        ('width="1.2.3" height="1" viewBox="0 0 2 1"', 2.0),
+    ],
+)
+def test_how_wide_a_drawing_is_for_its_height(head: str, ratio: float) -> None:
+    assert aspect_ratio(f'<svg xmlns="http://www.w3.org/2000/svg" {head}><g/></svg>'.encode()) == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -96,6 +96,20 @@ def test_a_duel_costs_its_mean() -> None:
     assert (gone.utilities[0], gone.ratings[0]) == (4.0, 4.0)
 
 
+def test_an_item_that_both_rankers_choose_leaves_alone() -> None:
+    """[J15] 6.2.6: of two movies somebody says which is better. Where the two are one, nobody names a third."""
+    twice = 0
+    for seed in range(10):
+        world = item_pool(items(60, seed), W_STAR, StrictAlpha(0.5))
+        for played, _ in play(DuelingBandit(N, Ranking(1), delta=1.0), world, 1000, seed):
+            chosen = set(played.y.shown.tolist())
+            assert set(played.feedback.tolist()) <= chosen
+            assert len(set(played.feedback.tolist())) == len(played.feedback)
+            twice += len(chosen) == 1
+            assert len(played.y.shown) == 2
+    assert twice >= 20  # the last of each pool alone are ten at most
+
+
 @pytest.mark.parametrize("learner", [PreferencePerceptron(N, Ranking(1)), DuelingBandit(N, Ranking(1))])
 @pytest.mark.parametrize("user", [StrictAlpha(), Better()])
 def test_a_run_ends_with_the_pool(learner: Any, user: Any) -> None:

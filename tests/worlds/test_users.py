@@ -32,7 +32,7 @@ RNG = np.random.default_rng(0)
 
 def test_everybody_goes_by_one_name() -> None:
     """The worlds name the people that the command line takes."""
-    assert users.USERS is naming.USERS
+    assert [type(naming.make_user(name)) for name in users.USERS] == list(users.USERS.values())
     assert users.who("rank") == "strict, noisy, position-biased, cascade, expected"
     assert users.who("pick") == "strict, better, best, expected"
     assert users.who("rearrange") == users.who("detour") == users.who("exchange") == "strict"

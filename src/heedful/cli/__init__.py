@@ -1,81 +1,231 @@
-"""The command line: `heedful COMMAND --help`. One file per group of commands; no mathematics, and quick to start."""
+"""The command line: `heedful COMMAND --help`. One file per group of commands; no mathematics, and quick to start.
+
+What the list of commands says of each is here; its module is imported once it is the one that was asked for.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import gc
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from heedful import __version__
-from heedful.cli import (
-    check,
-    compare,
-    data,
-    demo,
-    doctor,
-    exchange,
-    exporting,
-    figure,
-    founding,
-    hindsight,
-    keys,
-    learners,
-    loops,
-    rank,
-    report,
-    serve,
-    simulate,
-    simulate_ordinal,
-    simulate_ratings,
-    standing,
-    sweep,
-)
 from heedful.cli.terminal import Commands
 
 
-class Ordered(Commands):
-    """Lists the commands in the order in which somebody new needs them."""
+class CommandEntry(NamedTuple):
+    """A command of the list: where it is, `MODULE:FUNCTION` of this package, the first line of its help, and an
+    example. A group is nowhere: it has the commands whose names begin with its own."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        order = [
-            "demo",
-            "compare",
-            "init",
-            "decide",
-            "feedback",
-            "undo",
-            "forget",
-            "explain",
-            "standing",
-            "report",
-            "replay",
-        ]
-        order += [
-            "import",
-            "export",
-            "validate",
-            "doctor",
-            "serve",
-            "keys",
-            "rank",
-            "simulate",
-            "sweep",
-            "figure",
-            "check",
-        ]
-        order += ["learners", "data"]
-        return sorted(super().list_commands(ctx), key=order.index)
+    where: str
+    help: str
+    example: str = ""
 
 
-app = typer.Typer(
-    name="heedful",
-    cls=Ordered,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with: heedful demo",
-)
+# In the order in which somebody new needs them.
+COMMANDS = {
+    "demo": CommandEntry(
+        "demo:demo", "Teach it what you like: a page with real cars, which learns from every click.", "heedful demo"
+    ),
+    "compare": CommandEntry(
+        "compare:compare",
+        "Ask which of two is better, the most useful pair next, and show the ranking as it forms.",
+        'heedful compare logos/ --ask "Which feels more trustworthy?" --share',
+    ),
+    "init": CommandEntry(
+        "founding:init",
+        "Make a loop: something to show, and how it is taken apart into features.",
+        "heedful init cars cars.csv --kind year=number",
+    ),
+    "decide": CommandEntry(
+        "loops:decide",
+        "Decide what to show, best first, and keep that it was decided.",
+        "heedful decide cars --person ann --show 5",
+    ),
+    "feedback": CommandEntry(
+        "loops:feedback",
+        "Tell what a person answered to a decision, in one form, and learn from it.",
+        "heedful feedback cars d3 --clicks beetle --clicks mini",
+    ),
+    "undo": CommandEntry(
+        "loops:undo",
+        "Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.",
+        "heedful undo cars e1",
+    ),
+    "forget": CommandEntry(
+        "loops:forget",
+        "Erase a person: every decision made for her and every answer to it. This cannot be undone.",
+        "heedful forget cars ann",
+    ),
+    "explain": CommandEntry(
+        "hindsight:explain",
+        "Say why the first stood first: which features put it there, and which feedback moved it.",
+        "heedful explain cars d3",
+    ),
+    "standing": CommandEntry(
+        "standing:standing",
+        "Say how things stand in a loop of choices: the ranking, how sure it is, and about how many questions are "
+        "left.",
+        "heedful standing covers --person ann",
+    ),
+    "report": CommandEntry(
+        "report:report",
+        "Say what a loop learned: learned lists against those left alone, and what feedback was worth.",
+        "heedful report cars --last 1000",
+    ),
+    "replay": CommandEntry(
+        "hindsight:replay",
+        "Say what other learners would have made of the same log; nothing is changed.",
+        "heedful replay cars --learner second-order:epsilon=0.1",
+    ),
+    "import": CommandEntry(
+        "exchange:import_",
+        "Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.",
+        "heedful import cars events.jsonl",
+    ),
+    "export": CommandEntry(
+        "exporting:export",
+        "Write every item, decision and feedback as JSON lines, people included.",
+        "heedful export cars cars.jsonl.gz",
+    ),
+    "validate": CommandEntry(
+        "exchange:validate",
+        "Check JSON lines one by one, and write nothing: would `heedful import` take them?",
+        "heedful validate cars events.jsonl",
+    ),
+    "doctor": CommandEntry(
+        "doctor:doctor",
+        "Look a loop over: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
+        "heedful doctor cars",
+    ),
+    "serve": CommandEntry(
+        "serve:serve",
+        "Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).",
+        "heedful serve loops/ --port 8710",
+    ),
+    "keys": CommandEntry("", "Make, list and revoke the keys of a server."),
+    "keys create": CommandEntry(
+        "keys:create",
+        "Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.",
+        "heedful keys create ci --scope decide --scope feedback",
+    ),
+    "keys list": CommandEntry(
+        "keys:list_", "List every key that was ever made; none of them can be shown again.", "heedful keys list"
+    ),
+    "keys revoke": CommandEntry(
+        "keys:revoke",
+        "End a key for good; a server that runs knows within a second.",
+        "heedful keys revoke hk_ab12cd34",
+    ),
+    "keys scopes": CommandEntry(
+        "keys:scopes",
+        "Set what a key may do, in place of what it might before.",
+        "heedful keys scopes hk_ab12cd34 --scope read",
+    ),
+    "rank": CommandEntry(
+        "rank:rank",
+        "Rank things by what people chose, with how sure each place is.",
+        "heedful rank choices.csv --goal ranking --plot ranking.png",
+    ),
+    "simulate": CommandEntry("", "Run learners against a simulated person on your data."),
+    "simulate letor": CommandEntry(
+        "simulate:letor",
+        "Rank the documents of queries for somebody whose corrections follow from the labels.",
+        "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
+        "--learner perceptron --learner second-order --seeds 5",
+    ),
+    "simulate catalogue": CommandEntry(
+        "simulate:catalogue",
+        "Propose items to people with hidden tastes, who answer each with one they like better.",
+        "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100",
+    ),
+    "simulate movielens": CommandEntry(
+        "simulate:movielens",
+        "Recommend movies to people who rated some of them, one movie after the other.",
+        "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100",
+    ),
+    "simulate ordinal": CommandEntry(
+        "simulate_ordinal:ordinal",
+        "Predict the grade of one row after the other; after each prediction the true grade is told.",
+        "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5",
+    ),
+    "simulate ratings": CommandEntry(
+        "simulate_ratings:ratings",
+        "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns.",
+        "heedful simulate ratings ml-100k --learner alb --learner bmf",
+    ),
+    "sweep": CommandEntry(
+        "sweep:sweep",
+        "Run learners with several settings, people and seeds, and compare them.",
+        "heedful sweep grid.toml --out runs/",
+    ),
+    "figure": CommandEntry(
+        "figure:figure",
+        "Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.",
+        "heedful figure jair2015/fig7 --data downloads --quick",
+    ),
+    "check": CommandEntry(
+        "check:check", "Try on your learner what every learner promises.", "heedful check my_learner.py:Mine:rate=0.1"
+    ),
+    "learners": CommandEntry(
+        "learners:learners", "List the learners, or explain one.", "heedful learners second-order"
+    ),
+    "data": CommandEntry(
+        "data:data",
+        "List the data sets that are known, or check those in a folder.",
+        "heedful data downloads/letor4-mq2008",
+    ),
+}
+
+
+class Group(Commands):
+    """Commands that are imported when they are run: those of a group, or of the whole command line."""
+
+    def __init__(self, **extra: Any) -> None:
+        super().__init__(**extra)
+        self.path = "" if self.name == "heedful" else f"{self.name} "
+        for path, each in COMMANDS.items():
+            name = path.removeprefix(self.path)
+            if path.startswith(self.path) and " " not in name:
+                self.add_command(TyperCommand(name, help=each.help))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The name of a command, itself in place of what the list says of it, and the rest of the line."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and command(f"{self.path}{name}"), rest
+
+
+STYLE: Any = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+app = typer.Typer(name="heedful", cls=Group, epilog="Begin with: heedful demo", **STYLE)
+
+
+def command(path: str) -> Any:
+    """The command of that name, "decide" or "keys create", with its options. KeyError where there is none."""
+    listed, name = COMMANDS[path], path.rpartition(" ")[2]
+    if listed.where:
+        module, _, function = listed.where.partition(":")
+        made = typer.Typer(**STYLE)
+        made.command(name, epilog=f"Example: {listed.example}")(
+            getattr(import_module(f"{__name__}.{module}"), function)
+        )
+    else:
+        made = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
+        made.callback(invoke_without_command=True)(_help)
+    return typer.main.get_command(made)
+
+
+def _help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def _version(wanted: bool) -> None:
@@ -95,44 +245,14 @@ def root(
     ] = False,
 ) -> None:
     """Online preference learning: show something, take the reaction, do better next time."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-app.command("demo", epilog="Example: heedful demo")(demo.demo)
-app.command("compare", epilog='Example: heedful compare logos/ --ask "Which feels more trustworthy?" --share')(
-    compare.compare
-)
-app.command("init", epilog="Example: heedful init cars cars.csv --kind year=number")(founding.init)
-app.command("decide", epilog="Example: heedful decide cars --person ann --show 5")(loops.decide)
-app.command("feedback", epilog="Example: heedful feedback cars d3 --clicks beetle --clicks mini")(loops.feedback)
-app.command("undo", epilog="Example: heedful undo cars e1")(loops.undo)
-app.command("forget", epilog="Example: heedful forget cars ann")(loops.forget)
-app.command("explain", epilog="Example: heedful explain cars d3")(hindsight.explain)
-app.command("standing", epilog="Example: heedful standing covers --person ann")(standing.standing)
-app.command("report", epilog="Example: heedful report cars --last 1000")(report.report)
-app.command("replay", epilog="Example: heedful replay cars --learner second-order:epsilon=0.1")(hindsight.replay)
-app.command("import", epilog="Example: heedful import cars events.jsonl")(exchange.import_)
-app.command("export", epilog="Example: heedful export cars cars.jsonl.gz")(exporting.export)
-app.command("validate", epilog="Example: heedful validate cars events.jsonl")(exchange.validate)
-app.command("doctor", epilog="Example: heedful doctor cars")(doctor.doctor)
-app.command("serve", epilog="Example: heedful serve loops/ --port 8710")(serve.serve)
-app.add_typer(keys.app, name="keys")
-app.command("rank", epilog="Example: heedful rank choices.csv --goal ranking --plot ranking.png")(rank.rank)
-app.add_typer(simulate.app, name="simulate")
-simulate.app.command(
-    "ordinal", epilog="Example: heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"
-)(simulate_ordinal.ordinal)
-simulate.app.command("ratings", epilog="Example: heedful simulate ratings ml-100k --learner alb --learner bmf")(
-    simulate_ratings.ratings
-)
-app.command("sweep", epilog="Example: heedful sweep grid.toml --out runs/")(sweep.sweep)
-app.command("figure", epilog="Example: heedful figure jair2015/fig7 --data downloads --quick")(figure.figure)
-app.command("check", epilog="Example: heedful check my_learner.py:Mine:rate=0.1")(check.check)
-app.command("learners", epilog="Example: heedful learners second-order")(learners.learners)
-app.command("data", epilog="Example: heedful data downloads/letor4-mq2008")(data.data)
+    _help(context)
 
 
 def main() -> None:
-    """The entry point `heedful`."""
-    app()
+    """The entry point `heedful`. What a command imports stays to its end, and then the process goes: looking through
+    all of it for cycles, now and again on the way and thrice at the end, takes a fifth of the time of a short one."""
+    gc.set_threshold(10_000)
+    try:
+        app()
+    finally:
+        gc.freeze()

@@ -81,6 +81,9 @@ WORLDS: dict[str, Callable[[str], tuple[Any, Any]]] = {
 """What a learner is tried in, by its interaction."""
 
 
+MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
+
+
 def check(
     learner: Annotated[str, typer.Argument(help="FILE.py:Class[:A=1,...], module:Class, or the name of a built-in.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
@@ -91,7 +94,8 @@ def check(
     candidates with 6 features; where its docstring says `Interaction: ordinal.` in its first paragraph, instances of 6
     features with grades from 1 to 5; where `Interaction: rating.`, users who rate two items at a time; where
     `Interaction: pairwise.`, people who choose between two of 9 items.
-    Ends with 1 where a promise is broken, and says where it breaks.
+    Ends with 1 where a promise is broken, and says where it breaks. One cause is one broken promise: what fails because
+    of it is marked, and tried again once that is mended.
     """
     from rich.markup import escape
     from rich.table import Table
@@ -109,14 +113,17 @@ def check(
     for found in checks.promises(mine, world):  # each is shown as soon as it is known
         findings.append(found)
         if not json:
-            mark, told = ("[green]✓[/]", found.evidence) if found.kept else ("[red]✗[/]", found.where)
+            told = found.evidence if found.kept else found.where
             line = Table.grid(padding=(0, 1))
-            line.add_row(mark, f"{escape(found.promise)}\n[{'dim' if found.kept else 'red'}]{escape(told)}[/]")
+            style = "red" if found.kept is False else "dim"
+            line.add_row(MARKS[found.kept], f"{escape(found.promise)}\n[{style}]{escape(told)}[/]")
             screen.print(line)
-    broken = sum(not found.kept for found in findings)
+    broken, open_ = (sum(found.kept is each for found in findings) for each in (False, None))
     if json:
         print_json([found._asdict() for found in findings])
     else:
-        screen.print(f"\n{broken} of {len(findings)} promises broken." if broken else f"\nAll {len(findings)} kept.")
+        left = f", {open_} cannot be told before that is mended" if open_ else ""
+        all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"All {len(findings)} kept."
+        screen.print(f"\n{all_told}")
     if broken:
         raise typer.Exit(1)

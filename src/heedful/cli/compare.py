@@ -13,15 +13,34 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from heedful.cli.finding import Json
-from heedful.cli.serve import wanted_server
-from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input, wanted_extra
+from heedful.cli.sharing import (
+    SHARED,
+    Sharing,
+    host_and_port,
+    link_base,
+    listening_host,
+    participants_socket,
+    say_listening,
+)
+from heedful.cli.terminal import (
+    BadInput,
+    Failure,
+    console,
+    has_display,
+    note,
+    notes,
+    print_json,
+    reading_input,
+    wanted_extra,
+    wanted_server,
+)
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
     from heedful.server.app import App
     from heedful.studies.reading import Material
 
-HOST, PORT, SHARED = "127.0.0.1", 8710, 8711
+HOST, PORT = "127.0.0.1", 8710
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 QUICK = 300
 """Things of which it is told at the end how they stand, at most: of more it would take long to find out."""
@@ -29,17 +48,6 @@ FREE = ("consent", "questions")
 """What of a study may change: no answer depends on it."""
 TOLD = 10
 """Files that were left out are told by name, up to so many."""
-
-
-class Sharing(NamedTuple):
-    """How others are let in."""
-
-    port: int | None
-    address: str | None
-    seconds: float
-    people: int
-    segments: list[str]
-    """a link for each; "" for no segment"""
 
 
 class Shared(NamedTuple):
@@ -96,11 +104,18 @@ def compare(
         int | None,
         typer.Option(metavar="PORT", min=1, max=65535, help=f"Of participants: {SHARED}, or a free one, unless said."),
     ] = None,
-    address: Annotated[
+    listen: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Where participants reach this machine.", show_default="its own in the network"
+            metavar="HOST",
+            help="With --share: the address of this machine that participants come to; 0.0.0.0 for all it has, "
+            "127.0.0.1 behind a tunnel or proxy.",
+            show_default="its own in the network",
         ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What links begin with.", show_default="where participants come to"),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     json: Json = False,
@@ -117,15 +132,19 @@ def compare(
     wanted_server("serve", "heedful compare")
     if share:
         wanted_extra("segno", "serve", "heedful compare --share")
-    elif segment or address is not None or share_port is not None:
-        option = "--segment" if segment else "--address" if address is not None else "--share-port"
-        raise BadInput(f"{option}: wanted --share beside it, got none")
+    else:
+        given = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
+        if option := next((option for option, value in given.items() if value), ""):
+            raise BadInput(f"{option}: wanted --share beside it, got none")
+    if share and share_port is not None and share_port == (port or PORT):
+        raise BadInput(f"--share-port: wanted another port than --port, got {share_port} for both")
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
+    where = listening_host(listen, reached) if share else ""
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
     signal.signal(signal.SIGTERM, _interrupt)
     path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
     with suppress(KeyboardInterrupt):
-        sharing = Sharing(share_port, reached, seconds, people, segments) if share else None
+        sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
         _serve(path, port, browser, json, sharing, left_out)
     _tell(path, json)
 
@@ -272,16 +291,17 @@ def _serve(
     share: Sharing | None,
     left_out: list[str],
 ) -> None:
-    from heedful.cli.demo import _display
-    from heedful.server.running import own_address, serve
+    from heedful.server.running import serve
 
     with ExitStack() as stack:
         sharing, reached = None, ""
         if share is not None:
-            sharing = stack.enter_context(_sharing(share.port))
-            reached = share.address or f"http://{own_address()}:{sharing.getsockname()[1]}"
+            sharing = stack.enter_context(participants_socket(share.listen, share.port))
+            reached = share.address or link_base(share.listen, sharing.getsockname()[1])
         app, listener = _listening(stack, path.parent, port, reached)
-        page = f"http://{HOST}:{listener.getsockname()[1]}/loops/{path.name.removesuffix('.heedful')}/compare"
+        own = host_and_port(*listener.getsockname()[:2])
+        theirs = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
+        page = f"http://{own}/loops/{path.name.removesuffix('.heedful')}/compare"
         old = _links(app, path)
         if old:
             told = f"{old} earlier {'link is' if old == 1 else 'links are'} still good"
@@ -290,8 +310,10 @@ def _serve(
             links = [] if share is None else [_link(app, path, reached, share, each) for each in share.segments]
 
         def ready() -> None:
-            _say(path, page, links, left_out, json)
-            if browser and _display():
+            if share is not None and theirs is not None:
+                say_listening(theirs, share)
+            _say(path, page, links, left_out, json, {"page": own, "participants": theirs})
+            if browser and has_display():
                 import webbrowser
 
                 threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
@@ -315,21 +337,6 @@ def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -
             return stack.enter_context(listening(folder, HOST, 0, options))
     except (Damaged, TimeoutError, ValueError) as error:
         raise Failure(str(error)) from error
-
-
-def _sharing(port: int | None) -> Any:
-    """The socket that participants come to: the usual port where nobody else has it."""
-    from heedful.server.running import everywhere
-
-    try:
-        try:
-            return everywhere(port or SHARED)
-        except OSError:
-            if port is not None:
-                raise
-            return everywhere(0)
-    except OSError as error:
-        raise Failure(f"port {port}: {error.strerror or error}: choose another --share-port") from error
 
 
 def _links(app: App, path: Path) -> int:
@@ -357,11 +364,13 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
     return Shared(segment, f"{reached}/s/{token}", moment(link.ends).told)
 
 
-def _say(path: Path, page: str, links: list[Shared], left_out: list[str], json: bool) -> None:
+def _say(
+    path: Path, page: str, links: list[Shared], left_out: list[str], json: bool, listens: dict[str, str | None]
+) -> None:
     """Where it is, as soon as it answers."""
     if json:
         told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
-        print_json({"study": str(path), "page": page, "links": told, "left_out": left_out})
+        print_json({"study": str(path), "page": page, "listens": listens, "links": told, "left_out": left_out})
         return
     for each in left_out[:TOLD]:
         note(f"left out: {each}")

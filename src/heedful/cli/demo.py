@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import demo_loops, demo_once
-from heedful.cli.serve import wanted_server
-from heedful.cli.terminal import BadInput, Failure, console, note, notes, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, console, has_display, note, notes, wanted_extra, wanted_server
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -108,7 +105,7 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
             note(f"what you teach is kept in {home}")
         else:
             note(f"what you teach is in {home} and goes when you end it; heedful demo --dir DIR keeps it")
-        serve(app, listener, lambda: _say(port, browser and _display()))
+        serve(app, listener, lambda: _say(port, browser and has_display()))
 
 
 def _say(port: int, browser: bool) -> None:
@@ -117,6 +114,11 @@ def _say(port: int, browser: bool) -> None:
 
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
     print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
+    note(
+        f"one list in {1 / demo_loops.CONTROL:.0f} comes shuffled, to compare with, more than is usual: so about "
+        f"{demo_loops.ENOUGH} lists tell whether learning helps; a loop that was taught: "
+        f"http://{HOST}:{port}/loops/{demo_loops.SIMULATED}/learned"
+    )
     if browser:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
@@ -127,7 +129,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
     from heedful.server.running import listening
     from heedful.server.service import Options
 
-    options = Options(words=demo_loops.WORDS, passing=not kept)
+    options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
     try:
         try:
             return stack.enter_context(listening(home, HOST, port or PORT, options))
@@ -139,19 +141,13 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
         raise Failure(str(error)) from error
 
 
-def _display() -> bool:
-    """Whether a browser would be seen. Without a display the usual ones are those of a terminal, which take it over."""
-    seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    return seen or sys.platform in ("win32", "darwin")
-
-
 # ---------------------------------------------------------------------------- at the end
 
 
 def _tell(home: Path, kept: Path | None) -> None:
     """What was learned, in words, and what becomes of it."""
     from heedful import Loop
-    from heedful.server.pages.words import Phrases
+    from heedful.server.pages.words import Phrases, level
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
@@ -159,8 +155,13 @@ def _tell(home: Path, kept: Path | None) -> None:
         bars = Phrases(loop.founding, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:
-        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. What you seem to like, the strongest first: "
-        liked = ", ".join(f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
+        sure = (
+            "What you may like, one of these or several"
+            if level(bars)
+            else "What you seem to like, the strongest first"
+        )
+        told = f"{lessons} {'lesson' if lessons == 1 else 'lessons'}. {sure}: "
+        liked = ", ".join(bar.words if level(bars) else f"{bar.words} {bar.pluses}" for bar in bars) or "nothing yet"
         screen.print(f"\n{told}{liked}.\nDoes learning help? {helped}", soft_wrap=True, markup=False)
     else:
         screen.print("\nNobody taught it, so nothing was learned.")

@@ -17,8 +17,8 @@ from heedful.cli.terminal import BadInput, console, print_json
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.ledger import Known
     from heedful.loop.log import Event
+    from heedful.loop.packing import Known
 
 Status = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
@@ -154,6 +154,12 @@ def _log(loop: Loop) -> Iterator[Finding]:
     if loop.overflown:
         hint = "heedful export, heedful init with another --learner, heedful import: nothing that was said is lost."
         yield Finding("weights", "problem", loop.overflown, hint)
+    told, hint = loop.unmoved.rpartition(". ")[::2] if loop.unmoved else ("", "")
+    moves = loop.ledger.moves
+    if told:
+        yield Finding("lessons", "warning", told, hint)
+    elif moves.given:
+        yield Finding("lessons", "ok", f"{moves.moved:,} of {moves.given:,} feedback moved the model")
     for told in loop.notes:
         if not told.endswith("the log is folded again"):  # those are about snapshots
             yield Finding("note", "warning", told)
@@ -199,6 +205,7 @@ class _Counts:
         self.loop = loop
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()
+        self.strange = Counter[str]()
         self.people = set[str]()
         self.answered = set[int]()
         self.late = self.early = self.backwards = self.again = 0
@@ -212,10 +219,9 @@ class _Counts:
     def _take(self, event: Event) -> None:
         self.kinds[event.kind] += 1
         if event.kind == "decision":
-            from heedful.loop.ledger import as_known
-
-            known = as_known(event)
+            known = self.loop.ledger.decision(event)
             self._times[event.seq] = event.time
+            self.strange.update({name for _, name in known.record.unknown})
             self._encode(known)
             if event.subject is not None:
                 self.people.add(event.subject)
@@ -277,6 +283,13 @@ class _Counts:
             yield Finding("categories", "warning", f"unknown to the encoding: {most}{more}", hint)
         else:
             yield Finding("categories", "ok", "all are known to the encoding")
+        if self.strange:
+            most = ", ".join(f"{name} ({count:,} times)" for name, count in self.strange.most_common(5))
+            more = f", and {len(self.strange) - 5:,} more" if len(self.strange) > 5 else ""
+            hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
+            yield Finding("candidates", "warning", f"asked about, not on offer: {most}{more}", hint)
+        else:
+            yield Finding("candidates", "ok", "all that were asked about were on offer")
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
         told = f"{self.late:,} of {n:,} feedback {after}"
         if 2 * self.late > n:

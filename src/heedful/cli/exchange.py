@@ -66,19 +66,23 @@ def import_(
             raise BadInput(f"{file}: {'wanted a file, got a folder' if file.is_dir() else 'no such file'}")
     tally = Tally()
     with opened(name, own) as loop, asking():
+        loop.ledger.look()
+        before = loop.ledger.moves
         for file in files if ubi is None else ():
             _wanted_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         for file in files if ubi is None else ():
             _import_file(loop, file, tally)
+        given, moved = (max(now - then, 0) for now, then in zip(loop.ledger.moves, before))
         told = tally.as_json() | {"version": loop.version}
+        told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
         told |= {} if put is None else {"items_put": put}
         told |= {} if report is None else {"ubi": report_json(report)}
         if json:
             print_json(told)
         else:
-            _show(loop, tally, put, report, bool(files))
+            _show(loop, tally, put, report, bool(files), (given, moved))
     unused = [] if report is None or ubi is None else _unused(report, {"queries": ubi, "events": files[0]})
     for told_of in unused:
         note(told_of)
@@ -191,7 +195,7 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
         yield advance
 
 
-def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read: bool) -> None:
+def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read: bool, moves: tuple[int, int]) -> None:
     screen = console()
     if put is not None:
         screen.print(f"{put:,} items were new or changed")
@@ -199,7 +203,20 @@ def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read
         show_report(report)
     if read:
         show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
+    if moves[0]:
+        _show_moves(loop, *moves)
     screen.print(f"{loop.path}: model version {loop.version}", markup=False, soft_wrap=True)
+
+
+def _show_moves(loop: Loop, given: int, moved: int) -> None:
+    """How many of the lessons moved the model; where none did, why, and what would."""
+    from heedful.loop.movement import why_unmoved
+
+    told = f"moved the model: {moved:,} of {given:,} feedback"
+    if moved == 0:
+        why, how = why_unmoved(loop.ledger)
+        told += f": {why}. {how}"
+    console().print(told, markup=False, soft_wrap=True)
 
 
 # ---------------------------------------------------------------------------- validate

@@ -22,11 +22,16 @@ from heedful.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from heedful.figures.figure import Figure, Outcome, Panel, Verdict
+    from heedful.figures.figure import Figure, Outcome, Panel
     from heedful.figures.page import Drawn
     from heedful.figures.running import Sources
 
-_MARKS = {True: "[green]✓ holds[/]", False: "[red]✗ does not[/]", None: "not run"}
+_MARKS = {
+    "holds": "[green]✓ holds[/]",
+    "does not hold": "[red]✗ does not[/]",
+    "cannot be told": "[yellow]? cannot be told[/]",
+    "not run": "not run",
+}
 
 
 def figure(
@@ -48,13 +53,15 @@ def figure(
         "figures"
     ),
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, beside the pictures.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
     """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
 
-    What is not in the data folder is left out, and said. In full the sizes are those of the papers: twenty
-    permutations of the queries, everybody of the test half for movies. Every line of a plot meets the same arrivals,
-    and the statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
+    A claim holds, does not hold, or cannot be told. What is not in the data folder is left out, and said. In full the
+    sizes are those of the papers: twenty permutations of the queries, everybody of the test half for movies. Claims
+    about web search are judged on one pass through the queries. Every line of a plot meets the same arrivals, and the
+    statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
     that its tables were made with, and compares every cell.
 
     Example: heedful figure nips2012/table1 --labels published --quick --data DIR
@@ -82,7 +89,7 @@ def figure(
         note(f"left out: {why}")
     drawn, found = [], []
     for one in figures:
-        done, described = _drawn(one, sources, quick, jobs or cores(), out)
+        done, described = _drawn(one, sources, quick, jobs or cores(), out, csv)
         drawn.append(done)
         found.append(described)
         if not json:
@@ -96,14 +103,15 @@ def figure(
     return None
 
 
-def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path) -> tuple[Drawn, dict[str, Any]]:
+def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool) -> tuple[Drawn, dict[str, Any]]:
     """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.figures.drawing import draw
-    from heedful.figures.figure import verdicts
+    from heedful.figures.figure import judged_on, verdicts
     from heedful.figures.page import Drawn
     from heedful.figures.running import run
+    from heedful.figures.series import write_csv
 
     screen, started = notes(), time.monotonic()
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
@@ -120,28 +128,35 @@ def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path) -> 
             tell=lambda what, share: progress.update(bar, description=what, completed=share),
         )
     judged = verdicts(one, outcome)
-    pictures = [out / f"{one.id.replace('/', '-')}.{kind}" for kind in ("png", "svg")] if outcome else []
+    name = one.id.replace("/", "-")
+    pictures = [out / f"{name}.{kind}" for kind in ("png", "svg")] if outcome else []
+    table = out / f"{name}.csv" if csv and outcome else None
     if outcome:
         draw(one, outcome, pictures)
-    done = Drawn(one, judged, pictures[1] if pictures else None, time.monotonic() - started)
-    return done, _described(one, outcome, judged, done.seconds, quick) | {"pictures": [str(p) for p in pictures]}
+    if table:
+        write_csv(one, outcome, table)
+    done = Drawn(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_on(outcome))
+    files = {"pictures": [str(p) for p in pictures], "csv": str(table) if table else None}
+    return done, _described(done, outcome, quick) | files
 
 
-def _described(one: Figure, outcome: Outcome, judged: list[Verdict], seconds: float, quick: bool) -> dict[str, Any]:
+def _described(done: Drawn, outcome: Outcome, quick: bool) -> dict[str, Any]:
     """A figure as --json has it."""
     from heedful.figures.figure import plain
 
+    one = done.figure
     claims = [
-        {"says": claim.says, "holds": verdict.holds, "found": verdict.found, "paired": plain(verdict.paired)}
-        for claim, verdict in zip(one.claims, judged)
+        {"says": claim.says, "verdict": verdict.conclusion, "found": verdict.found, "paired": plain(verdict.paired)}
+        for claim, verdict in zip(one.claims, done.verdicts)
     ]
     return {
         "id": one.id,
         "title": one.title,
         "paper": one.paper,
         "note": one.note,
+        "judged_on": done.judged_on,
         "quick": quick,
-        "seconds": seconds,
+        "seconds": done.seconds,
         "claims": claims,
         "panels": {panel.key: _lines(panel, outcome[panel.key]) for panel in one.panels if panel.key in outcome},
         "beside": [{"panel": key, "line": label, "paper": value} for key, label, value in one.beside],
@@ -159,8 +174,10 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
-        marks = np.arange(1, T + 1) if panel.world in CHOICES else checkpoints(T)
+        marks = np.arange(1, T + 1) if panel.world in CHOICES else np.union1d(checkpoints(T), ran.once or T)
         average = ran.regrets if panel.world in CHOICES else average_regret(ran.regrets)[:, marks - 1]
+        if panel.kind == "distribution":  # the rankings of a chain are one cluster
+            marks, average = marks[:1], ran.regrets.mean(axis=1, keepdims=True)
         found[label] = {
             "learner": ran.learner,
             "person": ran.line.user,
@@ -168,7 +185,7 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
             "rounds": marks.tolist(),
             "regret": average.mean(axis=0).tolist(),
             "stderr": plain(standard_error(average)),
-            "seconds_per_run": plain(ran.seconds),
+            "seconds_per_run": float(ran.seconds.mean()) if ran.seconds.size else None,
             "theorem": ran.theorem,
             "lacking": ran.lacking,
             "bound_rounds": ran.marks.tolist(),
@@ -217,13 +234,15 @@ def _show(one: Figure, done: Drawn, described: dict[str, Any]) -> None:
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
     for claim, verdict in zip(one.claims, done.verdicts):
-        table.add_row(escape(claim.says), _MARKS[verdict.holds], escape(verdict.found))
+        table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.found))
     screen = console()
     screen.print(table)
-    if one.note:
-        screen.print(one.note, markup=False)
-    for picture in described["pictures"]:
-        screen.print(picture, markup=False, soft_wrap=True)
+    for words in (one.note, done.judged_on):
+        if words:
+            screen.print(words, markup=False)
+    for path in (*described["pictures"], described["csv"]):
+        if path:
+            screen.print(path, markup=False, soft_wrap=True)
 
 
 def _beside(one: Figure, described: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted
+from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted, read_json, read_text
 from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
 from heedful.doors import wanted_count
 from heedful.spaces_graded import MOST_RANKS
@@ -84,6 +84,13 @@ def init(
         list[str] | None,
         typer.Option(metavar="CONTEXT:ITEM", help="Columns whose products are features, or all; may be repeated."),
     ] = None,
+    query_features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help='What each request says of each item: JSON, {"bm25": [0, 40], "source": ["web", "app"]}; - for stdin.',
+        ),
+    ] = None,
     k: Annotated[
         int,
         typer.Option(
@@ -126,11 +133,11 @@ def init(
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
     if choices:
-        _wanted_choices(texts, grades, ratings, kind, context, cross, features)
+        _wanted_choices(texts, grades, ratings, kind, context, cross, features, query_features)
     elif goal is not None or features:
         raise BadInput(f"{'--features' if goal is None else '--goal'}: wanted --choices beside it, got none")
     elif ratings is not None:
-        _wanted_bare(texts, grades, kind, context, cross)
+        _wanted_bare(texts, grades, kind, context, cross, query_features)
     elif repeats:
         raise BadInput("--repeats: wanted --ratings or --choices beside it, got none")
     elif texts == (file is not None):
@@ -158,6 +165,9 @@ def init(
         {"identifier": identifier, "kinds": kinds, "features": features or bool(kinds)},
         context,
         cross or [],
+        None
+        if query_features is None
+        else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown}
         | ({"actions": weights} if weights else {})
@@ -173,20 +183,28 @@ def init(
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
-def _wanted_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any) -> None:
+def _wanted_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any, query: Any) -> None:
     """BadInput for what a loop of ratings does not go with."""
     given = {"--texts": texts, "--grades": grades is not None, "--kind": kind, "--context": context, "--cross": cross}
+    given |= {"--query-features": query}
     for option, there in given.items():
         if there:
             raise BadInput(f"{option}: wanted none beside --ratings, which looks at no features, got it")
 
 
 def _wanted_choices(
-    texts: bool, grades: int | None, ratings: str | None, kind: Any, context: Any, cross: Any, features: bool
+    texts: bool,
+    grades: int | None,
+    ratings: str | None,
+    kind: Any,
+    context: Any,
+    cross: Any,
+    features: bool,
+    query: Any,
 ) -> None:
     """BadInput for what a loop of choices does not go with."""
     given = {"--texts": texts, "--grades": grades is not None, "--ratings": ratings is not None}
-    given |= {"--context": context, "--cross": cross, "--kind": kind and not features}
+    given |= {"--context": context, "--cross": cross, "--kind": kind and not features, "--query-features": query}
     for option, there in given.items():
         if there:
             instead = "--features beside it, as items are known by their names alone" if option == "--kind" else ""
@@ -240,12 +258,13 @@ def _made(
     columns: dict[str, Any],
     context: Path | None,
     cross: Sequence[str],
+    query: Any,
     settings: Mapping[str, Any],
 ) -> tuple[Loop, list[dict[str, Any]]]:
     folder = place(name)
     with reading_input():
         from heedful.data.table import read_table
-        from heedful.features import TEXTS, infer, unseen
+        from heedful.features import TEXTS, declare, infer, unseen
         from heedful.loop import Loop
         from heedful.loop.settings import Settings
 
@@ -256,16 +275,25 @@ def _made(
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         seen = columns.pop("features")
+        crossed = _named(cross, requests or [], rows)
         if told.ratings is not None or (told.choices is not None and not seen):
             encoding = unseen(rows, identifier=columns["identifier"])
         else:
-            encoding = infer(rows, **columns) if file is not None else TEXTS
-        around = infer(requests, identifier="") if requests is not None else None
-        crosses = _crosses(cross, around, encoding)
+            encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
+        around = _around(context, requests, [a for a, _ in crossed])
+        said = None if query is None else declare(query)
+        crosses = _crosses(cross, around, encoding, said)
     try:
         with asking():
             loop = Loop.create(
-                folder, encoding=encoding, items=rows, learner=learner, settings=told, context=around, crosses=crosses
+                folder,
+                encoding=encoding,
+                items=rows,
+                learner=learner,
+                settings=told,
+                context=around,
+                crosses=crosses,
+                query_features=said,
             )
     except FileExistsError as error:
         if not (folder / "log.db").is_file():
@@ -277,22 +305,43 @@ def _made(
     return loop, rows
 
 
-def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding) -> Any:
+def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
+    """The encoding of the context, in which the columns to `keep` are features whatever these requests say of them."""
+    if requests is None:
+        return None
+    from heedful.features import infer
+
+    try:
+        return infer(requests, identifier="", keep=keep)
+    except ValueError as error:
+        how = "; name what is crossed, --cross CONTEXTCOLUMN:ITEMCOLUMN, and it is kept" if not keep else ""
+        raise ValueError(f"{file}: {error}{how}") from None
+
+
+def _named(given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> list[tuple[str, str]]:
+    """The columns that are crossed, (context, item), as far as these rows have them."""
+    there = set().union(*requests), set().union(*rows)
+    cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
+    return [(a, b) for a, b in cuts if a in there[0] and b in there[1]]
+
+
+def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding, said: Encoding | None) -> Any:
     if not given:
         return ()
     if context is None:
         raise BadInput("--cross: wanted --context too, whose columns are crossed, got none")
     if list(given) == ["all"]:
         return "all"
-    return [_cross(each, context, items) for each in given]
+    places = items.places | ({} if said is None else said.places)
+    return [_cross(each, context, places) for each in given]
 
 
-def _cross(given: str, context: Encoding, items: Encoding) -> tuple[str, str]:
+def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
     """CONTEXT:ITEM; where names have colons themselves, at the one that leaves names of columns on both sides."""
     cuts = [i for i, mark in enumerate(given) if mark == ":"]
     if not cuts:
         raise BadInput(f"--cross: wanted CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
-    known = [i for i in cuts if context.places.get(given[:i]) and items.places.get(given[i + 1 :])]
+    known = [i for i in cuts if context.places.get(given[:i]) and places.get(given[i + 1 :])]
     at = (known or cuts)[0]
     return given[:at], given[at + 1 :]
 
@@ -303,6 +352,8 @@ def _cross(given: str, context: Encoding, items: Encoding) -> tuple[str, str]:
 def _next(loop: Loop, name: str) -> str:
     if loop.items and (loop.ratings is not None or loop.choices is not None):
         return quoted(["heedful", "decide", name, "--person", "NAME"])
+    if loop.items and loop.founding.query is not None:
+        return quoted(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
         return quoted(["heedful", "decide", name])
     if loop.ratings is not None or loop.choices is not None:
@@ -320,6 +371,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "identifier": founding.encoding.identifier,
         "columns": [each._asdict() for each in founding.encoding.describe()],
         "context": [each._asdict() for each in founding.context.describe()] if founding.context else None,
+        **({} if founding.query is None else {"query_features": [e._asdict() for e in founding.query.describe()]}),
         "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
         "features": len(founding.names),
         "caveats": loop.caveats,
@@ -339,6 +391,8 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         _show_choices(loop, n_items)
         return
     screen.print(_table(f"{loop.path}: {n_items:,} items by {founding.encoding.identifier}", founding.encoding))
+    if founding.query is not None:
+        screen.print(_table("What a request says of each", founding.query))
     if founding.context is not None:
         screen.print(_table("The context", founding.context))
     n = len(founding.names)

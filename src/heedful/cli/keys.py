@@ -16,16 +16,8 @@ from heedful.cli.terminal import BadInput, Failure, console, new_table, note, pr
 if TYPE_CHECKING:
     from heedful.server.keys import Key, Keys
 
-app = typer.Typer(help="Make, list and revoke the keys of a server.")
-
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="The folder that is served.", show_default=True)]
 Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 characters of the key: hk_ab12cd34.")]
-
-
-@app.callback(invoke_without_command=True)
-def keys(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @contextmanager
@@ -46,7 +38,6 @@ def opened(folder: Path) -> Iterator[Keys]:
             raise Failure(str(error)) from error
 
 
-@app.command("create", epilog="Example: heedful keys create ci --scope decide --scope feedback")
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for; yours to choose.")],
     folder: Folder = Path("."),
@@ -88,7 +79,6 @@ def create(
     note('use it: curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8710/v1/loops')
 
 
-@app.command("list", epilog="Example: heedful keys list")
 def list_(folder: Folder = Path("."), json: Json = False) -> None:
     """List every key that was ever made; none of them can be shown again.
 
@@ -115,7 +105,6 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
     console().print(table)
 
 
-@app.command("revoke", epilog="Example: heedful keys revoke hk_ab12cd34")
 def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
     """End a key for good; a server that runs knows within a second.
 
@@ -133,7 +122,6 @@ def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> No
         note(f"no key of tenant {ended.tenant} may admin any more: only heedful keys create makes others")
 
 
-@app.command("scopes", epilog="Example: heedful keys scopes hk_ab12cd34 --scope read")
 def scopes(
     prefix: Prefix,
     scope: Annotated[

@@ -80,6 +80,7 @@ def decide(
                 id=id,
                 deferred=deferred,
                 repeats=repeats,
+                strict=True,  # who types a name is told that it is none
             )
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
@@ -107,7 +108,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
-        grade = [] if predicted is None else [short(predicted[i])]
+        grade = [] if predicted is None else [_predicted(predicted[i])]
         table.add_row(str(i + 1), *grade, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
@@ -116,6 +117,11 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
+    if decision.unknown:
+        strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"
+        screen.print(strange, markup=False, soft_wrap=True)
+    if not decision.shown:
+        return
     said, form = _answer(loop, decision)
     again = quoted(["heedful", "feedback", name, decision.id, *form])
     screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
@@ -148,6 +154,8 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     """What is stored of the first n that a decision shows."""
     import msgspec
 
+    from heedful.loop.strangers import around
+
     known = loop.ledger.known(decision.id)
     if known is None:
         return [{}] * n
@@ -156,9 +164,14 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
         return [record.attributes[j] for j in record.shown[:n]]
     if not record.items:
         return [{}] * n
-    versions = [record.items[j] for j in record.shown[:n]]
+    versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
     kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(versions)}
     return [kept.get(version, {}) for version in versions]
+
+
+def _predicted(value: float | None) -> str:
+    """What is predicted of one, empty where that is nothing."""
+    return "" if value is None else short(value)
 
 
 # ---------------------------------------------------------------------------- feedback

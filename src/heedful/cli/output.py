@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.data.spreadsheet import plain_row
+
 if TYPE_CHECKING:
     from heedful.experiment import Curve, Run, Setting
 
@@ -29,7 +31,7 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
     """What every round of every run cost, untruncated: columns learner, seed, (person,) round and the measure.
 
-    As text, or as arrays of these names in an .npz; rounds count from 1.
+    As text, without formulas for spreadsheets, or as arrays of these names in an .npz; rounds count from 1.
     """
     names = ["learner", "seed", "person", "round", measure] if people else ["learner", "seed", "round", measure]
     if path.suffix.lower() == ".npz":
@@ -49,7 +51,7 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
         writer = csv.writer(file)
         writer.writerow(names)
         for run in runs:
-            who = [run.learner, run.seed, run.person] if people else [run.learner, run.seed]
+            who = plain_row([run.learner, run.seed, run.person] if people else [run.learner, run.seed])
             writer.writerows([*who, t, regret] for t, regret in enumerate(run.regrets.tolist(), 1))
 
 

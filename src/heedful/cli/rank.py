@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.finding import Json
 from heedful.cli.output import check_path
-from heedful.cli.ranked import Found, as_json, show
+from heedful.cli.ranked import show
 from heedful.cli.ranked_files import draw, write_pairs, write_ranking
 from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
 
 if TYPE_CHECKING:
-    from heedful.data.choices import Opened
     from heedful.data.orders import Choices
+
+OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor")
+"""Arguments of `heedful.rank` that are options of the same name."""
 
 
 def rank(
@@ -95,95 +98,82 @@ def rank(
         check_path("--csv", csv, (".csv",))
         check_path("--pairs", pairs, (".csv",))
         _refuse_same(file, items, csv, pairs)
-        if not 0.5 <= sure <= 0.999:
-            raise ValueError(f"--sure: wanted a number from 0.5 to 0.999, got {sure:g}")
-        if goal not in ("best", "ranking"):
-            raise ValueError(f"--goal: wanted best or ranking, got {goal!r}")
     if plot is not None:
         wanted_extra("matplotlib", "plot", "--plot")
-    with reading_input():
-        opened = _read(file, column or (), answer or ())
-        choices = _whose(opened.choices, pool, without or (), person)
-        choices, X = _described(choices, items, identifier)
-        _refuse_many(choices)
-        fixed = _anchor(choices, anchor)
-    with reading_input(), notes().status(f"weighing {choices.answers:,} answers"):
-        found = _found(str(file), opened, choices, X, person, goal, sure, fixed)
+    with reading_input(), _by_option():
+        from heedful.preferences.ranking import rank_request, ranking_of
+
+        asked = rank_request(
+            file,
+            items=items,
+            identifier=identifier,
+            person=person,
+            pool=pool,
+            without=without or (),
+            goal=goal,
+            sure=sure,
+            columns=_columns(column or ()),
+            words=_words(answer or ()),
+            anchor=_anchor(anchor),
+        )
+        _refuse_many(asked.choices)
+    with reading_input(), notes().status(f"weighing {asked.choices.answers:,} answers"):
+        found = ranking_of(asked)
     if csv is not None:
         write_ranking(csv, found)
     if pairs is not None:
         write_pairs(pairs, found)
     if json:
-        print_json(as_json(found))
+        print_json(found.to_dict())
     else:
         show(found, top)
     if plot is not None:
         draw(plot, found, top)
 
 
-def _read(file: Path, column: Sequence[str], answer: Sequence[str]) -> Opened:
-    from heedful.data.choices import open_choices
+@contextmanager
+def _by_option() -> Iterator[None]:
+    """What is refused of an argument is said of the option that it is; that a package is missing is no bad input."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+    except ValueError as error:
+        name, _, told = str(error).partition(": ")
+        raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None
 
+
+def _columns(given: Sequence[str]) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {}
-    for each in column:
+    for each in given:
         what, mark, name = each.partition("=")
         if not (what and mark and name):
             raise BadInput(f"--column: wanted WHAT=COLUMN, such as winner=chosen, got {each!r}")
         columns.setdefault(what, []).append(name)
+    return columns
+
+
+def _words(given: Sequence[str]) -> dict[str, str]:
     words: dict[str, str] = {}
-    for each in answer:
+    for each in given:
         word, mark, meaning = each.rpartition("=")
         if not (word and mark and meaning):
             raise BadInput(f"--answer: wanted WORD=MEANING, such as 0=first, got {each!r}")
         words[word] = meaning
-    try:
-        return open_choices(file, columns, words)
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
+    return words
 
 
-def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: str | None) -> Choices:
-    """The answers, by person or as one person's."""
-    from heedful.data import orders
+def _anchor(given: str | None) -> tuple[str, float] | None:
+    """An item and its score."""
+    from heedful.data.files import is_number
+    from heedful.preferences.ranking import MOST_SCORE
 
-    if pool is False and "" in choices.people:
-        choices = orders.apart(choices)
-    if without:
-        if choices.people == ("",):
-            raise ValueError(f"--without: wanted a file that names people, got none of {without[0]!r}")
-        choices = orders.without(choices, without, "--without")
-    if pool:
-        choices = orders.pooled(choices)
-    if person is not None and (person not in choices.people or choices.people == ("",)):
-        known = "people who are told apart" if choices.people == ("",) else f"one of {orders.listed(choices.people)}"
-        raise ValueError(f"--person: wanted {known}, got {person!r}")
-    return choices
-
-
-def _described(choices: Choices, items: Path | None, identifier: str | None) -> tuple[Choices, Any]:
-    """The answers with all items of a table, and their features."""
-    from heedful.data import orders
-
-    if items is None:
-        if identifier is not None:
-            raise ValueError("--identifier: wanted --items, whose column it is, got none")
-        return choices, None
-    from heedful.data.table import read_table
-    from heedful.features import infer
-
-    try:
-        rows = read_table(items)
-    except ModuleNotFoundError as error:
-        raise Failure(str(error)) from error
-    try:
-        encoding = infer(rows, identifier=identifier)
-        names, X = [encoding.name_of(row) for row in rows], encoding.encode_many(rows).astype(float)
-    except ValueError as error:
-        raise ValueError(f"{items}: {error}") from None
-    try:
-        return orders.with_items(choices, names), X
-    except ValueError as error:
-        raise ValueError(f"{items}: {encoding.identifier}: {error}") from None
+    if given is None:
+        return None
+    name, _, score = given.rpartition("=")
+    if not name or not is_number(score) or not abs(float(score)) <= MOST_SCORE:
+        raise BadInput(f"--anchor: wanted NAME=SCORE, such as tea=1000, got {given!r}")
+    return name, float(score)
 
 
 def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
@@ -210,74 +200,3 @@ def _refuse_many(choices: Choices) -> None:
     if told_apart and n > MOST_ITEMS_OF_MANY:
         hint = f"--pool takes all answers for one person's, about {MOST_ITEMS:,} items at most"
         raise ValueError(f"items: wanted 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {hint}")
-
-
-def _anchor(choices: Choices, told: str | None) -> tuple[int, float] | None:
-    """Which item has which score."""
-    from heedful.data.files import is_number
-    from heedful.data.orders import listed
-
-    if told is None:
-        return None
-    name, _, score = told.rpartition("=")
-    if not name or not is_number(score) or not abs(float(score)) <= 1e6:
-        raise ValueError(f"--anchor: wanted NAME=SCORE, such as {choices.items[0]}=1000, got {told!r}")
-    if name not in choices.items:
-        raise ValueError(f"--anchor: wanted one of {listed(choices.items)}, got {name!r}")
-    return choices.items.index(name), float(score)
-
-
-def _found(
-    file: str,
-    opened: Opened,
-    choices: Choices,
-    X: Any,
-    person: str | None,
-    goal: str,
-    sure: float,
-    anchor: tuple[int, float] | None,
-) -> Found:
-    from heedful.preferences.elo import scores
-    from heedful.preferences.estimating import estimate
-    from heedful.preferences.questions import next_question
-    from heedful.preferences.remarks import Remark, remarks
-    from heedful.preferences.standing import standing, verdict
-    from heedful.preferences.stopping import GOALS
-    from heedful.preferences.table import votes, wins
-
-    whole = estimate(choices, X)
-    posterior, new, whose = whole.posterior, None, choices
-    if person is not None:
-        one = choices.people.index(person)
-        posterior = whole.belief.of(one)
-        whose = choices._replace(given=tuple(given for given in choices.given if given.person == one))
-    elif len(choices.people) > 1:
-        new = whole.belief.new()
-    places = standing(posterior, at=sure)
-    told = verdict(posterior, goal, places, at=sure, ask=new is None)
-    for_new = None if new is None else standing(new).best
-    if new is not None:
-        told = told._replace(next=next_question(new.whole(), GOALS[goal]))
-    said = remarks(whole, X, None if person is None else choices.people.index(person))
-    if opened.bad:
-        ties = "1 tie is" if opened.bad == 1 else f"{opened.bad:,} ties are"
-        said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
-    won = wins(whose, tie=0.0)
-    return Found(
-        file,
-        opened.told,
-        whole,
-        person,
-        places,
-        told,
-        for_new,
-        said,
-        sure,
-        posterior,
-        posterior if new is None else new,
-        scores(posterior, anchor),
-        anchor,
-        votes(whose),
-        won,
-        wins(whose, tie=1.0) - won,
-    )

@@ -1,22 +1,16 @@
-"""A ranking with its uncertainty, as `heedful rank` prints it, and as JSON."""
+"""A ranking with its uncertainty, as `heedful rank` prints it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from heedful.cli.terminal import console, new_table, width
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from rich.table import Table
 
-    from heedful.preferences.elo import Scores
-    from heedful.preferences.estimating import Estimate
-    from heedful.preferences.mixture import Mixture
-    from heedful.preferences.posterior import Posterior
-    from heedful.preferences.remarks import Remark
-    from heedful.preferences.standing import Standing, Verdict
+    from heedful.preferences.ranking import PreferenceRanking
+    from heedful.preferences.standing import Standing
 
 BAR = 1.6448536269514722
 """Standard deviations to either side that hold 90 %."""
@@ -25,140 +19,22 @@ COLUMNS = 40
 """Of a terminal, for a bar: at most."""
 LEAST = (12, 12, 12, 20)
 """The least, beside no scores; beside scores; also votes; also intervals as figures."""
-MATRIX = 200
-"""Items at most of which JSON has the matrix of wins; of more, --pairs has all."""
 
 
-class Found(NamedTuple):
-    """All that a ranking is told with. `new`: P(each item is the best for somebody new), of many people."""
-
-    file: str
-    read: str
-    """which columns of the file"""
-    estimate: Estimate
-    person: str | None
-    standing: Standing
-    verdict: Verdict
-    new: npt.NDArray[np.float64] | None
-    remarks: list[Remark]
-    sure: float
-    posterior: Posterior | Mixture
-    """whose ranking it is"""
-    chooser: Posterior | Mixture
-    """who makes the next choice: of many people, somebody new"""
-    scores: Scores
-    anchor: tuple[int, float] | None
-    """an item with its score; else the average is told"""
-    votes: npt.NDArray[np.float64]
-    """(n,) answers about each item, of that person where it is one's ranking, as are the next two"""
-    wins: npt.NDArray[np.float64]
-    ties: npt.NDArray[np.float64]
-    """(n x n) how often each was placed above each other, or called as good"""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.estimate.choices.items
-
-    @property
-    def what(self) -> str:
-        """Whose ranking it is."""
-        people = self.estimate.choices.people
-        if self.person is not None:
-            return f"what {one_line(self.person)} prefers" if self.person else "what people without a name prefer"
-        if len(people) > 1:
-            return f"what {len(people):,} people prefer on average"
-        return f"what {one_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
-
-    def alike(self) -> list[list[str]]:
-        """Groups of which no two can be told apart, the best first."""
-        order = self.standing.order.tolist()
-        return [[self.names[i] for i in order[a : b + 1]] for a, b in self.standing.alike]
+def what(found: PreferenceRanking) -> str:
+    """Whose ranking it is."""
+    people = found.estimate.choices.people
+    if found.person is not None:
+        return f"what {one_line(found.person)} prefers" if found.person else "what people without a name prefer"
+    if len(people) > 1:
+        return f"what {len(people):,} people prefer on average"
+    return f"what {one_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
 
 
 def one_line(name: str, most: int = 40) -> str:
     """A name in one line; what does not print as question marks: a terminal may take it for an order."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
-
-
-# ---------------------------------------------------------------------------- JSON
-
-
-def as_json(found: Found) -> dict[str, Any]:
-    estimate, standing, verdict = found.estimate, found.standing, found.verdict
-    choices, order = estimate.choices, standing.order.tolist()
-    better = [*standing.better.tolist(), None]
-    one = choices.people.index(found.person) if found.person is not None else 0
-    many = len(estimate.choices.people) > 1
-    noise = estimate.belief.noise
-    return {
-        "file": found.file,
-        "read": found.read,
-        "model": "people" if many else "one",
-        "person": found.person,
-        "items": len(choices.items),
-        "people": len(choices.people),
-        "answers": choices.answers,
-        "ranking": [
-            {
-                "item": found.names[i],
-                "utility": float(standing.mean[i]),
-                "sd": float(standing.sd[i]),
-                "score": float(found.scores.score[i]),
-                "score_low": float(found.scores.low[i]),
-                "score_high": float(found.scores.high[i]),
-                "votes": int(found.votes[i]),
-                "best": min(float(standing.best[i]), 1.0),
-                "places": standing.places[i].tolist(),
-                "better_than_next": sure,
-                "told_apart": None if sure is None else sure >= found.sure,
-                **({} if found.new is None else {"best_for_somebody_new": min(float(found.new[i]), 1.0)}),
-            }
-            for i, sure in zip(order, better)
-        ],
-        "not_told_apart": found.alike(),
-        "sure": found.sure,
-        "goal": verdict.goal,
-        "stop": verdict.stop.stop,
-        "probability": verdict.stop.sure,
-        "first": found.names[verdict.stop.item],
-        "questions_left": None
-        if verdict.left is None
-        else {
-            "about": verdict.left.about,
-            "from": verdict.left.low,
-            "to": verdict.left.high,
-            "most": verdict.left.most,
-        },
-        "next": [found.names[verdict.next.first], found.names[verdict.next.second]],
-        "next_for": None if many and found.person is None else choices.people[one],
-        "settings": {
-            "spread": estimate.belief.spread,
-            "share_of_each": estimate.belief.share if many else None,
-            **estimate.belief.kernel._asdict(),
-            "width": _median(noise.width) if many and found.person is None else float(noise.width[one]),
-            "lapse": _median(noise.lapse) if many and found.person is None else float(noise.lapse[one]),
-        },
-        "remarks": [
-            {"kind": each.kind, "told": each.told, "people": list(each.people), "items": list(each.items)}
-            for each in found.remarks
-        ],
-        "anchor": None if found.anchor is None else {"item": found.names[found.anchor[0]], "score": found.anchor[1]},
-        "matrix": _matrix(found),
-    }
-
-
-def _matrix(found: Found) -> dict[str, Any] | None:
-    """Who won against whom how often, and would in the next choice: rows and columns the best first."""
-    order, n = found.standing.order, len(found.names)
-    if n > MATRIX:
-        return None
-    return {
-        "items": [found.names[i] for i in order.tolist()],
-        "wins": found.wins[order][:, order].astype(int).tolist(),
-        "ties": found.ties[order][:, order].astype(int).tolist(),
-        "beats": [found.chooser.beats(i.repeat(n), order).tolist() for i in order],
-    }
 
 
 def _median(values: Any) -> float:
@@ -170,7 +46,7 @@ def _median(values: Any) -> float:
 # ---------------------------------------------------------------------------- in words
 
 
-def show(found: Found, top: int) -> None:
+def show(found: PreferenceRanking, top: int) -> None:
     screen, standing = console(), found.standing
     shown = standing.order.tolist()[:top]
     detail = next((level for level in (3, 2, 1) if _room(found, shown, level) >= LEAST[level]), 0)
@@ -186,20 +62,20 @@ def show(found: Found, top: int) -> None:
         screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
 
 
-def _room(found: Found, shown: list[int], detail: int) -> int:
+def _room(found: PreferenceRanking, shown: list[int], detail: int) -> int:
     """The columns of the terminal that are left for bars."""
     table = _table(found, shown, detail)
     table.min_width = None  # the title may be longer than the table
     return min(COLUMNS, console().width - width(table) - 3)
 
 
-def _table(found: Found, shown: list[int], detail: int, room: int = 0) -> Table:
+def _table(found: PreferenceRanking, shown: list[int], detail: int, room: int = 0) -> Table:
     """A row for each of these items, as of LEAST; with utilities as bars of `room` columns."""
     from rich.markup import escape
 
     numbers = detail == 3
     standing, n = found.standing, len(found.names)
-    table = new_table(escape(f"{found.file}: {found.what}"))
+    table = new_table(escape(f"{found.file}: {what(found)}"))
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("item", overflow="fold", max_width=40 if numbers else 24)
     if detail:
@@ -250,7 +126,7 @@ def share(p: float) -> str:
     return f"{percent:.0f} %" if percent >= 0.5 else "< 1 %"
 
 
-def _apart(found: Found) -> list[str]:
+def _apart(found: PreferenceRanking) -> list[str]:
     runs = found.alike()
     if not runs:
         return [f"Every item is better than the next with {found.sure:.0%} or more."]
@@ -263,7 +139,7 @@ def _apart(found: Found) -> list[str]:
     return [f"Neighbours of which no two can be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
 
 
-def _verdict(found: Found) -> list[str]:
+def _verdict(found: PreferenceRanking) -> list[str]:
     stop, left = found.verdict.stop, found.verdict.left
     first, second = (one_line(found.names[i]) for i in (found.verdict.next.first, found.verdict.next.second))
     if found.verdict.goal == "best":
@@ -280,7 +156,7 @@ def _verdict(found: Found) -> list[str]:
     return [f"Not sure enough yet ({found.sure:g}): {told}; {left}{middle}. The next one: {ask}"]
 
 
-def _how(found: Found) -> list[str]:
+def _how(found: PreferenceRanking) -> list[str]:
     """What the figures are, and by which settings."""
     estimate, belief = found.estimate, found.estimate.belief
     noise = belief.noise

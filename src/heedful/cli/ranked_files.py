@@ -6,16 +6,16 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.ranked import BAR, one_line, share
+from heedful.cli.ranked import BAR, one_line, share, what
 
 if TYPE_CHECKING:
-    from heedful.cli.ranked import Found
+    from heedful.preferences.ranking import PreferenceRanking
 
 RANKING = ("place", "item", "score", "score_low", "score_high", "utility", "sd", "p_best", "place_from", "place_to")
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
 
 
-def write_ranking(path: Path, found: Found) -> None:
+def write_ranking(path: Path, found: PreferenceRanking) -> None:
     """A row for each item, the best first; `p_best_if_new` where there are many people."""
     from heedful.data.spreadsheet import plain_row
 
@@ -33,7 +33,7 @@ def write_ranking(path: Path, found: Found) -> None:
             writer.writerow(plain_row(row))
 
 
-def write_pairs(path: Path, found: Found) -> None:
+def write_pairs(path: Path, found: PreferenceRanking) -> None:
     """A row for each two items, the better one first; P(it beats the other in the next choice), P(it is better)."""
     from heedful.data.spreadsheet import plain_cell
 
@@ -51,7 +51,7 @@ def write_pairs(path: Path, found: Found) -> None:
             writer.writerows([first, *row] for row in zip(names[place + 1 :], *told, beats, better))
 
 
-def draw(path: Path, found: Found, top: int) -> None:
+def draw(path: Path, found: PreferenceRanking, top: int) -> None:
     """Utilities with 90 %, the best on top; a line at the right joins those of which no two can be told apart."""
     from matplotlib.figure import Figure
 
@@ -83,7 +83,7 @@ def draw(path: Path, found: Found, top: int) -> None:
     told = "utility, in units of the noise of one choice; bars hold 90 %"
     told += "\ngrey: no two of these can be told apart" if found.alike() else ""
     axes.set_xlabel(told, fontsize=8)
-    axes.set_title(_math(f"{Path(found.file).name}: {found.what}"), fontsize=10, loc="left")
+    axes.set_title(_math(f"{Path(found.file).name}: {what(found)}"), fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right", "left"]].set_visible(False)

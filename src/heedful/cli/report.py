@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.output import check_path
-from heedful.cli.terminal import console, new_table, note, print_json, reading_input, short, wanted_extra
+from heedful.cli.terminal import console, new_table, note, print_json, reading_input, short, wanted_extra, width
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from heedful.loop.accuracy import Accuracy
-    from heedful.loop.foretelling import Foretelling
+    from heedful.loop.approval import Approval
+    from heedful.loop.foretelling import Foretelling, Picked
     from heedful.loop.guessing import Guessing
     from heedful.loop.report import Arm, Report
 
 BARS = "▁▂▃▄▅▆▇█"
-COLUMNS = 40  # of the line over time
+COLUMNS, FEWEST = 40, 10
+"""Bars of the line over time, at most and at least: its heading takes nine."""
 
 
 def report(
@@ -68,8 +72,6 @@ def report(
 
 
 def _show(found: Report, title: str) -> None:
-    from rich.markup import escape
-
     screen = console()
     if found.grades is not None:
         _show_grades(found.grades, title)
@@ -83,22 +85,22 @@ def _show(found: Report, title: str) -> None:
         return
     rated = found.ratings is not None
     what = "the mean rating of what was shown" if rated else "how high what was preferred stood (1: first, 0.5: second)"
-    table = new_table(escape(f"{title}: {what}"))
-    table.add_column("lists", no_wrap=True)
-    for column in ("shown", "answered", "rating" if rated else "how high"):
-        table.add_column(column, justify="right")
     there = [arm.mean for window in found.series for arm in (window.learned, window.control) if arm.mean is not None]
     low, high = (min(there, default=0.0), max(there, default=1.0)) if rated else (0.0, 1.0)
-    table.add_column("over time", no_wrap=True)
+    rows = []
     for told, field in (("learned", "learned"), (_aside(found), "control")):
         arm: Arm = getattr(found, field)
         mean = "" if arm.mean is None else f"{arm.mean:.3f}"
         means = [_share(getattr(window, field).mean, low, high) for window in found.series]
-        table.add_row(told, f"{arm.shown:,}", f"{arm.answered:,}", mean, f"[cyan]{_line(means)}[/]")
-    screen.print(table)
+        rows.append(_Row((told, f"{arm.shown:,}", f"{arm.answered:,}", mean), means))
+    _print_table(f"{title}: {what}", ("lists", "shown", "answered", "rating" if rated else "how high"), rows)
     screen.print(f"{_difference(found)}\n", soft_wrap=True)
     if found.ratings is not None:
         screen.print(f"{_foretold(found.ratings)}\n", soft_wrap=True)
+        if found.ratings.picked is not None:
+            screen.print(f"{_picked(found.ratings.picked)}\n", soft_wrap=True)
+    if found.thumbs is not None:
+        screen.print(f"{_thumbs(found, found.thumbs)}\n", soft_wrap=True)
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)
     if found.simulation is not None:
         screen.print(f"{_simulation(found)}\n", soft_wrap=True)
@@ -131,21 +133,16 @@ def _foretold(found: Foretelling) -> str:
 
 
 def _show_grades(found: Accuracy, title: str) -> None:
-    from rich.markup import escape
-
-    screen = console()
-    table = new_table(escape(f"{title}: how far predictions lay from the grades given (0: right)"))
-    for column in ("predicted by", "grades", "mean error", "exactly right"):
-        table.add_column(column, no_wrap=True, justify="left" if column == "predicted by" else "right")
-    table.add_column("over time", no_wrap=True)
+    screen, rows = console(), []
     most = max([1e-9, *(value for each in found.series for value in (each.loss, each.constant))])
     for told, value, exact, parts in (
         ("what was learned", found.loss, found.exact, [each.loss / most for each in found.series]),
         ("always the median so far", found.constant, None, [each.constant / most for each in found.series]),
     ):
         cells = ["" if value is None else f"{value:.3f}", "" if exact is None else f"{exact:.0%}"]
-        table.add_row(told, f"{found.grades:,}", *cells, f"[cyan]{_line([*parts])}[/]")
-    screen.print(table)
+        rows.append(_Row((told, f"{found.grades:,}", *cells), [*parts]))
+    title = f"{title}: how far predictions lay from the grades given (0: right)"
+    _print_table(title, ("predicted by", "grades", "mean error", "exactly right"), rows)
     apart = found.difference
     if apart is None:
         screen.print(f"Whether learning helps cannot be said: {found.unsaid}.\n", soft_wrap=True)
@@ -156,19 +153,14 @@ def _show_grades(found: Accuracy, title: str) -> None:
 
 
 def _show_choices(report: Report, found: Guessing, title: str) -> None:
-    from rich.markup import escape
-
-    screen = console()
-    table = new_table(escape(f"{title}: how often what was likeliest was chosen"))
-    for column in ("questions", "asked", "answered", "foretold"):
-        table.add_column(column, no_wrap=True, justify="left" if column == "questions" else "right")
-    table.add_column("over time", no_wrap=True)
+    screen, rows = console(), []
     for told, field in (("of the rule, the least certain", "learned"), ("of chance", "control")):
         arm: Arm = getattr(report, field)
         mean = "" if arm.mean is None else f"{arm.mean:.1%}"
         means = [getattr(window, field).mean for window in report.series]
-        table.add_row(told, f"{arm.shown:,}", f"{arm.answered:,}", mean, f"[cyan]{_line(means)}[/]")
-    screen.print(table)
+        rows.append(_Row((told, f"{arm.shown:,}", f"{arm.answered:,}", mean), means))
+    title = f"{title}: how often what was likeliest was chosen"
+    _print_table(title, ("questions", "asked", "answered", "foretold"), rows)
     if found.right is None or found.guess is None:
         screen.print(f"How well choices are foretold cannot be said: {found.unsaid}.", soft_wrap=True)
     else:
@@ -186,9 +178,37 @@ def _show_choices(report: Report, found: Guessing, title: str) -> None:
     )
 
 
-def _line(means: Sequence[float | None]) -> str:
-    """Means from 0 to 1 as a line of bars, gaps where there is none."""
-    step = max(-(-len(means) // COLUMNS), 1)
+class _Row(NamedTuple):
+    """One row of the table: its cells, and how it went over time, from 0 to 1."""
+
+    cells: tuple[str, ...]
+    means: Sequence[float | None]
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Sequence[_Row]) -> None:
+    """Print a table of numbers with a line over time at the end, which gets what room they leave: numbers keep all of
+    their digits, on narrow screens there is no line."""
+    from rich.markup import escape
+
+    def filled(title: str, bars: int) -> Table:
+        table = new_table(escape(title))
+        table.add_column(columns[0], overflow="fold")
+        for column in columns[1:]:
+            table.add_column(column, no_wrap=True, justify="right")
+        if bars:
+            table.add_column("over time", no_wrap=True)
+        for row in rows:
+            table.add_row(*row.cells, *([f"[cyan]{_line(row.means, bars)}[/]"] if bars else []))
+        return table
+
+    room = console().width
+    fitting = (bars for bars in range(COLUMNS, FEWEST - 1, -1) if width(filled("", bars)) <= room)
+    console().print(filled(title, next(fitting, 0)))
+
+
+def _line(means: Sequence[float | None], columns: int) -> str:
+    """Means from 0 to 1 as a line of at most so many bars, gaps where there is none."""
+    step = max(-(-len(means) // columns), 1)
     line = ""
     for start in range(0, len(means), step):
         there = [mean for mean in means[start : start + step] if mean is not None]
@@ -204,6 +224,37 @@ def _difference(found: Report) -> str:
     told = f"Learned less {other}: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
     better = "learning helps" if apart.low > 0.0 else "learning does harm" if apart.high < 0.0 else "it may be chance"
     return f"{told} ({apart.people:,} people): {better}."
+
+
+def _thumbs(found: Report, thumbs: Approval) -> str:
+    """The share of thumbs up by arm, in words."""
+    told = []
+    for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of those {_aside(found)}")):
+        if arm.share is not None:
+            between = "" if arm.low is None else f" (from {arm.low:.1%} to {arm.high:.1%})"
+            told.append(f"{arm.share:.1%} of {arm.thumbs:,}{between} {what}")
+    line = f"Thumbs up: {', '.join(told)}"
+    apart = thumbs.difference
+    if apart is None:
+        takes = "it takes thumbs of two people on either kind of list, not all alike"
+        return f"{line}, with 95 % confidence. Whether learning helps they cannot say: {takes}."
+    better = "learning helps" if apart.low > 0.0 else "learning does harm" if apart.high < 0.0 else "it may be chance"
+    line += f"; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f}, with 95 % confidence"
+    return f"{line} ({apart.people:,} people): {better}."
+
+
+def _picked(picked: Picked) -> str:
+    """The model beside what is most popular, in words."""
+    told = (
+        f"Of {picked.lists:,} lists that were not chosen by it, what it expected most of was rated {picked.learned:.3f}"
+    )
+    told += f", the most popular {picked.popular:.3f}, any of them {picked.chance:.3f}"
+    apart = picked.difference
+    if apart is None:
+        return f"{told}. Whether it is better than the most popular cannot be said yet."
+    better = "better than the most popular" if apart.low > 0.0 else "worse" if apart.high < 0.0 else "it may be chance"
+    told += f"; learned less most popular: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % "
+    return f"{told}confidence ({apart.people:,} people): {better}."
 
 
 def _feedback(found: Report) -> str:
@@ -236,7 +287,8 @@ def _looked_at(found: Report) -> str:
     since = datetime.fromtimestamp(found.since / 1e6, UTC)
     told = f"{'All' if found.whole else 'The newest'} {found.decisions:,} decisions, since {since:%Y-%m-%d %H:%M} UTC"
     told += f"; {found.imported:,} of them imported" if found.imported else ""
-    return told + (f"; {found.waiting:,} deferred and not shown" if found.waiting else "")
+    told += f"; {found.waiting:,} deferred and not shown" if found.waiting else ""
+    return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")
 
 
 def _plot(path: Path, found: Report, title: str) -> None:

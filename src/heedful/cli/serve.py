@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.terminal import BadInput, Failure, note, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, note, wanted_server
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key
@@ -33,6 +33,9 @@ def serve(
         typer.Option(metavar="N", help="Requests per second of a key without a rate of its own.", show_default="any"),
     ] = None,
     max_body: Annotated[float, typer.Option(metavar="MIB", help="The largest request.", min=0.001, max=1024)] = 8.0,
+    max_json: Annotated[
+        float, typer.Option(metavar="MIB", help="The largest in JSON, but for items.", min=0.001, max=1024)
+    ] = 1.0,
     max_batch: Annotated[int, typer.Option(metavar="N", help="The most events in a request.", min=1)] = 1000,
     timeout: Annotated[
         float, typer.Option(metavar="S", help="Seconds until a request has to be all there.", min=0.1, max=3600)
@@ -61,14 +64,8 @@ def serve(
     from heedful.server.bodies import Limits
     from heedful.server.service import Options
 
-    limits = Limits(int(max_body * MIB), max_batch, timeout)
+    limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
-
-
-def wanted_server(extra: str, why: str) -> None:
-    """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
-    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client", "jinja2"):
-        wanted_extra(package, extra, why)
 
 
 def _who(keys: Sequence[Key], create: str) -> str:

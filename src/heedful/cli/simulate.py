@@ -7,36 +7,24 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.simulating import Wanted, check_wanted, run_and_tell
+from heedful.cli.simulating import (
+    FirstSeed,
+    Float32,
+    Interpreted,
+    Jobs,
+    Json,
+    Learners,
+    Out,
+    Plot,
+    Rounds,
+    Seeds,
+    Wanted,
+    check_wanted,
+    run_and_tell,
+)
 from heedful.cli.terminal import note, reading_input
 
-app = typer.Typer(help="Run learners against a simulated person on your data.")
 
-Learners = Annotated[
-    list[str],
-    typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."),
-]
-Rounds = Annotated[int, typer.Option(min=1, help="How many rounds each run has.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")]
-FirstSeed = Annotated[int, typer.Option(min=0, help="The first of the seeds.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")]
-Float32 = Annotated[bool, typer.Option("--float32", help="Features in single precision.")]
-Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw average regret against rounds into this file.")]
-Out = Annotated[Path | None, typer.Option(help="Write the regret of every round: .csv or .npz.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
-
-
-@app.callback(invoke_without_command=True)
-def simulate(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@app.command(
-    epilog="Example: heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
-    "--learner perceptron --learner second-order --seeds 5"
-)
 def letor(
     files: Annotated[list[str], typer.Argument(help="LETOR / SVMlight files, plain or gzip.")],
     user: Annotated[
@@ -76,9 +64,6 @@ def letor(
     run_and_tell(wanted, setting, f"{user}, {setting.rounds:,} queries")
 
 
-@app.command(
-    epilog="Example: heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100"
-)
 def catalogue(
     items: Annotated[str, typer.Argument(metavar="ITEMS.csv", help="A table of items with numeric columns.")],
     user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
@@ -112,9 +97,6 @@ def catalogue(
     run_and_tell(wanted, setting, f"{user}, {len(table.names):,} items, {people:,} people")
 
 
-@app.command(
-    epilog="Example: heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100"
-)
 def movielens(
     folder: Annotated[Path, typer.Argument(help="MovieLens 1M or 100K, as GroupLens packs it; plain or gzip.")],
     user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
@@ -128,6 +110,9 @@ def movielens(
     regularisation: Annotated[
         float, typer.Option(min=0.0, show_default="by cross-validation", help="What holds the features small.")
     ] = 0.0,
+    penalty: Annotated[
+        str, typer.Option(help="plain, the same for every movie, or weighted by its number of ratings.")
+    ] = "plain",
     seeds: Seeds = 1,
     first_seed: FirstSeed = 0,
     jobs: Jobs = None,
@@ -151,9 +136,11 @@ def movielens(
         from heedful.naming import make_user
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
-        house = cinema(load_movielens(folder), split=split, dimension=dimension, regularisation=regularisation)
+        ratings = load_movielens(folder)
+        house = cinema(ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty)
         m, N = house.X.shape
-        note(f"{folder}: {m:,} movies with {N} features (regularisation {house.regularisation:g}), from half the users")
+        made = f"{N} features ({penalty} penalty {house.regularisation:g})"
+        note(f"{folder}: {m:,} movies with {made}, from half the users")
         dtype = "float32" if float32 else "float64"
         setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
     run_and_tell(wanted, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")

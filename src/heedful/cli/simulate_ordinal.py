@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.simulate import FirstSeed, Float32, Interpreted, Jobs, Json, Learners, Seeds
-from heedful.cli.simulating import Wanted, check_wanted, run_and_tell
+from heedful.cli.simulating import (
+    FirstSeed,
+    Float32,
+    Interpreted,
+    Jobs,
+    Json,
+    Learners,
+    Seeds,
+    Wanted,
+    check_wanted,
+    run_and_tell,
+)
 from heedful.cli.terminal import note, reading_input
 
 if TYPE_CHECKING:

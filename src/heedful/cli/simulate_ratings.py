@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.simulate import FirstSeed, Interpreted, Jobs, Json, Learners
-from heedful.cli.simulating import Wanted, check_wanted, run_and_tell
+from heedful.cli.simulating import FirstSeed, Interpreted, Jobs, Json, Learners, Wanted, check_wanted, run_and_tell
 from heedful.cli.terminal import note, reading_input
 
 if TYPE_CHECKING:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
 
 from heedful.cli.output import check_path, plot, write_runs
 from heedful.cli.terminal import (
@@ -24,6 +26,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from heedful.experiment import Curve, Run, Setting
+
+
+Learners = Annotated[
+    list[str],
+    typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."),
+]
+Rounds = Annotated[int, typer.Option(min=1, help="How many rounds each run has.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")]
+FirstSeed = Annotated[int, typer.Option(min=0, help="The first of the seeds.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")]
+Float32 = Annotated[bool, typer.Option("--float32", help="Features in single precision.")]
+Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw average regret against rounds into this file.")]
+Out = Annotated[Path | None, typer.Option(help="Write the regret of every round: .csv or .npz.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
 class Wanted(NamedTuple):

@@ -28,6 +28,7 @@ from heedful.cli.terminal import (
     reading_input,
     short,
 )
+from heedful.data.spreadsheet import plain_row
 
 if TYPE_CHECKING:
     from heedful.experiment import Setting
@@ -228,9 +229,9 @@ def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
 def _as_csv(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     names = ["user", "learner", "seeds", "rounds", "regret", "stderr", "rounds_per_second", "best"]
-    writer = csv.DictWriter(text, names)
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text)
+    writer.writerow(names)
+    writer.writerows(plain_row(row[name] for name in names) for row in rows)
     return text.getvalue()
 
 

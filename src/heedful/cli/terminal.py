@@ -163,6 +163,18 @@ def wanted_extra(package: str, extra: str, why: str) -> None:
         raise Failure(f"{why} needs {package}, which is not installed: pip install 'heedful[{extra}]'")
 
 
+def wanted_server(extra: str, why: str) -> None:
+    """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
+    for package in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client", "jinja2"):
+        wanted_extra(package, extra, why)
+
+
+def has_display() -> bool:
+    """Whether a browser would be seen. Without a display the usual ones are those of a terminal, which take it over."""
+    seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return seen or sys.platform in ("win32", "darwin")
+
+
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -98,6 +98,10 @@ def _quoted(name: str, text: str) -> str:
         raise ValueError(f"{name}: wanted text that UTF-8 can say, got {describe(text)}") from None
 
 
+MOST_JSON = 2**20
+"""Bytes of JSON that a server takes unless it was told otherwise."""
+
+
 def body(value: Any, content: str = JSON) -> bytes:
     """value as JSON or msgpack; what numpy and others call a number, a list or an object is one."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
@@ -108,6 +112,12 @@ def body(value: Any, content: str = JSON) -> bytes:
             for name, each in value.items():  # the field that is to blame, where it is a single one
                 _encoded(str(name), each, encode)
         raise
+
+
+def short(value: Any) -> tuple[bytes, str]:
+    """value as JSON, or as msgpack where a server takes no JSON of that size; and which of them it is."""
+    content = body(value)
+    return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
 
 def _encoded(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:

@@ -12,6 +12,7 @@ from heedful.client.fallback import Breaker, Untold
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
 from heedful.client.stream import Following
+from heedful.data.frames import Frame
 from heedful.doors import describe, is_number
 
 T = TypeVar("T")
@@ -126,7 +127,7 @@ class Client(_Client, Blocking):
     def create(
         self,
         name: str,
-        items: Iterable[Row],
+        items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -135,10 +136,14 @@ class Client(_Client, Blocking):
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
+        query_features: Mapping[str, Any] | None = None,
     ) -> RemoteLoop:
-        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. FileExistsError where
-        there is one of that name."""
-        about = self._run(self._created(name, items, learner, settings, identifier, kinds, context, crosses, features))
+        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. `query_features` are
+        what each request says of each item, {"bm25": (0, 40), "source": ["web", "app"]}. FileExistsError where there is
+        one of that name."""
+        about = self._run(
+            self._created(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
+        )
         return self.loop(name, identifier=about.identifier)
 
     def close(self) -> None:
@@ -189,7 +194,7 @@ class AsyncClient(_Client, Awaiting):
     async def create(
         self,
         name: str,
-        items: Iterable[Row],
+        items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -198,9 +203,12 @@ class AsyncClient(_Client, Awaiting):
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
+        query_features: Mapping[str, Any] | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
-        steps = self._created(name, items, learner, settings, identifier, kinds, context, crosses, features)
+        steps = self._created(
+            name, items, learner, settings, identifier, kinds, context, crosses, features, query_features
+        )
         about = await self._run(steps)
         return self.loop(name, identifier=about.identifier)
 

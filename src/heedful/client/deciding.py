@@ -44,6 +44,7 @@ class Deciding(Operations):
         id: str | None = None,
         deferred: bool = False,
         repeats: bool | None = None,
+        strict: bool | None = None,
     ) -> Steps[Decision]:
         """What to show, best first, within `timeout` seconds: as the loop decides, or, where the server does not
         answer, in the caller's order.
@@ -54,9 +55,14 @@ class Deciding(Operations):
         loop of grades `grades` are what is predicted of each that is shown, in a loop of ratings `ratings`, in a loop
         of choices `chances`; None of a fallback, which does not know either what the person has consumed or was asked.
         `repeats` shows that again.
+
+        A candidate that is not on offer stands where your score has it, or last, and is told in `unknown`; one that
+        comes twice counts once; none are an empty list; hits of a search engine are taken as they are. `strict` has
+        these refused.
         """
         beside = {"person": person, "context": context}
-        question = Question(self.name, candidates, features, prior, show, id, deferred, repeats=repeats, **beside)
+        how = {"repeats": repeats, "strict": strict}
+        question = Question(self.name, candidates, features, prior, show, id, deferred, how, **beside)
         reason = "the server did not answer lately"
         if self._breaker.asks():
             until = self._clock() + self.timeout
@@ -101,10 +107,12 @@ class Deciding(Operations):
         prior: Prior = None,
         probability: float | None = None,
         time: Time = None,
+        strict: bool | None = None,
     ) -> Steps[Decision]:
         """Log what somebody else decided, so that feedback on it teaches."""
         asked = new_id() if id is None else str(id)
         fields = calls.given(person=person, context=context, prior=prior, probability=probability, time=time)
+        fields |= calls.given(strict=strict)
         fields |= {
             "candidates": listed("candidates", candidates, "names or of objects"),
             "shown": listed("shown", shown, "names"),

@@ -6,17 +6,20 @@ Written once: see `heedful.client.either`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
 from heedful.client import calls
 from heedful.client.calls import MSGPACK, Call, answer_of
-from heedful.client.deciding import Deciding, Time
+from heedful.client.deciding import Deciding, Prior, Time
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.client.question import features_of
+from heedful.data.frames import Frame, rows_in
 from heedful.loop.hindsight import Explanation, Replayed
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Report
@@ -44,7 +47,7 @@ class Answering(Deciding):
         event = _event(given)
         trouble = yield from self._told_first(given)
         try:
-            reply = yield from self._asked(Call("POST", self._path("feedback"), calls.body(event)))
+            reply = yield from self._asked(Call("POST", self._path("feedback"), *calls.short(event)))
         except (TimeoutError, ConnectionError) as error:
             told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
             raise type(error)(told) from None
@@ -107,13 +110,13 @@ class LoopOperations(Answering):
     """All that is asked of a loop: also its items, and what can be known of it."""
 
     @either
-    def put_items(self, items: Iterable[Mapping[str, Any]]) -> Steps[int]:
+    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> Steps[int]:
         """Put items on offer, new or changed, a thousand in a request; how many were. The same again changes nothing.
 
         Where one cannot be encoded none of its request is put, while those before stay.
         """
         put = 0
-        for _, content in calls.batches(listed("items", items, "objects"), MOST, SIZE):
+        for _, content in calls.batches(listed("items", rows_in("items", items), "objects"), MOST, SIZE):
             reply = yield from self._asked(Call("PUT", self._path("items"), content, MSGPACK), long=True)
             put += calls.read(reply, _Put).put
         return put
@@ -140,6 +143,29 @@ class LoopOperations(Answering):
     def about(self) -> Steps[About]:
         """The loop as the server describes it: learner, version, features, settings, how many events."""
         return calls.read((yield from self._asked(Call("GET", self._path()))), About)
+
+    @either
+    def rank(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        features: npt.ArrayLike | None = None,
+        person: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        prior: Prior = None,
+        strict: bool | None = None,
+    ) -> Steps[tuple[str, ...]]:
+        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
+        it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
+        evaluation is not to be told the caller's own order."""
+        fields = calls.given(person=person, context=context, prior=prior, strict=strict)
+        if features is not None:
+            rows = features_of(features, candidates)
+            fields["candidates"] = [{"id": str(j), "features": row} for j, row in enumerate(rows.tolist())]
+        elif candidates is not None:
+            fields["candidates"] = listed("candidates", candidates, "names or of objects")
+        call = Call("POST", self._path("rank"), calls.body(fields, MSGPACK), MSGPACK)
+        return tuple(calls.read((yield from self._asked(call)), _Ranking).ranking)
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
@@ -186,6 +212,10 @@ class _Withdrawn(msgspec.Struct):
 class _Page(msgspec.Struct):
     items: list[str]
     total: int
+
+
+class _Ranking(msgspec.Struct):
+    ranking: list[str]
 
 
 class _Weights(msgspec.Struct):

@@ -15,14 +15,15 @@ from heedful.client import calls
 from heedful.client.calls import MSGPACK, Call, Failed, Reply, Wait
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
+from heedful.data.frames import rows_in
 from heedful.doors import describe
 
 LEAST = 0.02
 """Seconds that must be left for asking again to make sense."""
 LONG = 600.0
 """Seconds, once connected, for what may have to fold a whole log."""
-MOST, SIZE = 1000, 4 << 20
-"""Of a batch: events, bytes."""
+MOST, SIZE = 1000, 1 << 20
+"""Of a batch: events, bytes. More at once is no quicker, and other callers of the server wait for it."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,11 +143,14 @@ class ClientOperations(Operations):
         context: Any,
         crosses: Any,
         features: Any = None,
+        query_features: Any = None,
     ) -> Steps[About]:
         fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features)
-        fields |= {"name": name, "items": listed("items", items, "objects")}
+        fields |= {"name": name, "items": listed("items", rows_in("items", items), "objects")}
         if context is not None:
             fields["context"] = listed("context", context, "objects")
+        if query_features is not None:
+            fields["query_features"] = query_features
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
         call = Call("POST", calls.path("loops"), calls.body(fields, MSGPACK), MSGPACK)

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.client import calls
-from heedful.client.calls import FLOATS, JSON, MSGPACK, Call
+from heedful.client.calls import FLOATS, MSGPACK, Call
 from heedful.client.fallback import Decision, caller_order, fallen_back
 from heedful.client.operations import listed
 from heedful.doors import describe, wanted_count
+from heedful.loop.strangers import HIT, are_hits
 from heedful.loop.wire import new_id
 
 
@@ -28,7 +29,7 @@ class Question:
         show: int | None,
         id: str | None,
         deferred: bool,
-        repeats: bool | None = None,
+        how: Mapping[str, Any] | None = None,
         **beside: Any,
     ) -> None:
         if show is not None:
@@ -37,19 +38,21 @@ class Question:
             prior = listed("prior", prior, "scores, or an object of them by name")
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
+        self._strict = (how or {}).get("strict")
         self._beside = calls.given(**beside)  # person and context
-        query = {**self._beside, **calls.given(show=show, deferred=deferred or None, repeats=repeats)}
+        query = {**self._beside, **calls.given(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[Any] | None = None
         if features is not None:
-            self._rows, sent = _rows(features, candidates, prior)
+            self._rows, rows = _rows(features, candidates, prior)
+            query.pop("strict", None)  # numbered candidates are all known
             said = {**query, "prior": None if prior is None else True, "id": self.id}
-            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), sent.tobytes(), FLOATS)
+            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
         else:
             self._listed = None if candidates is None else listed("candidates", candidates, "names or of objects")
             fields = {**calls.given(candidates=self._listed, prior=prior), **query, "id": self.id}
-            content = MSGPACK if self._objects else JSON
-            self.call = Call("POST", calls.path("loops", loop, "decisions"), calls.body(fields, content), content)
+            sent = (calls.body(fields, MSGPACK), MSGPACK) if self._objects else calls.short(fields)
+            self.call = Call("POST", calls.path("loops", loop, "decisions"), *sent)
 
     @property
     def _objects(self) -> bool:
@@ -65,9 +68,16 @@ class Question:
         candidates: Any = self._listed
         if self._rows is not None:
             candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
-        names = self._names(candidates, identifier)
-        record = calls.given(candidates=names if candidates is None else candidates, prior=self._prior, **self._beside)
-        record["shown"] = caller_order(names, self._prior)[: self._show or few]
+        names, prior = self._names(candidates, identifier), self._prior
+        if prior is None and are_hits(candidates):
+            prior = {name: hit.get("_score") for name, hit in zip(names[::-1], candidates[::-1])}
+        record = calls.given(
+            candidates=names if candidates is None else candidates,
+            prior=self._prior,
+            **self._beside,
+            strict=self._strict,
+        )
+        record["shown"] = list(dict.fromkeys(caller_order(names, prior)))[: self._show or few]
         path = calls.path("loops", self._loop, "records")
         return fallen_back(path, self.id, record, reason, self.deferred)
 
@@ -77,12 +87,14 @@ class Question:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
         if candidates and isinstance(candidates[0], Mapping):
             rows = [each if isinstance(each, Mapping) else {} for each in candidates]
+            if are_hits(candidates):
+                return [str(row.get(HIT, j)) for j, row in enumerate(rows)]
             return [str(row.get(identifier, row.get("id", j))) for j, row in enumerate(rows)]
         return [str(name) for name in candidates]
 
 
-def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+def features_of(features: Any, candidates: Any = None) -> npt.NDArray[np.float32]:
+    """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come beside them."""
     if candidates is not None:
         raise ValueError('features: wanted no candidates beside them, got both; their names are "0", "1", ...')
     X = _numbers(features)
@@ -90,6 +102,12 @@ def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.fl
         raise ValueError(f"features: wanted rows of numbers, got {describe(features)}")
     if not np.isfinite(X).all():
         raise ValueError("features: wanted finite numbers that fit into float32, got one that is not")
+    return X
+
+
+def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+    X = features_of(features, candidates)
     if prior is None:
         return X, X
     scores = np.empty(0) if isinstance(prior, Mapping) else _numbers(prior)

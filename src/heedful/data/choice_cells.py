@@ -5,6 +5,7 @@ from typing import Any
 
 from heedful.data.choice_columns import plain
 from heedful.data.files import is_number, number_in, shown
+from heedful.data.spreadsheet import text_of
 
 BAD = ("both bad", "tie (both bad)")
 """A tie of two that are called bad; how good two are apart from each other is no part of a ranking."""
@@ -26,14 +27,14 @@ def word(text: str) -> str:
 
 
 def name_in(where: str, field: str, cell: Any) -> str:
-    """A cell as a name: text, or a whole number, 3.0 as 3."""
+    """A cell as a name: text, without the ' that keeps it from being a formula, or a whole number, 3.0 as 3."""
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: wanted a name, got nothing")
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
         raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
-    return str(cell).strip()
+    return text_of(str(cell).strip())
 
 
 def person_in(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:

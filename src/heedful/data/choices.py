@@ -16,7 +16,8 @@ from heedful.data.choice_pairs import pairs, winners
 from heedful.data.files import GZIP_ERRORS, MISSING, shown, uncompressed
 from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
-from heedful.data.table import Table, open_table
+from heedful.data.spreadsheet import plain_row
+from heedful.data.table import Table, open_table, table_of
 
 
 class Opened(NamedTuple):
@@ -137,6 +138,23 @@ def load_choices(
     return _opened(path.name, open_table(path), columns, words)
 
 
+def choices_in(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Opened:
+    """The choices in the rows of a table in memory, called `name`: otherwise as `load_choices`. ValueError likewise,
+    as `NAME: row 3: field: ...`, and where a row is no object."""
+    for i, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {shown(row)}")
+    if not rows:
+        raise ValueError(f"{name}: rows: wanted at least one, got none")
+    placed = [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)]
+    return _opened(name, table_of(placed), columns, words)
+
+
 def _opened(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> Opened:
@@ -243,6 +261,8 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
     second, equal, unsure). Items that were never answered about are not in it. Who has no name among people with one
     is called nobody.
 
+    What a spreadsheet would take for a formula has a ' before it, which `load_choices` takes off.
+
     ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
     """
@@ -269,15 +289,17 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
                 said = "equal" if each.judged else "unsure"
                 if len(each.tiers) == 2:
                     said = "first" if each.tiers[0] == (each.first,) else "second"
-                writer.writerow([*([each.person] if named else []), each.first, other, said, each.times])
+                writer.writerow(plain_row([*([each.person] if named else []), each.first, other, said, each.times]))
         elif alone and all(len(each.tiers) == 2 and not each.first for each in given):
             writer.writerow([*who, "winner", "loser", "times"])
             for each in given:
-                writer.writerow([*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times])
+                row = [*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times]
+                writer.writerow(plain_row(row))
         else:
             writer.writerow(["ballot", *who, "item", "rank", "times"])
             for number, each in enumerate(given, 1):
                 for rank, tier in enumerate(each.tiers, 1):
                     for item in tier:
-                        row = [number, *([each.person] if named else []), item, rank if each.judged else "", each.times]
-                        writer.writerow(row)
+                        who_said = [each.person] if named else []
+                        row = [number, *who_said, item, rank if each.judged else "", each.times]
+                        writer.writerow(plain_row(row))

@@ -89,6 +89,15 @@ KNOWN = (
         },
     ),
     Known(
+        key="trec-session-2013",
+        title="TREC Session Track 2013, query chains with clicks, and judgments",
+        format="trec",
+        licence="NIST / TREC research data; titles and snippets are of web pages: do not redistribute the texts",
+        home="https://trec.nist.gov/data/session2013.html",
+        cite="Carterette, Bah, Kanoulas, Hall & Clough, Overview of the TREC 2013 Session Track, 2013",
+        files={"sessiontrack2013.xml": "", "qrels.2013.txt": ""},
+    ),
+    Known(
         key="movielens-1m",
         title="MovieLens 1M, a million ratings of 3,900 movies by 6,040 people",
         format="movielens",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import GZIP_ERRORS, is_number, numbered_lines, shown, uncompressed
+from heedful.data.frames import is_index
 from heedful.data.movielens import load_movielens
 
 Ints = NDArray[np.int64]
@@ -184,6 +185,8 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
             found[field] = min(fit, key=lambda j: NAMES[field].index(called[j]))
     for field in Columns._fields:
         left = [j for j in range(len(header)) if j not in found.values()]
+        if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # which pandas wrote: it numbers the ratings
+            left = left[1:]
         if field not in found and not left:
             raise ValueError(f"{where}: {field}: wanted a column for it, got {shown(', '.join(header))}")
         found.setdefault(field, left[0] if left else -1)

@@ -2,12 +2,10 @@
 
 import csv
 import io
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import cache
 from itertools import islice
 from os import PathLike
@@ -18,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
+from heedful.data.frames import cell, index_of, tell_index, without_index
 from heedful.data.lines import read_lines
 
 _OTHERS = (
@@ -55,13 +54,14 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     """Read the rows of a table: CSV, JSON lines or Parquet, plain or gzip; the content tells which, not the name.
 
     CSV: as `load_catalogue` reads it; cells stay text, and a missing one (empty, NA, NaN, null in any case) is None.
-    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow.
+    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow; dates are texts. A
+    first column that numbers the rows from 0 and has no name, as pandas writes an index, is left out with a warning.
 
     FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it, where
     pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
     of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in JSON.
     """
-    return [row for _, row in placed_rows(path)]
+    return [row for _, row in open_table(path).placed()]
 
 
 def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -127,7 +127,8 @@ def _json_lines(path: Path) -> Table:
         if line.record is None:
             raise ValueError(line.error)
         rows.append((f"{path.name}:{line.number}", line.record))
-    return table_of(rows)
+    where, records = zip(*rows)
+    return table_of(list(zip(where, without_index(path.name, records))))
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
@@ -158,21 +159,22 @@ def _parquet(path: Path) -> Table:
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
 
+    def cells(name: str) -> list[Any]:
+        return [cell(value) for value in table.column(name).to_pylist()]
+
+    names = table.column_names
+    left = index_of(names, lambda j: cells(names[j]))
+    tell_index(path.name, [names[j] for j in left])
+    table = table.select([name for j, name in enumerate(names) if j not in left])
+
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        return [_code([_cell(value) for value in table.column(name).to_pylist()]) for name in names]
+        return [_code(cells(name)) for name in names]
 
     def placed() -> list[tuple[str, dict[str, Any]]]:
-        rows = [{key: _cell(value) for key, value in row.items()} for row in table.to_pylist()]
+        rows = [{key: cell(value) for key, value in row.items()} for row in table.to_pylist()]
         return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
 
     return Table(table.column_names, columns, placed)
-
-
-def _cell(value: Any) -> Any:
-    """Return a value of a Parquet cell as JSON would hold it, where it could: decimals as numbers, NaN as missing."""
-    if isinstance(value, Decimal):
-        value = float(value)
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 # ---------------------------------------------------------------------------- CSV
@@ -181,25 +183,32 @@ def _cell(value: Any) -> Any:
 def _csv(path: Path) -> Table:
     @cache
     def placed() -> list[tuple[str, dict[str, Any]]]:
-        header, rows = csv_table(path)
+        header, rows, _ = _csv_rows(path)
         return [(f"{path.name}:{line}", dict(zip(header, map(_text_cell, cells)))) for line, cells in rows]
+
+    def cells(j: int) -> list[str]:
+        [(values, codes)] = _csv_columns(path, [j], len(called))
+        return [values[k] for k in codes.tolist()]
 
     try:
         with _text(path) as lines:
-            header = _header(path, 1, _strip(next(_records(lines, *_delimiter(path)), [])))
+            called = _strip(next(_records(lines, *_delimiter(path)), []))
+        names = _header(path, 1, called)
+        left = index_of(called, cells)
     except (csv.Error, ValueError, *GZIP_ERRORS):
-        csv_table(path)  # says where
+        _csv_rows(path)  # says where
         raise
+    tell_index(path.name, [called[j] for j in left])
 
-    def columns(names: Sequence[str]) -> list[CodedColumn]:
+    def columns(wanted: Sequence[str]) -> list[CodedColumn]:
         try:
-            found = _csv_columns(path, [header.index(name) for name in names], len(header))
+            found = _csv_columns(path, [names.index(name) for name in wanted], len(names))
         except (csv.Error, ValueError, *GZIP_ERRORS):
             placed()  # says where
             raise
         return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
 
-    return Table(header, columns, placed)
+    return Table([name for j, name in enumerate(names) if j not in left], columns, placed)
 
 
 def _strip(record: list[str]) -> list[str]:
@@ -261,17 +270,29 @@ def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
 
-    A column without a name is "column 2" by its place. ValueError as in `read_table`.
+    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning.
+    ValueError as in `read_table`.
     """
-    (start, cells), *rows = _csv_records(path)
-    header = _header(path, start, cells)
+    names, rows, left = _csv_rows(path)
+    tell_index(path.name, left)
+    return names, rows
+
+
+def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
+    """What `csv_table` returns, and what the columns are called that it leaves out."""
+    (start, called), *rows = _csv_records(path)
+    names = _header(path, start, called)
     if not rows:
         raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
     for line, cells in rows:
-        if len(cells) != len(header):
-            wanted = f"{len(header)} as in the header"
+        if len(cells) != len(names):
+            wanted = f"{len(names)} as in the header"
             raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
-    return header, rows
+    left = index_of(called, lambda j: [cells[j] for _, cells in rows])
+    kept = [j for j in range(len(names)) if j not in left]
+    if left:
+        rows = [(line, [cells[j] for j in kept]) for line, cells in rows]
+    return [names[j] for j in kept], rows, [called[j] for j in left]
 
 
 def _header(path: Path, start: int, cells: list[str]) -> list[str]:

@@ -93,20 +93,21 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
     """Theorem 5: mean xi / alpha + |w*|_1 (2 S ln N sqrt(T)/t + S/sqrt(T)) / alpha, at t = T (2 ln N + 1) S/sqrt(T).
 
-    N counts the doubled features, T is the learner's horizon, S its `bound`. Eq. 22 with max makes w* >= 0 hold; a
-    |w*|_1 other than 1 scales the utilities, and with them the terms without slack. (Printed are S/2, which is false
-    where S bounds phi and not D, and log m for log N.)
+    N counts the features, doubled where the learner is signed, T is its horizon, S its `bound`. Eq. 22 with max makes
+    w* >= 0 hold; without signs it is a hypothesis. A |w*|_1 other than 1 scales the utilities, and with them the terms
+    without slack. (Printed are S/2, which is false where S bounds phi and not D, and log m for log N.)
     """
     facts = _divisible(facts)
     hypotheses = (
         *_general(learner, facts),
         Hypothesis("the rate is fixed for a horizon (the variable rate has no guarantee)", learner.horizon > 0),
         Hypothesis("the learner's bound is at least S, so that |phi(x, y)|_inf <= bound", learner.bound >= facts.S),
+        *([] if learner.signed else [Hypothesis("no weight of w* is negative", bool((facts.w_star >= 0.0).all()))]),
     )
     t, root = _rounds(facts), math.sqrt(max(learner.horizon, 1))
-    doubled = 2.0 * math.log(2 * learner.n_features) * learner.bound * root + learner.bound * t / root
+    rest = 2.0 * math.log(learner.dimension()) * learner.bound * root + learner.bound * t / root
     l1 = float(np.abs(facts.w_star).sum())
-    values = _mean(facts.slack) / facts.alpha + l1 * doubled / (facts.alpha * t)
+    values = _mean(facts.slack) / facts.alpha + l1 * rest / (facts.alpha * t)
     return _bound(_named("Theorem 5", facts.expected), "linear", hypotheses, values)
 
 

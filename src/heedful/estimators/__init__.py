@@ -4,32 +4,49 @@ scikit-learn is imported with the first estimator that is named.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.estimators.ordinal import (
+        AveragedPRankClassifier,
+        ConstantRankClassifier,
+        MulticlassPerceptronClassifier,
+        PRankClassifier,
+        WidrowHoffClassifier,
+    )
+    from heedful.estimators.preferences import HierarchicalGPClassifier, PreferenceGPClassifier
+    from heedful.estimators.ranking import CoactiveRanker
+    from heedful.estimators.scoring import neg_rank_loss
 
 __all__ = [
     "AveragedPRankClassifier",
+    "CoactiveRanker",
     "ConstantRankClassifier",
     "HierarchicalGPClassifier",
     "MulticlassPerceptronClassifier",
     "PRankClassifier",
     "PreferenceGPClassifier",
     "WidrowHoffClassifier",
+    "neg_rank_loss",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The estimators, by class name. ModuleNotFoundError, with what to install, where scikit-learn is not there."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        import_module("sklearn")
-    except ModuleNotFoundError as error:
-        if error.name != "sklearn":
-            raise
-        told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-        raise ModuleNotFoundError(told, name="sklearn") from None
-    family = "preferences" if name.endswith("GPClassifier") else "ordinal"
-    return getattr(import_module(f"heedful.estimators.{family}"), name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """The estimators, by class name. ModuleNotFoundError, with what to install, where scikit-learn is not there."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            import_module("sklearn")
+        except ModuleNotFoundError as error:
+            if error.name != "sklearn":
+                raise
+            told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+            raise ModuleNotFoundError(told, name="sklearn") from None
+        apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
+        family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")
+        return getattr(import_module(f"heedful.estimators.{family}"), name)
 
 
 def __dir__() -> list[str]:

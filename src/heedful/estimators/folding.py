@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -51,10 +53,20 @@ def compiles(learner: Any, rows: int, lessons: int) -> bool:
     return False
 
 
-def folded(learner: Any, state: Any, X: Floats, ranks: Ints, order: Ints | None, one: bool, fast: bool) -> Any:
+def folded(
+    learner: Any,
+    state: Any,
+    X: Floats,
+    ranks: Ints,
+    order: Ints | None,
+    one: bool,
+    fast: bool,
+    verbose: bool = False,
+) -> Any:
     """The state after a lesson from each row of X (n x N) with its rank (n,), in this order, else as they stand.
 
-    Compiled where `fast`; interpreted, the same bit for bit. Owns `state`, as update does.
+    Compiled where `fast`; interpreted, the same bit for bit. What is compiled for the first time is told on stderr,
+    where somebody looks on or `verbose` asks for it. Owns `state`, as update does.
     """
     draws = generators(0)  # from which none of these learners draws
     for rows, piece in blocks(X, one, order):
@@ -62,12 +74,19 @@ def folded(learner: Any, state: Any, X: Floats, ranks: Ints, order: Ints | None,
         truth, regrets = world.init(draws[0]), np.empty(len(piece))
         loop: Any = run
         if fast:
-            from heedful.compile import loop_for
+            from heedful.compile import is_kept, loop_for
 
+            if (verbose or is_interactive()) and not is_kept(learner, world, state, truth, regrets, 0, *draws):
+                print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)
             loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
         out = loop(learner, world, state, truth, regrets, 0, *draws)
         state = copied(out[0])  # the compiled loop borrowed its arrays
     return state
+
+
+def is_interactive() -> bool:
+    """Whether somebody waits for the answer: at a terminal, a prompt, or in a notebook."""
+    return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 
 def projected(X: Floats, W: Array, one: bool) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, wanted_count
 from heedful.estimators.folding import compiles, folded
-from heedful.estimators.labels import Labels, all_or_nothing, distinct, ranks_of, scale
+from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
 from heedful.fold import coerced, copied
 from heedful.kernel import Floats, Ints
 
@@ -28,8 +28,8 @@ OVERFLOWN = (
 class Graded(ClassifierMixin, BaseEstimator):
     """What the estimators share: labels to ranks, rows into the state, and back.
 
-    A subclass gives `_rule` and `_decisions`. Weights per row (`sample_weight`) are not supported: the learners have
-    no such thing; a row that counts twice is given twice.
+    A subclass gives `_rule` and `_decisions`. Weights per row (`sample_weight`) are for those whose step has a size
+    (`GradedWithIntercept`): thresholds that move by 1 have none, and neither has a count.
     """
 
     fit_intercept = False
@@ -39,11 +39,20 @@ class Graded(ClassifierMixin, BaseEstimator):
     _state: Any  # of the learner
     _one: bool  # whether its rows end in a 1
 
-    def __init__(self, *, epochs: int = 5, shuffle: bool = True, random_state: Any = None, order: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+        order: Any = None,
+        verbose: bool = False,
+    ) -> None:
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
         self.order = order
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -65,35 +74,58 @@ class Graded(ClassifierMixin, BaseEstimator):
 
         ValueError, naming what is wrong, where they do not fit; then nothing is changed.
         """
-        wanted_count("epochs", self.epochs)
-        if not isinstance(self.shuffle, bool | np.bool_):
-            raise ValueError(f"shuffle: wanted True or False, got {describe(self.shuffle)}")
-        return self._learn(X, y, None, int(self.epochs), bool(self.shuffle), True)
+        return self._fit(X, y, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from the rows of X (n x N) with their labels y (n,), once, in the order in which they stand.
 
-        The first call names all labels that there may be: `classes`, in whatever order; not needed with `order`.
-        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        The first call names all labels that there may be: `classes`, in whatever order; not needed with `order`, or an
+        ordered Categorical. ValueError, naming what is wrong, where they do not fit; then nothing is changed.
         """
-        afresh = not hasattr(self, "_state")
-        if afresh and classes is None and self.order is None:
-            raise ValueError("classes: wanted all labels in the first call of partial_fit (or order=...), got None")
-        return self._learn(X, y, classes, 1, False, afresh)
+        return self._go_on(X, y, classes, None)
 
-    def _learn(self, X: Any, y: Any, classes: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        wanted_count("epochs", self.epochs)
+        if not isinstance(self.shuffle, bool | np.bool_):
+            raise ValueError(f"shuffle: wanted True or False, got {describe(self.shuffle)}")
+        return self._learn(X, y, None, sample_weight, int(self.epochs), bool(self.shuffle), True)
+
+    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        afresh = not hasattr(self, "_state")
+        if afresh and classes is None and self.order is None and category_order(y) is None:
+            raise ValueError("classes: wanted all labels in the first call of partial_fit (or order=...), got None")
+        return self._learn(X, y, classes, sample_weight, 1, False, afresh)
+
+    def _learn(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, epochs: int, shuffle: bool, afresh: bool
+    ) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept: wanted True or False, got {describe(self.fit_intercept)}")
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
             X = finite_array("X", X, 2, self.n_features_in_)
             labels, at = distinct(y)
-            self.classes_ = scale(labels, classes, self.order, None if afresh else self.classes_)
+            self.classes_ = scale(
+                labels, classes, told if self.order is None else self.order, self._known(told, afresh)
+            )
             ranks = ranks_of(labels, self.classes_)[at]
-            self._take(X, ranks, epochs, shuffle, afresh)
+            weights = weights_of(sample_weight, len(X))
+            if weights is not None:
+                X, ranks, weights = X[weights > 0.0], ranks[weights > 0.0], weights[weights > 0.0]
+            self._take(X, ranks, weights, epochs, shuffle, afresh)
         return self
 
-    def _take(self, X: Floats, ranks: Ints, epochs: int, shuffle: bool, afresh: bool) -> None:
+    def _known(self, told: Any, afresh: bool) -> Labels | None:
+        """The labels of before, lowest first. ValueError where y has them in another order."""
+        if afresh:
+            return None
+        known = self.classes_.tolist()
+        if told is not None and self.order is None and [each for each in told if each in known] != known:
+            raise ValueError(f"y: wanted categories in the order {describe(known)}, got {describe(told)}")
+        return self.classes_
+
+    def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
         """Fold the rows into the state, or into a first one."""
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerced(self._rule(self.n_features_in_ + one, self.classes_.size))
@@ -101,14 +133,22 @@ class Graded(ClassifierMixin, BaseEstimator):
         if not afresh:
             state = copied(self._state)
         draws = check_random_state(self.random_state) if shuffle else None
-        fast = compiles(learner, len(X), epochs * len(X))
+        fold, rows, ones = learner, X, one
+        if weights is not None:
+            whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
+            (fold, rows), ones = self._weighted(learner, whole, weights), False
+        fast = compiles(fold, len(X), epochs * len(X))
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
                 order = None if draws is None else draws.permutation(len(X))
-                state = folded(learner, state, X, ranks, order, one, fast)
+                state = folded(fold, state, rows, ranks, order, ones, fast, bool(self.verbose))
         if not all(bool(np.all(np.abs(part) <= HELD)) for part in state):
             raise ValueError(OVERFLOWN)
         self._state, self._one = state, one
+
+    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+        """What folds rows (n x N) that count so much (n,), and the rows as it takes them."""
+        raise NotImplementedError
 
     def _instances(self, X: Any) -> Floats:
         """X, checked."""
@@ -147,7 +187,8 @@ class Graded(ClassifierMixin, BaseEstimator):
 
 
 class GradedWithIntercept(Graded):
-    """An estimator whose learner has no thresholds of its own: a feature that is always 1 stands in."""
+    """An estimator whose learner has no thresholds of its own: a feature that is always 1 stands in. Its step has a
+    size, so rows may count for more or less (`sample_weight`): the step of a row is taken so many times as long."""
 
     def __init__(
         self,
@@ -157,6 +198,20 @@ class GradedWithIntercept(Graded):
         shuffle: bool = True,
         random_state: Any = None,
         order: Any = None,
+        verbose: bool = False,
     ) -> None:
-        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order)
+        super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
         self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn afresh from the rows of X (n x N) with their labels y (n,), `epochs` times over; `sample_weight` (n,),
+        0 or more, says how long the step of each row is, 1 where None; a row of 0 is as if it were not there.
+
+        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the rows of X (n x N) with their labels y (n,), once, in the order in which they stand; arguments
+        and errors are those of `PRankClassifier.partial_fit`, and `sample_weight` of `fit`."""
+        return self._go_on(X, y, classes, sample_weight)

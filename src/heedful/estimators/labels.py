@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
-from heedful.doors import describe
+from heedful.doors import describe, numbers
 from heedful.kernel import Ints
 
+Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
 
@@ -30,6 +31,30 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
         told = ", grades like 3.5 as whole numbers or texts" if kind == "continuous" else ""
         raise ValueError(f"{name}: wanted labels of classes{told}. Unknown label type: {kind}")
     return labels, at.astype(np.int64, copy=False)
+
+
+def category_order(y: Any) -> list[Any] | None:
+    """The categories of an ordered Categorical of pandas, or of an Enum of polars, lowest first; None of other labels,
+    whose order is not told."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return list(getattr(dtype, "categories", ())) or None
+    return None
+
+
+def weights_of(sample_weight: Any, n: int) -> Array | None:
+    """sample_weight as n numbers, 0 or more and not all of them 0; None where there is none. ValueError."""
+    if sample_weight is None:
+        return None
+    wanted = f"{n} numbers, 0 or more"
+    weights = numbers("sample_weight", sample_weight, wanted).astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError(f"sample_weight: wanted {wanted}, got {describe(sample_weight)}")
+    if not weights.any():
+        raise ValueError(f"sample_weight: wanted a weight above 0, got {n} times zero")
+    return weights
 
 
 def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:

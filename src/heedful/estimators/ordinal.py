@@ -6,7 +6,7 @@ shuffling is what a `Session` of the learner does with the same rows, bit for bi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,16 @@ import numpy.typing as npt
 from heedful.doors import describe
 from heedful.estimators.folding import projected
 from heedful.estimators.graded import Graded, GradedWithIntercept
-from heedful.kernel import Floats, Ints
-from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.kernel import Floats, Ints, add_scaled, dot
+from heedful.learners.ordinal import (
+    AveragedPRank,
+    ConstantRank,
+    MulticlassPerceptron,
+    PRank,
+    WidrowHoff,
+    WidrowHoffState,
+)
+from heedful.spaces_graded import Ranks
 
 Array = npt.NDArray[np.float64]
 
@@ -35,13 +43,38 @@ def _inside(margins: Array) -> Array:
     return out
 
 
+class _WeightedWidrowHoff(NamedTuple):
+    """Widrow-Hoff of rows whose last number says how long a step they make. Interaction: ordinal."""
+
+    n_features: int
+    n_ranks: int
+    eta: float
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> WidrowHoffState:
+        return WidrowHoffState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: WidrowHoffState, x: Floats, rng: np.random.Generator) -> int:
+        return 1  # nobody looks at it
+
+    def update(self, state: WidrowHoffState, x: Floats, y: int, feedback: int) -> WidrowHoffState:
+        row = x[:-1]
+        add_scaled(state.w, row, x[-1] * self.eta * (feedback - dot(row, state.w)))
+        return WidrowHoffState(state.w, state.t + 1)
+
+
 class PRankClassifier(Graded):
     """PRank, [P01] Figure 2: one direction, and thresholds that cut it into ranks.
 
     Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in an order drawn anew each time;
     `random_state`; `order`, the labels lowest first where that is not their sort, ["bad", "ok", "good"]; a label of it
     need not occur. After fitting: `classes_` (k,) lowest first, `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`,
-    `t_`. Not invariant to the scale of X: the thresholds move by 1 (StandardScaler). No `sample_weight`.
+    `t_`. Not invariant to the scale of X: the thresholds move by 1 (StandardScaler). No `sample_weight`, as steps have
+    one size, and no `predict_proba`: the rule says where a score lies, not how likely a rank is.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
@@ -90,15 +123,19 @@ class AveragedPRankClassifier(Graded):
 class MulticlassPerceptronClassifier(GradedWithIntercept):
     """Multiclass perceptron, Crammer & Singer: a direction for every label. It does not know that labels are ordered.
 
-    Parameters as `PRankClassifier`, and `fit_intercept`: whether each row gets a feature 1. After fitting: `classes_`,
-    `coef_` (k, N) and `intercept_` (k,), with two labels (1, N) and (1,), the higher's less the lower's;
-    `n_features_in_`, `t_`.
+    Parameters as `PRankClassifier`, and `fit_intercept`: whether each row gets a feature 1. `sample_weight` says how
+    long the step of a row is; no `predict_proba`, as scores are no probabilities. After fitting: `classes_`, `coef_`
+    (k, N) and `intercept_` (k,), with two labels (1, N) and (1,), the higher's less the lower's; `n_features_in_`,
+    `t_`.
     """
 
     _ordered = False
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
         return MulticlassPerceptron(n_features, n_ranks)
+
+    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+        return learner, X * weights[:, None].astype(X.dtype)  # the prediction is the same, the step so much longer
 
     @property
     def _directions(self) -> Array:
@@ -126,8 +163,8 @@ class WidrowHoffClassifier(GradedWithIntercept):
 
     Parameters as `PRankClassifier`, `fit_intercept`: whether each row gets a feature 1, and `eta`, the step. It is
     stable where eta |x|^2 < 2: "auto" is .01, or less, so that eta |x|^2 <= 1 in all rows of `fit` or of the first
-    `partial_fit`. After fitting: `classes_`, `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`,
-    `n_features_in_`, `t_`.
+    `partial_fit`; `sample_weight` multiplies the step of a row. No `predict_proba`, as rounding says nothing of it.
+    After fitting: `classes_`, `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_`.
     """
 
     def __init__(
@@ -139,24 +176,34 @@ class WidrowHoffClassifier(GradedWithIntercept):
         shuffle: bool = True,
         random_state: Any = None,
         order: Any = None,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
-            fit_intercept=fit_intercept, epochs=epochs, shuffle=shuffle, random_state=random_state, order=order
+            fit_intercept=fit_intercept,
+            epochs=epochs,
+            shuffle=shuffle,
+            random_state=random_state,
+            order=order,
+            verbose=verbose,
         )
         self.eta = eta
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
         return WidrowHoff(n_features, n_ranks, self.eta_)
 
-    def _take(self, X: Floats, ranks: Ints, epochs: int, shuffle: bool, afresh: bool) -> None:
+    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+        return _WeightedWidrowHoff(*learner), np.hstack([X, weights[:, None].astype(X.dtype)])
+
+    def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
         if not isinstance(self.eta, str):
             self.eta_ = self.eta
         elif self.eta != "auto":
             raise ValueError(f"eta: wanted 'auto' or a number above 0, got {describe(self.eta)}")
         elif afresh:
-            longest = float(np.einsum("ij,ij->i", X, X, dtype=np.float64).max()) + 1.0  # with the feature 1
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) + 1.0  # with the feature 1
+            longest = float((squares if weights is None else squares * weights).max())
             self.eta_ = max(min(0.01, 1.0 / longest), 1e-50)
-        super()._take(X, ranks, epochs, shuffle, afresh)
+        super()._take(X, ranks, weights, epochs, shuffle, afresh)
 
     @property
     def coef_(self) -> Array:

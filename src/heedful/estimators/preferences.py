@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
-from heedful.estimators.labels import Labels, all_or_nothing, distinct
+from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
 from heedful.kernel import Ints
 from heedful.preferences.ep import infer_many, inferred
 from heedful.preferences.hierarchical import Population, fit, with_items
@@ -55,15 +55,18 @@ class _Choices(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _rows(self, D: Array, y: Any, sample_weight: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """The choices, and which of the given rows they are: those that were made at least once."""
+    def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
+        """The choices, and which of the given rows they are: those that were made at least once. `told`: the labels,
+        lowest first, where that is not their sort."""
         self._wanted()
         times = _times(sample_weight, len(D))
         kept = times > 0.0
         D, y, times = D[kept], np.asarray(y)[kept], times[kept]
         known, _ = distinct(y)
+        if told is not None:
+            known = np.array([label for label in told if label in known.tolist()], known.dtype)
         equal = np.zeros(len(y), bool) if self.equal is None else y == self.equal
-        labels = np.unique(y[~equal]) if equal.any() else known
+        labels = known[known != self.equal] if equal.any() else known
         if labels.size != 2:
             few = f"Only binary classification is supported. y: wanted labels of two classes, got {labels.size}"
             besides = "" if self.equal is None else f" besides equal={self.equal!r}"
@@ -123,7 +126,8 @@ class PreferenceGPClassifier(_Choices):
     A row of X is the first less the second. Of items, a column for each, 1 at the first and -1 at the second: f are
     their utilities, K = amplitude^2 I, or by `features` (columns x d) of the items, an RBF of `lengthscale` ("median",
     a number, or one for each feature). Of things described by features, x_first - x_second: f are weights. The label
-    is the higher of two where the first wins; there is no intercept, so turning a row round turns its answer round.
+    is the higher of two (by their sort, or by that of an
+    ordered Categorical) where the first wins; there is no intercept, so turning a row round turns its answer round.
 
     Parameters besides: `lapse`, the probability of an answer given at random; `equal`, a third label, which says that
     the two are equally good, perceived within `width`; `learn_noise`, whether lapse and width are learned. After
@@ -158,10 +162,11 @@ class PreferenceGPClassifier(_Choices):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x columns) with labels y (n,). ValueError, naming what is wrong, where they do not
         fit; then nothing is changed."""
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
             D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
-            rows, _ = self._rows(D, y, sample_weight)
+            rows, _ = self._rows(D, y, sample_weight, told)
             kernel, features = self._kernel(D.shape[1])
             K, mean = kernel.over(features), np.zeros(D.shape[1])
             design = designed(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
@@ -265,13 +270,14 @@ class HierarchicalGPClassifier(_Choices):
         """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
         not fit; then nothing is changed."""
         self._wanted_population()
+        told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
             X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
             n = X.shape[1] - 1
             if n < 1:
                 raise ValueError("X: wanted a column of people and those of things, got 1 feature(s)")
-            rows, kept = self._rows(X[:, 1:], y, sample_weight)
+            rows, kept = self._rows(X[:, 1:], y, sample_weight, told)
             people, user = np.unique(X[kept, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
             design = designed(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])

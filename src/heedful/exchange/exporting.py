@@ -11,12 +11,12 @@ import numpy as np
 
 from heedful.exchange.lineform import EPOCH
 from heedful.loop import Loop, wire
-from heedful.loop.ledger import Known, as_known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
-KEPT = 10_000
-"""Decisions kept in memory while the answers to them are written."""
+KEPT = 1_000_000
+"""Candidates of decisions that are kept in memory while the answers to them are written."""
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
@@ -44,6 +44,7 @@ class Exporter:
         self._founding = loop.founding
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
         self._decisions: dict[int, tuple[str, Known]] = {}
+        self._kept = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:
         log = self._ledger.log
@@ -86,12 +87,12 @@ class Exporter:
     # ------------------------------------------------------------------------ decisions
 
     def _keep(self, event: Event) -> Known:
-        known = as_known(event)
-        if not known.names:
-            known = known._replace(names=known.record.names or self._ledger.shelf.names(known.record.items))
-        while len(self._decisions) >= KEPT:
-            self._decisions.pop(next(iter(self._decisions)))
+        known = self._ledger.decision(event)
         self._decisions[event.seq] = event.id, known
+        self._kept += len(known.names)
+        while self._kept > KEPT and len(self._decisions) > 1:
+            _, before = self._decisions.pop(next(iter(self._decisions)))
+            self._kept -= len(before.names)
         return known
 
     def _decided(self, seq: int | None) -> tuple[str, Known] | None:
@@ -124,18 +125,22 @@ class Exporter:
             "grades": record.grades or None,
             "ratings": record.ratings or None,
             "chances": record.chances or None,
+            "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
-        if self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
+        if not known.names or self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
             return known.names
         if known.record.attributes:
             return known.record.attributes
         versions = dict(zip(known.names, known.record.items))
-        if versions and all(self._current.get(name) == version for name, version in versions.items()):
-            return known.names
         identifier = self._founding.encoding.identifier or "id"
+        if versions and all(self._current.get(name) == version for name, version in versions.items()):
+            if self._founding.query is None:
+                return known.names
+            came = self._ledger.requests.came(known.record, known.arrays)
+            return [{identifier: name, "query_features": x} for name, x in zip(known.names, came.tolist())]
         X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
         return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
 
@@ -156,6 +161,8 @@ class Exporter:
     def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
         """The form of feedback as it was given, but for the names of what is not stored."""
         form, names = record.form, known.names
+        if record.said is not None:
+            return record.said
         if form == "clicks":
             return self._clicks(names, record)
         if form == "edit":

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.doors import describe
-from heedful.exchange.lineform import chances, grades, ratings, standardised, time_of, within
+from heedful.exchange.lineform import chances, grades, ratings, standardised, time_of, unknown, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
+from heedful.loop.packing import pack
 from heedful.loop.request import encode_row
 from heedful.loop.wire import Answer, DecisionRecord
 
@@ -193,9 +194,8 @@ class Importer:
         answers = self._loop.ledger.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
             known = self._loop.ledger.known(told.id)
-            record = wire.decode_decision(draft.event.payload)
-            names = record.names or self._loop.ledger.shelf.names(record.items)
-            if known and (known.names, known.record.shown) != (names, record.shown):
+            there = self._loop.ledger.decision(draft.event)
+            if known and (known.names, known.record.shown) != (there.names, there.record.shown):
                 yield told.rejected(f"decision {told.id} is in the log already, with other content")
             else:
                 yield told.became(answer)
@@ -204,14 +204,19 @@ class Importer:
         """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
         record, ledger = told.record, self._loop.ledger
         again = bool(record.get("standardised"))
-        request = ledger.requests.parsed(record["candidates"], record.get("context"), record.get("prior"), None)
+        candidates, strange = record["candidates"], unknown(record.get("unknown"))
+        if candidates:
+            request = ledger.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
+        else:
+            request = ledger.requests.nothing(record.get("context"), None)
         places = {name: j for j, name in enumerate(request.called)}
-        shown = wire.distinct("shown", record["shown"])
+        shown = wire.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
         probability = record.get("probability")
         kept = DecisionRecord(
             shown=tuple([places[name] for name in shown]),
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=tuple(standardised(record, len(places))) if again else request.prior,
             arm=record.get("arm") or "imported",
@@ -225,11 +230,12 @@ class Importer:
             grades=self._grades(record.get("grades"), len(shown)),
             ratings=self._ratings(record.get("ratings"), len(shown)),
             chances=self._chances(record.get("chances"), len(shown)),
+            unknown=strange,
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
-        version, payload = self._loop.version, wire.encode(kept)
-        return Draft(Event(0, "decision", told.id, time_of(record), person, None, version, payload, request.arrays()))
+        payload, arrays = pack(kept, request.numbers())
+        return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
 
     def _chances(self, given: Any, n: int) -> tuple[float, ...]:
         if given is None:

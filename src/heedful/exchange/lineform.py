@@ -17,7 +17,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings", "chances"),
+        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings", "chances", "unknown"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -60,10 +60,12 @@ def _form(record: Mapping[str, Any]) -> dict[str, Any]:
 def _check_decision(record: Mapping[str, Any]) -> None:
     if record.get("person") is not None:
         wire.wanted_id("person", record["person"])
-    candidates, shown = record.get("candidates"), wire.distinct("shown", record.get("shown"))
-    if not isinstance(candidates, list) or not candidates:
+    candidates, strange = record.get("candidates"), unknown(record.get("unknown"))
+    nothing = candidates == [] and (bool(strange) or record.get("shown") == [])
+    shown = wire.distinct("shown", record.get("shown"), least=0 if strange or nothing else 1)
+    if not isinstance(candidates, list) or not (candidates or nothing):
         raise ValueError(f"candidates: wanted a list of names or of objects, got {describe(candidates)}")
-    if not isinstance(candidates[0], Mapping):
+    if candidates and not isinstance(candidates[0], Mapping):
         within(shown, wire.distinct("candidates", candidates))
     probability = record.get("probability")
     if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
@@ -88,6 +90,22 @@ def _check_decision(record: Mapping[str, Any]) -> None:
         ratings(record["ratings"], len(shown))
     if record.get("chances") is not None:
         chances(record["chances"], len(shown))
+
+
+def unknown(given: Any) -> tuple[tuple[int, str], ...]:
+    """What was asked for and not on offer, {name: its place in what was shown, null where it was not}, as the log keeps
+    it."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"unknown: wanted the place of each by name, or null, got {describe(given)}")
+    found = []
+    for name, at in (given or {}).items():
+        if at is not None and (not is_number(at, int) or not 0 <= at < wire.MOST_CANDIDATES):
+            raise ValueError(f"unknown[{describe(name)}]: wanted its place, a whole number from 0, got {describe(at)}")
+        found.append((-1 if at is None else int(at), wire.wanted_id("unknown", name)))
+    places = [at for at, _ in found if at >= 0]
+    if len(set(places)) < len(places):
+        raise ValueError("unknown: wanted each in a place of its own, got two in one")
+    return tuple(found)
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:

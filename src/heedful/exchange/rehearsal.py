@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.loop import Loop
-from heedful.loop.ledger import Draft, Known, Ledger, as_known
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, Log
+from heedful.loop.packing import Known
 from heedful.loop.wire import Answer
 
 
@@ -33,8 +34,7 @@ class _Rehearsal(Ledger):
         event = self._beside.added.get(("decision", id))
         if event is None:
             return super().known(id)
-        known = as_known(event)
-        return known._replace(names=known.record.names or self.shelf.names(known.record.items))
+        return self.decision(event)
 
     def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
         return [self._rehearsed(draft.event) for draft in drafts]

@@ -7,17 +7,41 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from heedful.doors import wanted_count
 from heedful.features.columns import Column, Vector, listed, shown
+from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
-from heedful.features.inference import infer, unseen
 
-__all__ = ["TEXTS", "UNSEEN", "Column", "Crossed", "Description", "Encoding", "Features", "infer", "unseen", "vectors"]
+if TYPE_CHECKING:
+    from heedful.features.inference import infer, unseen
+
+__all__ = [
+    "TEXTS",
+    "UNSEEN",
+    "Column",
+    "Crossed",
+    "Description",
+    "Encoding",
+    "Features",
+    "declare",
+    "infer",
+    "unseen",
+    "vectors",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`infer` and `unseen`: who encodes has no need of what decides how."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from heedful.features import inference
+
+    return getattr(inference, name)
 
 
 def vectors(size: int) -> Encoding:

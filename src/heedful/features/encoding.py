@@ -73,19 +73,24 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         each = [(column, self.places[column.name]) for column in self.columns]
         return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]
 
-    def encode(self, row: Mapping[str, Any], unknown: Counter[str] | None = None) -> Features:
+    def encode(self, row: Mapping[str, Any], unknown: Counter[str] | None = None, *, whole: bool = False) -> Features:
         """The features of a row, N. Categories that are none of the levels are counted in `unknown`, "column=value".
 
         ValueError, by column, for what its kind does not take: text or infinity as a number, a vector of another
-        length, an object. Columns that the encoding does not know are not looked at.
+        length, an object; where the row is to be `whole`, also for what is missing in a column that always had a value.
+        Columns that the encoding does not know are not looked at.
         """
         if not isinstance(row, Mapping):
             raise ValueError(f"row: wanted values by column, got {shown(row)}")
         out = [0.0] * self.size
         get = row.get
         for name, write, at, flag in self._plan:
-            if not write(get(name), out, at, unknown) and flag >= 0:
-                out[flag] = 1.0
+            if not write(get(name), out, at, unknown):
+                if flag >= 0:
+                    out[flag] = 1.0
+                elif whole:
+                    got = "nothing" if get(name) is None else shown(get(name))
+                    raise ValueError(f"{name}: wanted a value, got {got}")
         return np.array(out, np.float32)
 
     def encode_many(self, rows: Iterable[Mapping[str, Any]], unknown: Counter[str] | None = None) -> Features:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from heedful.data.catalogue import scaled_moments
 from heedful.data.files import number_in
+from heedful.data.frames import Frame, rows_in
 from heedful.doors import wanted_count
 from heedful.features.columns import (
     LEAST,
@@ -39,7 +40,7 @@ _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}",
     re.ASCII,
 )
-_NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|title|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
+_NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
 _LONGEST_NAME = 100
 _LONGEST_LEVEL = 40  # on average: one long one does not make a text of a category
 
@@ -59,24 +60,29 @@ class _Seen(NamedTuple):
 
 
 def infer(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]] | Frame,
     *,
     identifier: str | None = None,
     kinds: Mapping[str, str] | None = None,
     buckets: int = 64,
     max_levels: int = 32,
+    keep: Collection[str] = (),
 ) -> Encoding:
     """Decide what each column of some rows becomes; the same rows in any order give the same encoding.
 
+    `rows` are objects by column, or a data frame (pandas, polars, or whatever Arrow can read).
     `identifier` names the column with the items' names ("" where rows have none, such as contexts); otherwise it is
-    the first with another value in every row among id, name, title and the like, then among columns of short texts.
+    the first with another value in every row: among those called id, key, movie_id, name and the like, then among
+    columns of short texts. Before a column called title also the first of the table, where it holds whole numbers.
     `kinds` sets what columns become: number, category, text, prose, vector, ignored. A text is hashed into `buckets`;
-    a category has its `max_levels` most frequent values as levels.
+    a category has its `max_levels` most frequent values as levels. Columns in `keep` become features even where they
+    would be ignored, because they name the items or because these rows do not tell what they are worth: what the
+    values are, else a category.
 
     ValueError where there are no rows, none of the columns names the items or tells them apart, `kinds` names a
     column or a kind that is not there, or a row holds what the kind of its column does not take.
     """
-    rows = list(rows)
+    rows = list(rows_in("rows", rows))
     limits = _Limits(buckets, max_levels)
     wanted_count("buckets", buckets, most=2**20)
     wanted_count("max_levels", max_levels, most=2**20)
@@ -98,18 +104,23 @@ def infer(
             columns.append(_made(column, "ignored", "names the item", limits))
         else:
             columns.append(_made(column, *_kind(column, limits), limits))
+        if columns[-1].kind == "ignored" and column.name in keep and column.name not in kinds:
+            columns[-1] = _made(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
     encoding = Encoding(columns=tuple(columns), identifier=identifier)
     if encoding.size == 0:
         got = listed(f"{column.name} ({column.why})" for column in columns)
-        raise ValueError(f"columns: wanted at least one that tells items apart, got {got}")
+        named = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
+        raise ValueError(
+            f"columns: wanted at least one that tells {'items' if identifier else 'rows'} apart, got {got}{named}"
+        )
     return encoding
 
 
-def unseen(rows: Iterable[Mapping[str, Any]], *, identifier: str | None = None) -> Encoding:
+def unseen(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str | None = None) -> Encoding:
     """The encoding of items of which nothing is looked at but the name: no column becomes features.
 
     The column of the names is found as by `infer`; without rows it is `identifier`, else "id". ValueError as there."""
-    rows = list(rows)
+    rows = list(rows_in("rows", rows))
     if not rows:
         return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
     seen = [_seen(name, rows) for name in _columns(rows)]
@@ -169,8 +180,8 @@ def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
             raise ValueError(f"identifier: {given}: wanted another name in every row, got {unique[given]}")
         return given
     named = [name for name, wrong in unique.items() if not wrong and _NAMED.fullmatch(name)]
-    if named:
-        ranks = ["id", "identifier", "key", "name", "item", "sku", "title"]
+    if named:  # the first of those with the likeliest name
+        ranks = ["id", "identifier", "key"]
         return min(named, key=lambda name: [*ranks, name.lower()].index(name.lower()))
     short = [
         c.name
@@ -178,6 +189,10 @@ def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
         if not unique[c.name]
         and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not _is_number(v) for v in c.values)
     ]
+    titles = [name for name in unique if not unique[name] and name.lower() == "title"]
+    if titles and short[:1] in ([], titles[:1]):
+        first = seen[0].name  # numbers that tell rows apart are more of a name there than anywhere else
+        return titles[0] if unique[first] else first
     if short:
         return short[0]
     got = listed(
@@ -223,6 +238,24 @@ def _kind(column: _Seen, limits: _Limits) -> tuple[str, str]:
     except ValueError:
         return "ignored", "whole numbers too long to write"
     return _kind_of_texts(column, written, len(numbers), limits)
+
+
+def _kind_to_keep(column: _Seen, why: str, limits: _Limits) -> tuple[str, str]:
+    """What a column that would be ignored becomes, where it has to be a feature: (kind, why). ValueError where it
+    cannot be."""
+    if column.values and all(isinstance(v, list | tuple | np.ndarray) for v in column.values):
+        kind, told = _kind_of_lists(column.values)
+        if kind == "vector" or told == "the same everywhere":
+            return "vector", f"asked for; {why}"
+    elif why != "names the item" and column.values and not any(isinstance(v, str) for v in column.values):
+        return "number", f"asked for; {why}"
+    elif column.values:
+        levels = len(set(map(str, column.values)))
+        if levels > limits.max_levels:
+            wanted = f"wanted at most {limits.max_levels} different values, a feature for each"
+            raise ValueError(f"{column.name}: {wanted}, got {levels}")
+        return "category", f"asked for; {why}"
+    raise ValueError(f"{column.name}: wanted what can be a feature, got {why}")
 
 
 def _kind_of_texts(column: _Seen, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:

@@ -7,13 +7,16 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from heedful.figures.figure import Check, Claim, Line, Outcome, Panel, Verdict
+from heedful.figures.figure import FAILS, HOLDS, OPEN, Check, Claim, Conclusion, Line, Outcome, Panel, Verdict
 from heedful.figures.panels import CHAINS, distribution
+from heedful.figures.statistics import SIGNIFICANT, Part, all_hold, paired, reach, weakest
 
 Array = npt.NDArray[np.float64]
 
 CONDITIONS = ("normal", "swapped", "reversed")
 ALL = "all"
+ROOM = 0.1
+"""How far a share may be from the paper's, either way."""
 
 
 def chains_panel() -> Panel:
@@ -22,13 +25,30 @@ def chains_panel() -> Panel:
     return distribution(CHAINS, "utility differences", lines)
 
 
-def _share(outcome: Outcome, label: str, sign: int) -> float:
-    return float(np.mean(np.sign(_rounded(outcome, label)) == sign))
+def _signs(outcome: Outcome, label: str) -> Array:
+    """1 where the feedback is better, -1 where it is worse, else 0: a row a chain, a column each ranking shown."""
+    differences = outcome[CHAINS][label].regrets
+    return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 
 
-def _rounded(outcome: Outcome, label: str) -> Array:
-    differences = outcome[CHAINS][label].regrets.ravel()
-    return np.where(np.abs(differences) < 1e-9, 0.0, differences)  # a sum in another order
+def mostly_better(labels: tuple[str, ...]) -> Check:
+    """In each of these conditions more chains are better than worse, by the sign test.
+
+    Of several rankings of a chain, which are one cluster, it counts whether more are better than worse.
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        found, words = [], []
+        for label in labels:
+            net = _signs(outcome, label).sum(axis=1)
+            better, worse = int((net > 0).sum()), int((net < 0).sum())
+            p = _sign_test(better, worse)
+            found.append(_more(better, worse, p, len(labels)))
+            words.append(f"{label}: {better} better, {worse} worse of {net.size} chains, p = {p:.2g}")
+        conclusion = FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
+        return Verdict(conclusion, "; ".join(words))
+
+    return check
 
 
 def _sign_test(better: int, worse: int) -> float:
@@ -37,42 +57,44 @@ def _sign_test(better: int, worse: int) -> float:
     return float(binomtest(better, better + worse).pvalue) if better + worse else math.nan
 
 
-def mostly_better(labels: tuple[str, ...]) -> Check:
-    """In each of these conditions more chains are better than worse, by the sign test."""
+def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
+    """Whether more are better, by a two-sided p; one of `tests` of which any may fail the claim."""
+    if better > worse and p < SIGNIFICANT:
+        return HOLDS
+    return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
+
+
+def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
+    """The shares of better and of worse rankings are those of the paper, give or take `room`; chains are clusters."""
 
     def check(outcome: Outcome) -> Verdict:
-        holds, told = True, []
-        for label in labels:
-            signs = np.sign(_rounded(outcome, label))
-            better, worse = int((signs > 0).sum()), int((signs < 0).sum())
-            p = _sign_test(better, worse)
-            holds = holds and better > worse and p < 0.05
-            told.append(f"{label}: {better} better, {worse} worse of {signs.size}, p = {p:.2g}")
-        return Verdict(holds, "; ".join(told))
+        signs = _signs(outcome, label)
+        parts, words = [], []
+        for name, sign, paper in (("better", 1, better), ("worse", -1, worse)):
+            share = (signs == sign).mean(axis=1)
+            parts.append(Part(paired(share, np.full(share.size, paper)), -room, room))
+            wide = reach(parts[-1].found)
+            words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, wanted ±{room:.0%})")
+        listed = f"{', '.join(words)}, equal {(signs == 0).mean():.0%}; 95 % intervals over {len(signs)} chains"
+        return Verdict(all_hold(parts), listed, weakest(parts).found)
 
     return check
 
 
-def about_as_often(label: str, better: float, worse: float, room: float = 0.1) -> Check:
-    """The shares of better and of worse chains are those of the paper, give or take `room`."""
+def unchanged_as_often(label: str, share: float, room: float = ROOM) -> Check:
+    """Of what neither gained nor lost, in as many cases as in the paper the clicks changed nothing, give or take
+    `room`; chains are clusters, and their share is a ratio of means."""
 
     def check(outcome: Outcome) -> Verdict:
-        b, w = _share(outcome, label, 1), _share(outcome, label, -1)
-        holds = abs(b - better) <= room and abs(w - worse) <= room
-        return Verdict(
-            holds, f"better {b:.0%} (paper {better:.0%}), worse {w:.0%} (paper {worse:.0%}), equal {1 - b - w:.0%}"
-        )
-
-    return check
-
-
-def unchanged_as_often(label: str, share: float, room: float = 0.1) -> Check:
-    """Of the chains where nothing was gained or lost, in as many as in the paper the clicks changed nothing."""
-
-    def check(outcome: Outcome) -> Verdict:
-        same = outcome[CHAINS][label].M[_rounded(outcome, label) == 0.0]
-        found = float(same.mean()) if same.size else math.nan
-        return Verdict(abs(found - share) <= room, f"{found:.0%} of {same.size} (paper {share:.0%})")
+        equal = _signs(outcome, label) == 0
+        same = (outcome[CHAINS][label].M.reshape(equal.shape) * equal).sum(axis=1)
+        cases = equal.sum(axis=1)
+        if not cases.any():
+            return Verdict(OPEN, "every ranking gained or lost")
+        found = same.sum() / cases.sum()
+        part = Part(paired((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room)
+        words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, wanted ±{room:.0%}); "
+        return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
 
     return check
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from heedful.data.paired import Paired
 from heedful.figures.choice_models import Fit, Problem, model, tuned_apart
-from heedful.figures.figure import Line, Panel, Ran, Size
+from heedful.figures.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.figures.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
 from heedful.figures.toy import on_a_line
 from heedful.kernel import Ints
@@ -178,9 +178,8 @@ def _ran(panel: Panel, line: Line, found: list[Found]) -> Ran:
     if panel.kind == "scales":
         values = values[:, :, ASPECTS.index(line.user)]
     held = seconds[:, None] if panel.features.endswith("seconds") else values
-    nothing = np.empty(0)
-    marks = np.array(SCALES) if panel.kind == "scales" else nothing
-    return Ran(line, line.learners[0], held, np.ones(len(held)), float(seconds.mean()), marks, nothing)
+    marks = np.array(SCALES) if panel.kind == "scales" else NOTHING
+    return Ran(line, line.learners[0], held, np.ones(len(held)), seconds, marks)
 
 
 def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.figures import claims
+from heedful.figures import claims, growth
 from heedful.figures.chains import STUDY, chains_panel
 from heedful.figures.figure import Claim, Figure
 from heedful.figures.panels import MOVIES, NOISY, WEB, movies, one, slow_movies, slow_web, web
@@ -19,7 +19,7 @@ FIGURES = (
         "What clicks over a query chain say about its first ranking",
         (chains_panel(),),
         STUDY,
-        "TREC Session 2012 stands in for the user study of 16 students.",
+        "TREC Session 2012, and 2013 where it is, stand in for the user study of 16 students.",
     ),
     Figure(
         "coactive2012/fig2",
@@ -37,7 +37,7 @@ FIGURES = (
                 (WEB,),
                 claims.within_factor(WEB, "alpha = 0.1", "alpha = 1", 10.0 * claims.HALF),
             ),
-            Claim("Regret approaches zero.", (WEB,), claims.vanishing(WEB, ("alpha = 0.1", "alpha = 1"))),
+            Claim("Regret approaches zero.", (WEB,), growth.vanishing(WEB, ("alpha = 0.1", "alpha = 1"))),
         ),
     ),
     Figure(
@@ -46,7 +46,7 @@ FIGURES = (
         "Noisy feedback, web search: perceptron and ranking SVM",
         (slow_web(one("perceptron", "perceptron", NOISY), one("ranking SVM", "ranking-svm", NOISY)),),
         (
-            Claim("Regret converges to a value that is not zero.", (WEB,), claims.stuck(WEB, ("perceptron",))),
+            Claim("Regret converges to a value that is not zero.", (WEB,), growth.stuck(WEB, ("perceptron",))),
             Claim(
                 "Over most of the range the perceptron is significantly better than the SVM.",
                 (WEB,),
@@ -65,11 +65,11 @@ FIGURES = (
         "Strictly alpha-informative feedback, movies",
         (movies(*STRICT_LINES),),
         (
-            Claim("In all cases average regret falls towards zero.", (MOVIES,), claims.vanishing(MOVIES, ALPHAS)),
+            Claim("In all cases average regret falls towards zero.", (MOVIES,), growth.vanishing(MOVIES, ALPHAS)),
             Claim(
                 "With a moderate alpha, regret is substantially reduced after tens of rounds.",
                 (MOVIES,),
-                claims.reduced(MOVIES, ("alpha = 0.5",), 50),
+                growth.reduced(MOVIES, ("alpha = 0.5",), 50),
             ),
             Claim("The higher alpha, the faster regret falls.", (MOVIES,), claims.falls_in_order(MOVIES, ALPHAS)),
             Claim(

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import average_regret
-from heedful.figures.figure import Check, Measure, Outcome, Ran, Verdict
-from heedful.figures.statistics import SIGNIFICANT, log_spaced, paired, significantly_lower, told
+from heedful.figures.figure import OPEN, Check, Measure, Outcome, Ran, Verdict
+from heedful.figures.statistics import Part, all_hold, apart, below, fact, log_spaced, lowest, paired, told, weakest
 
 Array = npt.NDArray[np.float64]
 
@@ -18,30 +18,31 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Line a ends with a significantly higher average NDCG than line b."""
+    """Line a ends with a higher average NDCG than line b."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
-        found = paired(u, v)
-        holds = found.difference > 0 and found.p < SIGNIFICANT
-        return Verdict(bool(holds), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {told(found)}", found)
+        part = Part(paired(u, v), low=0.0)
+        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {told(part.found)}", part.found)
 
     return check
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """From a tenth of the rounds on, line a has an average NDCG higher by at least so much than each of the others."""
+    """From a tenth of the rounds on, line a has an average NDCG higher by more than `least` than each of the others."""
 
     def check(outcome: Outcome) -> Verdict:
         one = _ndcg(outcome[panel][a])
         T = one.shape[1]
-        rounds = [t for t in log_spaced(T) if t >= T / 10]
-        apart = {b: (one - _ndcg(outcome[panel][b])).mean(axis=0)[np.array(rounds) - 1] for b in others}
-        listed = ", ".join(f"{b} by {gap.min():+.3f} to {gap.max():+.3f}" for b, gap in apart.items())
-        return Verdict(
-            all(bool(gap.min() >= least) for gap in apart.values()),
-            f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (wanted {least:+.2f} throughout)",
+        rounds = np.array([t for t in log_spaced(T) if t >= T / 10])
+        gaps = {b: (one - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
+        parts = [Part(paired(gap, np.zeros(len(gap))), low=least) for runs in gaps.values() for gap in runs.T]
+        worst = weakest(parts).found
+        listed = ", ".join(
+            f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
+        words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (wanted {least:+.2f} throughout)"
+        return Verdict(all_hold(parts), f"{words}; the least: {told(worst)}", worst)
 
     return check
 
@@ -52,10 +53,13 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
         for key in (panel, *wide):
-            ends = [_ndcg(outcome[key][label])[:, -1].mean() for label in labels]
-            gaps[key] = float(max(ends) - min(ends))
-        listed = ", ".join(f"{key} {gap:.3f}" for key, gap in gaps.items())
-        return Verdict(gaps[panel] < min(gaps[key] for key in wide), f"from the lowest to the highest: {listed}")
+            ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
+            gaps[key] = ends[-1] - ends[0]
+        parts = [Part(apart(gaps[panel], gaps[key]), high=0.0) for key in wide]
+        worst = weakest(parts).found
+        listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
+        words = f"from the lowest to the highest: {listed}; the least difference of these: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
 
     return check
 
@@ -65,18 +69,36 @@ def _ndcg(ran: Ran) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Of a grid, this cell ends lowest."""
+    """Of a grid, this cell ends lower than each of the others."""
 
     def check(outcome: Outcome) -> Verdict:
-        ends = {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
-        least = min(ends, key=lambda spec: ends[spec].mean())
-        found = paired(ends[cell], ends[least])
-        words = f"lowest at {parameters(least)} with {ends[least].mean():,.0f}"
-        if least != cell:
-            words += f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {told(found)}"
-        return Verdict(least == cell, words, found)
+        ends = _cells(outcome, panel)
+        return lowest(ends, cell, {spec: parameters(spec) for spec in ends}, ",.0f")
 
     return check
+
+
+def lowest_cell(panel: str, cell: str, runs: int) -> Check:
+    """Of a grid with so many runs, this cell is the one with the lowest mean, as it was chosen: whether another would
+    be with more runs is not asked. Of fewer runs it cannot be told."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = _cells(outcome, panel)
+        least = min(ends, key=lambda spec: ends[spec].mean())
+        words = f"lowest at {parameters(least)} with {ends[least].mean():,.0f}"
+        if least != cell:
+            words += f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {told(paired(ends[cell], ends[least]))}"
+        there = ends[cell].size
+        if there < runs:
+            return Verdict(OPEN, f"{words}; it was chosen by {runs} runs, here are {there}")
+        return Verdict(fact(least == cell), words)
+
+    return check
+
+
+def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
+    """What every run of each cell adds up to (runs,), by learner."""
+    return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
 
 
 def parameters(spec: str) -> str:
@@ -90,53 +112,62 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
     def check(outcome: Outcome) -> Verdict:
         spreads = []
         for key, some in zip(panels, labels):
-            ends = [float(outcome[key][label].regrets.mean()) for label in some]
-            spreads.append((max(ends) - min(ends)) / np.mean(ends))
-        listed = ", ".join(f"{key} {spread:.1%}" for key, spread in zip(panels, spreads))
-        return Verdict(bool(spreads[0] < min(spreads[1:])), f"from the lowest to the highest, of the mean: {listed}")
+            ends = sorted(
+                (outcome[key][label].regrets.mean(axis=1) for label in some), key=lambda end: float(end.mean())
+            )
+            spreads.append((ends[-1] - ends[0]) / np.mean(ends))
+        parts = [below(spreads[0], other) for other in spreads[1:]]
+        worst = weakest(parts).found
+        listed = ", ".join(f"{key} {spread.mean():.1%}" for key, spread in zip(panels, spreads))
+        words = f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
 
     return check
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Every line of these of one panel ends significantly lower than every one of these of another."""
+    """Every line of these of one panel ends lower than every one of these of another."""
 
     def check(outcome: Outcome) -> Verdict:
         (one, ours), (other, theirs) = a, b
-        tests = {
-            (u, v): paired(outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1))
+        parts = {
+            (u, v): below(outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1))
             for u in ours
             for v in theirs
         }
-        (u, v), worst = max(tests.items(), key=lambda item: item[1].t)
-        holds = all(test.difference < 0 and test.p < SIGNIFICANT for test in tests.values())
-        return Verdict(holds, f"the least difference, {one} with {u}, {other} with {v}: {told(worst)}", worst)
+        worst = weakest(list(parts.values()))
+        u, v = next(pair for pair, part in parts.items() if part is worst)
+        words = f"the least difference, {one} with {u}, {other} with {v}: {told(worst.found)}"
+        return Verdict(all_hold(list(parts.values())), words, worst.found)
 
     return check
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """The lowest of the lines is lower than this one by at most a share of it."""
+    """None of the lines is lower than this one by more than a share of it."""
 
     def check(outcome: Outcome) -> Verdict:
-        ends = {each: float(outcome[panel][each].regrets.mean()) for each in labels}
-        least = min(ends, key=lambda each: ends[each])
-        gain = 1.0 - ends[least] / ends[label]
-        listed = ", ".join(f"{each} {end:,.4g}" for each, end in ends.items())
-        return Verdict(gain <= share, f"{listed}: {least} is {gain:.1%} lower than {label}")
+        ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
+        parts = [below((1.0 - share) * ends[label], ends[each]) for each in labels if each != label]
+        worst = weakest(parts).found
+        least = min(ends, key=lambda each: float(ends[each].mean()))
+        gain = 1.0 - ends[least].mean() / ends[label].mean()
+        listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
+        words = f"{listed}: {least} is {gain:.1%} lower than {label}; {1.0 - share:.0%} of that less the lowest"
+        return Verdict(all_hold(parts), f"{words}: {told(worst)}", worst)
 
     return check
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Where lines hold the seconds of their runs, a takes at most this share of those of b, significantly."""
+    """Where lines hold the seconds of their runs, a takes less than this share of those of b."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))
-        found = paired(u, share * v)
+        part = below(u, share * v)
         words = (
             f"{a} {u.mean():.3g} s, {b} {v.mean():.3g} s, {u.mean() / v.mean():.2f} times; against {share:.2f} times"
         )
-        return Verdict(significantly_lower(found), f"{words}: {told(found)}", found)
+        return Verdict(part.conclusion(), f"{words}: {told(part.found)}", part.found)
 
     return check

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from heedful.experiment import average_regret, standard_error
+from heedful.experiment import standard_error
 from heedful.figures.choice_drawing import questions, scales, toy
 from heedful.figures.figure import Figure, Outcome, Panel, Ran
+from heedful.figures.series import Series, drawn_rounds, over_rounds, share_below, swept_rounds
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Okabe and Ito's, which can be told apart by those who see fewer colours; lines have different dashes besides."""
+Styles = Mapping[str, Mapping[str, Any]]
+
+COLORS: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+COLORS += ("#7f7f7f", "#882255", "#8c8c1a", "#332288")
+"""Okabe and Ito's, which can be told apart by those who see fewer colours, and four more; lines have different dashes
+besides."""
 DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
@@ -26,9 +31,9 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
     panels = [panel for panel in figure.panels if panel.key in outcome]
     if not panels:
         raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
-    kinds = {"curves": _curves, "sweep": _sweep, "horizons": _horizons, "distribution": _distribution}
-    kinds |= {"bars": _bars, "growth": _growth, "cells": _cells}
-    kinds |= {"questions": questions, "scales": scales, "toy": toy}
+    styled = {"curves": _curves, "growth": _growth, "bars": _bars, "horizons": _horizons, "distribution": _distribution}
+    plain = {"sweep": _sweep, "cells": _cells, "questions": questions, "scales": scales, "toy": toy}
+    styles = _styles(dict.fromkeys(label for panel in panels for label in outcome[panel.key]))
     below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
     with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
         wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6
@@ -38,17 +43,24 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
         grid = sheet.subplots(rows + below, columns, squeeze=False, height_ratios=(4, 3) if below else (1,) * rows)
         for i, panel in enumerate(panels):
             axes = grid[i // columns, i % columns]
-            kinds[panel.kind](axes, panel, outcome[panel.key])
+            if panel.kind in styled:
+                styled[panel.kind](axes, panel, outcome[panel.key], styles)
+            else:
+                plain[panel.kind](axes, panel, outcome[panel.key])
             axes.set_title(panel.title, fontsize=10, loc="left")
             if below:
-                _bounds(grid[1, i], panel, outcome[panel.key])
+                _bounds(grid[1, i], panel, outcome[panel.key], styles)
         for axes in grid.ravel()[len(panels) : rows * columns]:
             axes.set_axis_off()
         for axes in grid.ravel():
             axes.grid(visible=not axes.images, which="major", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
             if axes.get_legend_handles_labels()[0]:
-                axes.legend(frameon=False, fontsize=8)
+                where: dict[str, Any] = {}
+                if axes.get_yscale() == "log":  # lines are everywhere: below them
+                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2)}
+                    where["ncols"] = 2 if axes.get_xlabel() == "gamma" else 1
+                axes.legend(frameon=False, fontsize=8, **where)
         title = fill(f"{figure.id}: {figure.title}", 68 * columns)
         sheet.suptitle(title, fontsize=11, x=0.01, ha="left")
         for path in paths:
@@ -56,32 +68,32 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
             sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     highest = 0.0
-    for i, (label, ran) in enumerate(lines.items()):
-        samples = panel.measure.of(ran.regrets, ran.M)
-        t = np.unique(np.geomspace(1, samples.shape[1], 300).round().astype(int))
-        mean = samples.mean(axis=0)[t - 1]
-        error = np.nan_to_num(standard_error(samples))[t - 1]
-        axes.plot(t, mean, label=_label(label, ran), linewidth=1.7, **_style(i))
-        axes.fill_between(t, mean - error, mean + error, color=_style(i)["color"], alpha=0.22, linewidth=0)
-        highest = max(highest, float((mean + error).max()))
+    for label, ran in lines.items():
+        series = over_rounds(panel, ran, drawn_rounds(ran))
+        highest = max(highest, _with_band(axes, series, _label(label, ran), styles[label]))
     axes.set_ylim(0.0, 1.05 * highest)
     _against_rounds(axes, panel, lines)
 
 
-def _growth(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _growth(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     """As curves, evenly in time, without the first rounds, which are chance."""
-    for i, (label, ran) in enumerate(lines.items()):
-        samples = panel.measure.of(ran.regrets, ran.M)
-        T = samples.shape[1]
+    for label, ran in lines.items():
+        T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
-        mean, error = samples.mean(axis=0)[t - 1], np.nan_to_num(standard_error(samples))[t - 1]
-        axes.plot(t, mean, label=_label(label, ran), linewidth=1.5, **_style(i))
-        axes.fill_between(t, mean - error, mean + error, color=_style(i)["color"], alpha=0.22, linewidth=0)
+        _with_band(axes, over_rounds(panel, ran, t), _label(label, ran), styles[label])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("round t")
     axes.set_ylabel(panel.measure.axis)
+
+
+def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) -> float:
+    """A line with a band of one standard error, and the highest point of the band."""
+    t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
+    axes.plot(t, mean, label=label, linewidth=1.7, **style)
+    axes.fill_between(t, mean - error, mean + error, color=style["color"], alpha=0.22, linewidth=0)
+    return float((mean + error).max())
 
 
 def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
@@ -108,20 +120,19 @@ def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     axes.set_ylabel(names[0])
 
 
-def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     """The same with what theory promises, far above: hence both axes are logarithmic."""
-    bounded = [(i, label, ran) for i, (label, ran) in enumerate(lines.items()) if ran.bound.size]
+    bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
         axes.set_axis_off()
         return
-    for i, label, ran in bounded:
-        mean = panel.measure.of(ran.regrets, ran.M).mean(axis=0)[ran.marks.astype(int) - 1]
-        axes.plot(ran.marks, mean, linewidth=1.7, **_style(i))
-        axes.plot(
-            ran.marks, ran.bound, linewidth=1.0, marker=".", markersize=3, label=f"{label}: {ran.theorem}", **_style(i)
-        )
+    for label, ran in bounded:
+        drawn = over_rounds(panel, ran, ran.marks.astype(int))
+        axes.plot(ran.marks, drawn.mean, linewidth=1.7, **styles[label])
+        words = f"{label}: {ran.theorem}"
+        axes.plot(ran.marks, ran.bound, linewidth=1.0, marker=".", markersize=3, label=words, **styles[label])
     axes.set_yscale("log")
-    axes.set_title("with the bounds", fontsize=9, loc="left")
+    axes.set_title("with the bounds", fontsize=10, loc="left")
     _against_rounds(axes, panel, lines)
 
 
@@ -131,66 +142,71 @@ def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     axes.set_xlim(1, max(2, *(ran.regrets.shape[1] for ran in lines.values())))
     axes.set_xlabel("round t")
     axes.set_ylabel(panel.measure.axis)
+    once = max(ran.once for ran in lines.values())
+    if once:
+        axes.axvline(once, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
+        words, above = f"{once:,}: the same queries again", axes.get_xaxis_transform()
+        side = "left" if once**1.5 < axes.get_xlim()[1] else "right"
+        axes.text(once, 1.005, words, transform=above, ha=side, va="bottom", fontsize=7, color="0.3")
 
 
-def _style(i: int) -> dict[str, Any]:
-    return {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
+def _styles(labels: Iterable[str]) -> Styles:
+    """A colour and a dash for each line of a figure, the same in all its panels."""
+    return {
+        label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
+        for i, label in enumerate(labels)
+    }
 
 
 def _sweep(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     *swept, (label, other) = lines.items()
-    T = other.regrets.shape[1]
-    for i, t in enumerate(sorted({min(at or T, T) for at in panel.at})):
-        color = COLORS[i % len(COLORS)]
-        ends = np.array([average_regret(ran.regrets)[:, t - 1] for _, ran in swept])  # values x runs
-        error = np.nan_to_num(standard_error(ends.T))
-        axes.errorbar(
-            panel.values, ends.mean(axis=1), error, color=color, marker="o", markersize=3.5, label=f"t = {t:,}"
-        )
-        axes.axhline(
-            average_regret(other.regrets)[:, t - 1].mean(), color=color, linestyle=":", label=f"{label}, t = {t:,}"
-        )
+    for i, t in enumerate(swept_rounds(panel, other)):
+        color, at = COLORS[i % len(COLORS)], np.array([t])
+        ends = [over_rounds(panel, ran, at) for _, ran in swept]
+        mean = [float(end.mean[0]) for end in ends]
+        error = np.nan_to_num([float(end.stderr[0]) for end in ends])
+        words = _round(t, other.once)
+        axes.errorbar(panel.values, mean, error, color=color, marker="o", markersize=3.5, label=words)
+        axes.axhline(over_rounds(panel, other, at).mean[0], color=color, linestyle=":", label=f"{label}, t = {t:,}")
     axes.set_xscale("log")
-    axes.set_ylim(bottom=0.0)
+    axes.set_yscale("log")
     axes.set_xlabel("gamma")
     axes.set_ylabel(panel.measure.axis)
 
 
-def _horizons(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _round(t: int, once: int) -> str:
+    """A round, and how often it is through the queries, where they come again."""
+    passes = " (one pass)" if t == once else f" ({t / once:.3g} passes)" if 0 < once < t else ""
+    return f"t = {t:,}{passes}"
+
+
+def _horizons(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     for i, (label, ran) in enumerate(lines.items()):
-        axes.plot(
-            ran.marks,
-            ran.regrets.mean(axis=0),
-            color=COLORS[i],
-            linestyle="",
-            marker="osx"[i % 3],
-            markersize=4 + 2 * i,
-            fillstyle="none",
-            label=label,
-        )
-    axes.plot(ran.marks, ran.bound, color=COLORS[-1], linewidth=1.0, label=ran.theorem)
+        mark = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
+        axes.plot(ran.marks, ran.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
+    axes.plot(ran.marks, ran.bound, color="#000000", linewidth=1.0, label=ran.theorem)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rounds T of the run")
     axes.set_ylabel(panel.measure.axis)
 
 
-def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
-    for i, (label, ran) in enumerate(lines.items()):
-        differences = np.sort(ran.regrets.ravel())
-        share = np.arange(1, differences.size + 1) / differences.size
-        axes.step(differences, share, where="post", label=f"{label} ({differences.size} chains)", **_style(i))
+def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    for label, ran in lines.items():
+        series = share_below(ran)
+        words = f"{label} ({len(ran.regrets)} chains)"
+        axes.step(series.x, series.mean, where="post", label=words, **styles[label])
     axes.axvline(0.0, color="0.5", linewidth=0.8)
     axes.set_ylim(0.0, 1.0)
     axes.set_xlabel("DCG@10 of the clicked ranking less that of the one shown")
     axes.set_ylabel("share of the chains at or below")
 
 
-def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     """A mean with its standard error for each line, the first on top."""
-    for i, ran in enumerate(lines.values()):
+    for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))
-        axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=_style(i)["color"], marker="o", capsize=3)
+        axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
     axes.set_yticks([-i for i in range(len(lines))], [fill(label, 24) for label in lines], fontsize=8)
     axes.set_xlabel(panel.measure.axis)
 

@@ -8,12 +8,13 @@ holds here. Nothing in this file runs anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import average_regret
+from heedful.notebooks import table
 
 Array = npt.NDArray[np.float64]
 
@@ -33,10 +34,10 @@ class Size(NamedTuple):
 class Line(NamedTuple):
     """One curve: learners and a person as `heedful simulate` names them.
 
-    `{rounds}` in a learner stands for how many there are, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
+    `{rounds}` in a learner stands for how many are judged, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
     Theorem 8 wants at alpha = 1.
 
-    Of several learners, the one with the least average regret at the end is drawn: the best in hindsight.
+    Of several learners, the one with the least average regret of what is judged is drawn: the best in hindsight.
     """
 
     label: str
@@ -79,43 +80,61 @@ class Panel(NamedTuple):
     features: str = ""
 
 
+NOTHING: Array = np.empty(0)
+
+
 class Ran(NamedTuple):
     """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
 
-    Of a distribution, M is 1 where the feedback was what was shown, else 0.
+    Of a distribution, the runs are chains, with a column for each ranking shown, and M is 1 where the feedback was what
+    was shown, else 0. `once`: the rounds after which the same contexts come again, where they do; claims are judged on
+    these.
 
     `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
-    or which one does not hold, for what `lacking` says. `seconds` is the processor time of one run.
+    or which one does not hold, for what `lacking` says. `seconds` is the processor time of each run (runs,); empty
+    where none was taken.
     """
 
     line: Line
     learner: str
     regrets: Array
     M: Array
-    seconds: float
-    marks: Array
-    bound: Array
+    seconds: Array = NOTHING
+    marks: Array = NOTHING
+    bound: Array = NOTHING
     theorem: str = ""
     lacking: str = ""
+    once: int = 0
 
 
 Outcome = Mapping[str, Mapping[str, Ran]]  # by panel, by line
 
 
 class Paired(NamedTuple):
-    """The mean of paired differences, its standard error, t, two-sided p, and how many pairs."""
+    """The mean of paired differences, its standard error, t, two-sided p, how many pairs, and degrees of freedom."""
 
     difference: float
     stderr: float
     t: float
     p: float
     pairs: int
+    freedom: float
+
+
+Conclusion = Literal["holds", "does not hold", "cannot be told", "not run"]
+HOLDS: Conclusion = "holds"
+FAILS: Conclusion = "does not hold"
+OPEN: Conclusion = "cannot be told"
+NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds here (None: what it needs was not run), what was found, in words, and the statistic."""
+    """What became of a claim here, what was found, in words, and the statistic.
 
-    holds: bool | None
+    Cannot be told: runs are too few, or scatter too much, to say that the claim holds or that it does not.
+    """
+
+    conclusion: Conclusion
     found: str
     paired: Paired | None = None
 
@@ -143,6 +162,11 @@ class Figure(NamedTuple):
     beside: tuple[tuple[str, str, float], ...] = ()
     """What the paper's table has for a panel and a line of it."""
 
+    def _repr_html_(self) -> str:
+        claims = [(claim.says, ", ".join(claim.panels)) for claim in self.claims]
+        title = f"{self.id}: {self.title} ({self.paper})"
+        return table(title, ["the paper says", "of panels"], claims, [self.note])
+
 
 # ---------------------------------------------------------------------------- what is drawn of regrets
 
@@ -166,12 +190,37 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """What became of each claim of a figure; None for those about a panel that was not run."""
+    """What became of each claim of a figure; those about a panel that was not run are not judged.
+
+    Where contexts come again, claims see the rounds before: learning is easy where contexts return ([J15] 6.1.1).
+    """
+    seen = {key: {label: first(ran, ran.once) for label, ran in lines.items()} for key, lines in outcome.items()}
     found = []
     for claim in figure.claims:
         lacks = [panel for panel in claim.panels if panel not in outcome]
-        found.append(Verdict(None, f"not run: {', '.join(lacks)}") if lacks else claim.check(outcome))
+        found.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(seen))
     return found
+
+
+def first(ran: Ran, rounds: int) -> Ran:
+    """The first rounds of a line (0: all of them)."""
+    if not rounds:
+        return ran
+    short = ran.marks <= rounds
+    bound = ran.bound[short] if ran.bound.size else ran.bound
+    return ran._replace(regrets=ran.regrets[:, :rounds], marks=ran.marks[short], bound=bound)
+
+
+def judged_on(outcome: Outcome) -> str:
+    """On which rounds claims are judged, in words, where it is not on all of them."""
+    for lines in outcome.values():
+        for ran in lines.values():
+            if ran.once:
+                return (
+                    f"Claims about web search are judged on rounds 1 to {ran.once:,}, once through the queries: from "
+                    "then on the same queries come again."
+                )
+    return ""
 
 
 def plain(value: Any) -> Any:

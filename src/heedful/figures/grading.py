@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiment import Advance, Run, Scene, Setting, simulate
-from heedful.figures.figure import Line, Panel, Ran, Size
+from heedful.figures.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.figures.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
 from heedful.figures.statistics import log_spaced
 from heedful.fold import play, trace
@@ -193,13 +193,12 @@ def _drawn_line(line: Line, runs: dict[str, list[Run]], specs: dict[str, str], p
         for spec in line.learners
     }
     best = min(ordered, key=lambda spec: float(ordered[spec].mean()))
-    seconds = float(np.mean([run.seconds for run in runs[best]]))
-    return _ran(line, specs[best], ordered[best], seconds)
+    seconds = [run.seconds for run in sorted(runs[best], key=lambda run: (run.seed, run.person))]
+    return _ran(line, specs[best], ordered[best], np.array(seconds))
 
 
-def _ran(line: Line, learner: str, regrets: Array, seconds: float = math.nan) -> Ran:
-    nothing = np.empty(0)
-    return Ran(line, learner, regrets, np.ones(len(regrets)), seconds, nothing, nothing)
+def _ran(line: Line, learner: str, regrets: Array, seconds: Array = NOTHING) -> Ran:
+    return Ran(line, learner, regrets, np.ones(len(regrets)), seconds)
 
 
 # ---------------------------------------------------------------------------- the lemma and the theorem

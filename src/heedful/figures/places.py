@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 FOLDERS = {
     WEB: ("letor4-mq2008", "MQ2008"),
     MOVIES: ("movielens-1m", "ml-1m"),
-    CHAINS: ("trec-session-2012", "trec-session"),
+    CHAINS: ("trec-session-2012", "trec-session-2013", "trec-session"),
     BOOKS: ("book-crossing-subset", "book-crossing"),
     MOVIES_100K: ("movielens-100k", "ml-100k"),
     JESTER: ("jester-1", "jester"),
@@ -52,12 +53,23 @@ FILES = {
     JURA: ("jura.dat",),
 }
 """The files of a world's data set, in the order that its loader wants."""
+EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
+"""Of a data set that there is of several years, the files of each: any of them will do, and all are used."""
 
 
 def files_of(world: str, data: Path) -> list[Path]:
-    """The files of a world in its folder under `data`, or in `data` itself, plain or packed; none where one lacks."""
-    for place in (*(data / folder for folder in FOLDERS[world]), data):
-        found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in FILES[world]]
+    """The files of a world in its folder under `data`, or in `data` itself, plain or packed; none where one lacks.
+
+    Of a data set of several years, those of each year that is there, one year after the other.
+    """
+    places = (*(data / folder for folder in FOLDERS[world]), data)
+    return [file for names in EDITIONS.get(world, (FILES[world],)) for file in _complete(names, places)]
+
+
+def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
+    """The files of the first place that has all of them."""
+    for place in places:
+        found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
         if all(found):
             return [files[0] for files in found]
     return []
@@ -65,10 +77,14 @@ def files_of(world: str, data: Path) -> list[Path]:
 
 def looked_for(world: str, data: Path) -> str:
     """What was looked for where `files_of` finds nothing: the folders, and the files in them."""
-    *others, last = (*FOLDERS[world], "the folder itself")
-    *more, final = FILES[world]
-    files = f"{', '.join(more)} and {final}" if more else final
-    return f"no {FOLDERS[world][0]} in {data}: looked in {', '.join(others)} and {last} for {files}, plain or .gz"
+    folders = _listed((*FOLDERS[world], "the folder itself"))
+    files = ", or ".join(map(_listed, EDITIONS.get(world, (FILES[world],))))
+    return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *more, last = names
+    return f"{', '.join(more)} and {last}" if more else last
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> Paired:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from heedful.figures import claims
+from heedful.figures import claims, growth
 from heedful.figures.figure import AVERAGE, CUMULATIVE, Claim, Figure, Line, Measure, Outcome, Panel, Size, Verdict
 from heedful.figures.grading import STEPS
 from heedful.figures.panels import RATERS_100, RATERS_200, SEPARABLE, STREAMS, SYNTHETIC
+from heedful.figures.statistics import fact
 
 PAPER = "Crammer & Singer, Pranking with Ranking, NIPS 2001"
 STANDS_IN = (
@@ -95,7 +96,7 @@ def ordered(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
             holds = holds and bool(gaps.min() >= 0.0)
             equal = float(np.mean(gaps == 0.0))
             told.append(f"{label}: least gap {gaps.min():g} over {gaps.size:,} rounds, two equal after {equal:.0%}")
-        return Verdict(holds, "; ".join(told))
+        return Verdict(fact(holds), "; ".join(told))
 
     return check
 
@@ -175,7 +176,7 @@ FIGURES = (
             Claim(
                 "Where a rule separates by gamma, the loss is at most (k - 1)(R^2 + 1) / gamma^2.",
                 ("separable",),
-                claims.bounded("separable", tuple(MARGINS), TOTAL),
+                growth.bounded("separable", tuple(MARGINS), TOTAL),
             ),
         ),
         "No bound is drawn for the noisy stream: no rule ranks all of it right.",

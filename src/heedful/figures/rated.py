@@ -71,10 +71,9 @@ def rated(panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: 
     for line in panel.lines:
         best = min(line.learners, key=lambda spec: float(found[spec].regrets.mean()))
         regrets, seconds = found[best]
-        nothing = np.empty(0)
         ended = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
         held = seconds[:, None] if timed else ended
-        ran[line.label] = Ran(line, best, held, np.ones(len(held)), float(seconds.mean()), nothing, nothing)
+        ran[line.label] = Ran(line, best, held, np.ones(len(held)), seconds)
     return ran
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
 from heedful.figures.choosing import choices
-from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size
+from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size, first
 from heedful.figures.grading import People, graded, people_who_rated
 from heedful.figures.panels import (
     BOOKS,
@@ -41,7 +40,7 @@ from heedful.figures.rated import rated
 from heedful.figures.statistics import log_spaced
 from heedful.figures.theory import promised, with_slack
 from heedful.fold import trace
-from heedful.naming import make_learner, make_user
+from heedful.naming import learner_class, make_learner, make_user
 from heedful.spaces import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
@@ -54,10 +53,10 @@ KEPT = 1_000_000_000
 
 
 class Many(NamedTuple):
-    """The runs of one learner, by seed and person: regrets (runs x T), processor time of one."""
+    """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
 
     regrets: Array
-    seconds: float
+    seconds: Array
 
 
 class Sources:
@@ -78,7 +77,7 @@ class Sources:
         self._tables: dict[str, Any] = {}
         self._choices: dict[tuple[str, str], Any] = {}
         self.kept: dict[Any, Any] = {}
-        self._runs: dict[tuple[str, str, str, Size], Many] = {}
+        self._runs: dict[tuple[str, str, str, Size, bool], Many] = {}
 
     def lacks(self, panel: Panel) -> str:
         """Why a panel cannot be run, in words; empty where it can."""
@@ -144,19 +143,26 @@ class Sources:
         if self._chains is None:
             from heedful.data.trec import load_sessions
 
-            self._chains = load_sessions(*self._files(CHAINS))
+            files = self._files(CHAINS)
+            self._chains = [
+                chain for sessions, judged in zip(files[::2], files[1::2]) for chain in load_sessions(sessions, judged)
+            ]
         return self._chains
 
     def runs(self, panel: Panel, size: Size, user: str, specs: Sequence[str], jobs: int, tell: Tell) -> dict[str, Many]:
-        """The runs of learners with one person, those that are not there yet with each other."""
-        keys = {spec: (panel.world, user, spec, size) for spec in specs}
+        """The runs of learners with one person, those that are not there yet with each other.
+
+        Where one of them cannot be compiled none is, so that their times can be compared.
+        """
+        plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
+        keys = {spec: (panel.world, user, spec, size, plain) for spec in specs}
         missing = [spec for spec, key in keys.items() if key not in self._runs]
         if missing:
             setting = self.setting(panel.world, make_user(user), size.runs)
-            learners = {spec: setting.learner(_named(spec, size, setting)) for spec in missing}
+            learners = {spec: setting.learner(_named(spec, panel.world, size, setting)) for spec in missing}
             total, done = size.rounds * len(setting.scenes) * len(missing), 0
             runs: dict[str, list[Run]] = {spec: [] for spec in missing}
-            for event in simulate(learners, setting, size.rounds, jobs=jobs):
+            for event in simulate(learners, setting, size.rounds, jobs=jobs, interpreted=plain):
                 if isinstance(event, Run):
                     runs[event.learner].append(event)
                 elif isinstance(event, Advance):
@@ -178,7 +184,7 @@ class Sources:
 def _together(runs: Sequence[Run]) -> Many:
     ordered = sorted(runs, key=lambda run: (run.seed, run.person))
     T = min(run.regrets.size for run in ordered)
-    seconds = float(np.mean([run.seconds for run in ordered]))
+    seconds = np.array([run.seconds for run in ordered])
     return Many(np.array([run.regrets[:T] for run in ordered]), seconds)
 
 
@@ -229,38 +235,42 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
         for line in lines:
             ran[line.label] = _best(line, many, panel, size, setting)
     T = min(one.regrets.shape[1] for one in ran.values())
-    return {line.label: _cut(ran[line.label], T) for line in panel.lines}
+    return {line.label: first(ran[line.label], T) for line in panel.lines}
 
 
 def _best(line: Line, many: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
-    """The learner of a line with the least average regret at the end, and what theory promises of it."""
-    spec = min(line.learners, key=lambda spec: float(many[spec].regrets.mean()))
+    """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
+    judged = _judged(panel.world, size, setting)
+    spec = min(line.learners, key=lambda spec: float(many[spec].regrets[:, :judged].mean()))
     regrets, seconds = many[spec]
-    name, user = _named(spec, size, setting), make_user(line.user)
-    learner, marks = setting.learner(name), log_spaced(regrets.shape[1]).astype(np.float64)
+    name, user = _named(spec, panel.world, size, setting), make_user(line.user)
+    T = regrets.shape[1]
+    once = judged if judged < T else 0
+    learner, marks = setting.learner(name), np.union1d(log_spaced(T), once or T).astype(np.float64)
     promise = promised(learner, user, setting, panel.measure, marks)
     if panel.slack and not promise.theorem:
         promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
     M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
-    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking)
+    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once)
 
 
-def _named(spec: str, size: Size, setting: Setting) -> str:
+def _named(spec: str, world: str, size: Size, setting: Setting) -> str:
     """A learner with the numbers that its world decides."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
-    return spec.format(rounds=size.rounds, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
+    judged = _judged(world, size, setting)
+    return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
-def _cut(ran: Ran, T: int) -> Ran:
-    short = ran.marks <= T
-    return ran._replace(regrets=ran.regrets[:, :T], marks=ran.marks[short], bound=ran.bound[short])
+def _judged(world: str, size: Size, setting: Setting) -> int:
+    """How many rounds count: on web search, no more than once through the queries."""
+    return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 
 # ---------------------------------------------------------------------------- the two that are not simulations
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
-    """Figure 1: the differences in DCG@10 of the chains, a line a condition and all together, as runs of one round.
+    """Figure 1: the differences in DCG@10, a line a condition (chains x 1), and of all of them (chains x conditions).
 
     Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
     clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
@@ -274,14 +284,13 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
         condition = line.learners[0]
         if condition == "all":
             parts = list(found.values())
-            found[line.label] = np.concatenate([d for d, _ in parts]), np.concatenate([same for _, same in parts])
+            found[line.label] = np.column_stack([d for d, _ in parts]), np.column_stack([same for _, same in parts])
         else:
             clicks = "documents" if condition == "normal" else person
             asked = study(chains, condition, clicks=clicks, clicked_only=False)
             found[line.label] = asked.differences, asked.same.astype(np.float64)
-    nothing = np.empty(0)
     return {
-        line.label: Ran(line, line.learners[0], differences[:, None], same, math.nan, nothing, nothing)
+        line.label: Ran(line, line.learners[0], differences.reshape(len(same), -1), same)
         for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
     }
 
@@ -298,6 +307,6 @@ def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
         marks = lengths.astype(np.float64)
         bound = np.array([lower_bound(T) for T in lengths.tolist()])
         ran[line.label] = Ran(
-            line, line.learners[0], np.array([ends]), np.ones(1), math.nan, marks, bound, "2 / sqrt T"
+            line, line.learners[0], np.array([ends]), np.ones(1), marks=marks, bound=bound, theorem="2 / sqrt T"
         )
     return ran

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -40,16 +38,13 @@ def on_a_line(panel: Panel) -> dict[str, Ran]:
     fitted = fit_labels(covariance(x, x), y)
     mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
     held = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}
-    nothing = np.empty(0)
     return {
         line.label: Ran(
             line,
             "gp classifier",
             held[line.label][None],
             np.ones(1),
-            math.nan,
-            x if line.label == LABELS else GRID,
-            nothing,
+            marks=x if line.label == LABELS else GRID,
         )
         for line in panel.lines
     }

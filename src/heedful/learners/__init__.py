@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.abc import InspectLoader
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
+
+_DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
     """The modules of this folder, by name."""
+    for folder in __path__:
+        os.listdir(folder)  # OSError where that cannot be looked into: pkgutil passes over it as if it were empty
     for module in pkgutil.iter_modules(__path__):
         yield importlib.import_module(f"{__name__}.{module.name}")
 
 
+@cache
+def modules_by_name() -> dict[str, str]:
+    """The module of every class and function that is defined in this folder, by name, as their sources say it: none of
+    them is imported."""
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules(__path__):
+        spec = find_spec(name := f"{__name__}.{module.name}")
+        source = spec.loader.get_source(name) if spec and isinstance(spec.loader, InspectLoader) else None
+        found = dict.fromkeys(_DEFINED.findall(source or ""), name) | found
+    return found
+
+
 def __getattr__(name: str) -> Any:
     """`from heedful.learners import SecondOrderPerceptron`, whichever file it is in."""
-    if not name.startswith("_"):
-        for module in families():
-            found = vars(module).get(name)
-            if getattr(found, "__module__", None) == module.__name__:
-                return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("_") or name not in modules_by_name():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(modules_by_name()[name]), name)

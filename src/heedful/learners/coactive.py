@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import wanted_count, wanted_positive, wanted_space
+from heedful.doors import describe, wanted_count, wanted_positive, wanted_space
 from heedful.kernel import primitive, squared_norm
 
 Array = npt.NDArray[np.float64]
@@ -107,6 +107,25 @@ def signed_weights(theta: Array, w: Array) -> None:
     w[:] = (plus - minus) / np.add.accumulate(plus + minus)[-1]
 
 
+def _simplex_weights_loop(theta: Array, w: Array) -> None:
+    most = theta[0]
+    for i in range(theta.size):
+        most = max(most, theta[i])
+    z = 0.0
+    for i in range(theta.size):
+        w[i] = math.exp(theta[i] - most)
+        z += w[i]
+    for i in range(theta.size):
+        w[i] /= z
+
+
+@primitive(_simplex_weights_loop)
+def simplex_weights(theta: Array, w: Array) -> None:
+    """w_i = e^theta_i / sum_j e^theta_j, theta and w (N,); exp as in `signed_weights`."""
+    each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
+    w[:] = each / np.add.accumulate(each)[-1]
+
+
 class ExponentiatedState(NamedTuple):
     """The sum of eta_t D_t (N,), the utility weights it makes (N,), rounds learned."""
 
@@ -122,22 +141,31 @@ class ExponentiatedPerceptron(NamedTuple):
     where it must be max). The weight of phi_i is e^theta_i / Z and that of -phi_i is e^-theta_i / Z for
     theta = sum eta_t D_t, so theta (N) is all there is to keep. `bound` is S, an upper bound of |phi|_inf. With a
     `horizon` T, eta = 1 / (2 S sqrt T); without one (0), the experiments' eta_t = 1 / (2 S sqrt t), which has no
-    guarantee.
+    guarantee. Not `signed`: Algorithm 4 as printed, w_i = e^theta_i / Z from 1 / N on, for w* >= 0.
 
-    Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled.
+    Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled if signed.
     """
 
     n_features: int
     space: Any
     bound: float
     horizon: int = 0
+    signed: bool = True
+
+    @property
+    def simulated(self) -> str | None:
+        """Why it is there for simulations alone, where it is not signed, and no loop takes it then."""
+        return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
         wanted_count("n_features", self.n_features)
         wanted_positive("bound", self.bound)
         wanted_count("horizon", self.horizon, least=0)
+        if not isinstance(self.signed, bool):
+            raise ValueError(f"signed: wanted True or False, got {describe(self.signed)}")
         wanted_space(self.space)
-        return ExponentiatedState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
+        w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
+        return ExponentiatedState(np.zeros(self.n_features), w, 0)
 
     def propose(self, state: ExponentiatedState, x: Any, rng: np.random.Generator) -> Any:
         return self.space.argmax(state.w, x)
@@ -157,13 +185,20 @@ class ExponentiatedPerceptron(NamedTuple):
         state.theta[:] += self.rate(state.t + 1) * D
         return self.moved(state)
 
+    def dimension(self) -> int:
+        """N of Theorem 5: how many weights are multiplied, doubled where they are signed."""
+        return 2 * self.n_features if self.signed else self.n_features
+
     def rate(self, t: int) -> float:
         """eta_t."""
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def moved(self, state: ExponentiatedState) -> ExponentiatedState:
         """The state with its eta D added: one round more, and the weights that theta makes."""
-        signed_weights(state.theta, state.w)
+        if self.signed:
+            signed_weights(state.theta, state.w)
+        else:
+            simplex_weights(state.theta, state.w)
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
@@ -173,12 +208,13 @@ class ExponentiatedPerceptron(NamedTuple):
         """Theorem 5 after t rounds of strictly alpha-informative feedback; NaN where it does not hold.
 
         Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and
-        `bound` = S; none for the variable rate, nor where `bound` is less than |phi|_inf.
+        `bound` = S; none for the variable rate, where `bound` is less than |phi|_inf, or where w* has a negative
+        weight and the learner none.
         """
-        if self.horizon == 0 or self.bound < S:
+        if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
         root = math.sqrt(self.horizon)
-        first = 2.0 * math.log(2 * self.n_features) * self.bound * root
+        first = 2.0 * math.log(self.dimension()) * self.bound * root
         return float(np.abs(w_star).sum()) * (first + self.bound * t / root) / (alpha * t)
 
 

@@ -73,8 +73,9 @@ class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
     Shows w and w' = w + gamma u, u a random direction, interleaved; the first k of the feedback are the clicks;
-    w += delta u where w' wins strictly. Items (k = 1): both are shown, the one that comes back wins, both mean a
-    tie, and so does a list of one entry, which compares nothing. From w = 0 only delta / gamma matters.
+    w += delta u where w' wins strictly. Items (k = 1): both are shown, twice the same where both choose it, the one
+    that comes back wins, both mean a tie. A list of one candidate compares nothing. From w = 0 only delta / gamma
+    matters.
     """
 
     n_features: int
@@ -100,6 +101,8 @@ class DuelingBandit(NamedTuple):
         first = self.space.argmax(state.w, x)
         second = self.space.argmax(state.w + self.gamma * u, x)
         shown, teams = team_draft(first, second, x.shape[0], rng)
+        if self.space.positions() == 1 and shown.size == 1:  # both choose this item
+            shown, teams = np.append(shown, shown), np.append(teams, 1 - teams)
         return Duel(shown, teams, u)
 
     def update(self, state: DuelingState, x: Any, y: Duel, feedback: Ints) -> DuelingState:

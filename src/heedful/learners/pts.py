@@ -126,9 +126,10 @@ class PTS(NamedTuple):
 
     For every particle with item factors V, a user's factors are N(mu, Lambda^-1): Lambda = I / spread^2 + sum c v v' /
     sigma^2, mu = Lambda^-1 sum s v / sigma^2. Draws a particle by weight and u from this Gaussian, shows argmax u . v.
-    After a rating each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v); where fewer than `resample`
-    of the particles count, they are drawn anew, systematically; then the factors of the user, and of the item given
-    those of all who rated it, are drawn anew (a Gibbs move). The regret bound of the paper is for rank 1 alone.
+    After a rating each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v); particles are drawn anew by
+    weight, systematically, at every step or (ours) only where fewer than `resample` of them count; then the factors of
+    the user, and of the item given those of all who rated it, are drawn anew (a Gibbs move). The regret bound of the
+    paper is for rank 1 alone.
     """
 
     space: Any = Slate()
@@ -138,8 +139,8 @@ class PTS(NamedTuple):
     """how noisy ratings are"""
     spread: float = 1.0
     """the standard deviation of factors, of users and items alike"""
-    resample: float = 0.5
-    """the share of particles below which they are drawn anew; 1, as in the paper: after nearly every rating"""
+    resample: float = 1.0
+    """the share of particles that must count, or all are drawn anew; 1, as in the paper: at every step"""
 
     def init(self, rng: np.random.Generator) -> PTSState:
         wanted_slate(self.space)

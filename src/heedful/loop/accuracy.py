@@ -15,8 +15,8 @@ import numpy as np
 from heedful.kernel import Ints
 from heedful.learners.ordinal import ConstantRank
 from heedful.loop.comparison import Difference, paired
-from heedful.loop.ledger import Known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
 WINDOWS, LEAST = 100, 10

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from heedful.doors import describe, is_number
 from heedful.loop import wire
 from heedful.loop.choosing import unfit
-from heedful.loop.ledger import Draft, Known, Ledger
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Closed, Damaged, Event, now
-from heedful.loop.wire import Answer
+from heedful.loop.packing import Known
+from heedful.loop.strangers import about_known
+from heedful.loop.wire import Answer, FeedbackRecord
 
 
 class Unknown(NamedTuple):
@@ -55,18 +59,33 @@ class Answering:
         if self.ledger.ratings is not None:
             wire.wanted_ratings(given, *self.ledger.ratings)
         try:
-            requests, names = self.ledger.requests, known.names
-            record, extra = requests.resolved(
-                given, known.record, names, lambda: requests.items(known.record, known.arrays), self._link(known)
-            )
+            record, extra = self._resolved(given, form, known)
         except LookupError as error:
             return self.ledger.rejected(event_id, str(error.args[0]))
-        if choosing and (refusal := unfit(record, len(known.record.shown))) is not None:
+        if choosing and record.form != "unknown" and (refusal := unfit(record, len(known.record.shown))) is not None:
             return self.ledger.rejected(event_id, refusal)
         when = now() if time is None else wire.wanted_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
         return Draft(event, known if since == known.since else known._replace(since=since), record)
+
+    def _resolved(self, given: wire.Feedback, form: Mapping[str, Any], known: Known) -> tuple[FeedbackRecord, Any]:
+        """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
+        where it does not fit what was shown."""
+        requests, record, names, said = self.ledger.requests, known.record, known.names, None
+        later = [self.ledger.known(id) for id in given.chain]
+        elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
+        if record.unknown or elsewhere or not record.shown:
+            about, said = about_known(given, form, record, names, elsewhere)
+            if said is not None and given.form == "edit" and not self.ledger.settings.store_text:
+                said["edit"] = None
+            if about is None:
+                return FeedbackRecord("unknown", said=said), None
+            given = about
+        found, extra = requests.resolved(
+            given, record, names, lambda: requests.items(record, known.arrays), self._link(known)
+        )
+        return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
     def drafted_many(self, events: Iterable[Mapping[str, Any]]) -> list[Draft | Answer | Unknown]:
         """The events of many; one that is no feedback is rejected, and the others go on."""

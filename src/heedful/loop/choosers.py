@@ -10,7 +10,6 @@ import numpy as np
 from heedful.doors import describe
 from heedful.loop.graders import wanted_for_loops
 from heedful.naming import about, learner_class, make_learner
-from heedful.preferences.stopping import GOALS
 from heedful.spaces_pairs import Choice
 
 DEFAULT = "hierarchical-gp"
@@ -41,6 +40,8 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     for method, takes in _NEEDED.items():
         if not hasattr(learner, method):
             raise ValueError(f"learner: wanted one with {method}({takes}), got {spec}, which has none")
+    from heedful.preferences.stopping import GOALS
+
     if "rule" in learner._fields and not _RULE.search(spec):
         learner = learner._replace(rule=GOALS[goal])
     learner.init(np.random.default_rng(0))
@@ -49,6 +50,8 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
 
 def wanted_purpose(given: Any) -> str:
     """given as what choices are for. ValueError where it is no goal."""
+    from heedful.preferences.stopping import GOALS
+
     if not isinstance(given, str) or given not in GOALS:
         raise ValueError(f"choices: wanted {' or '.join(GOALS)}, got {describe(given)}")
     return given

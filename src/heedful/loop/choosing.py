@@ -10,7 +10,7 @@ Items join what the learner knows with the next answer, all that came since the 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,10 @@ from heedful.fold import copied, generators
 from heedful.kernel import Floats, Ints
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.sets import best_among
 from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+
+if TYPE_CHECKING:
+    from heedful.preferences.posterior import Posterior
 
 Array = npt.NDArray[np.float64]
 
@@ -123,6 +124,8 @@ class ChoiceModel:
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
         """P(each of these (k,) is the one chosen), given that one is; None where that is no number."""
+        from heedful.preferences.sets import best_among
+
         found: Array = best_among(self.believed(shared, person, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None
 

@@ -17,12 +17,14 @@ import numpy as np
 from heedful.doors import describe
 from heedful.loop import wire
 from heedful.loop.grading import GradingModel
-from heedful.loop.ledger import Draft, Known, Ledger, Published
+from heedful.loop.ledger import Draft, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Model, Person, order_shown
+from heedful.loop.packing import Known, pack
 from heedful.loop.pairing import Pairing
 from heedful.loop.request import Request
-from heedful.loop.slating import Slating, kept_only
+from heedful.loop.slating import Slating
+from heedful.loop.strangers import around, shown_names
 from heedful.loop.wire import Answer, Decision, DecisionRecord
 
 
@@ -63,11 +65,14 @@ class Deciding:
         id: str | None = None,
         deferred: bool = False,
         repeats: bool | None = None,
+        strict: bool | None = None,
+        looked: bool = False,
     ) -> Asked | Decision:
         """A request that was read; or the decision that was made under its id before.
 
         ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
-        put it there, `Ledger.catch_up` looks."""
+        put it there, `Ledger.catch_up` looks. Where it has `looked`, what is not on offer is unknown, unless the
+        request, or where it does not say the loop, is `strict`."""
         person = None if person is None else wire.wanted_id("person", person)
         if not isinstance(deferred, bool):
             raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
@@ -75,7 +80,7 @@ class Deciding:
             self._wanted_repeats(repeats)
         if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
             return self._repeated(id, known, candidates, person)
-        request = self.parsed(candidates, context, prior, show)
+        request = self.parsed(candidates, context, prior, show, strict, looked)
         return Asked(wire.new_id() if id is None else id, request, person, deferred, repeats)
 
     def _wanted_repeats(self, repeats: Any) -> None:
@@ -84,11 +89,29 @@ class Deciding:
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
 
-    def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+    def parsed(
+        self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
+    ) -> Request:
         """Candidates and what is known of them, as features."""
         if show is not None and self.settings.k == 1 and show != 1 and self._slating is None:
             raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
-        return self.ledger.requests.parsed(candidates, context, prior, show)
+        if not isinstance(strict, bool | None):
+            raise ValueError(f"strict: wanted true or false, got {describe(strict)}")
+        requests = self.ledger.requests
+        candidates, prior = requests.without_hits(candidates, prior)
+        try:
+            return requests.parsed(candidates, context, prior, show)
+        except (LookupError, ValueError):
+            if self.settings.strict if strict is None else strict:
+                raise
+            sifted = requests.sift(candidates, prior)
+            if sifted is None:  # something else is wrong
+                raise
+        known, prior, strangers = sifted
+        if strangers.names and not looked and self.ledger.is_behind():
+            raise LookupError(f"candidates: {describe(strangers.names[0])} is not on offer")
+        request = requests.parsed(known, context, prior, show) if known else requests.nothing(context, show)
+        return request._replace(strangers=strangers if strangers.names or not known else None)
 
     def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
         """The decision that was made under this id before; whatever became of the model and the items since."""
@@ -109,40 +132,50 @@ class Deciding:
         state, own = self.ledger.reading(person)
         rng = keyed(seed, id)
         control = rng.random() < self.settings.control
-        size = 1 if self.settings.k == 1 else min(request.show or len(request.x), len(request.x))
+        m, strangers = len(request.x), request.strangers
+        there = m if strangers is None else m + len(strangers.names)
+        size = 1 if self.settings.k == 1 and there else min(request.show or there, there)
+        ours = theirs = None if strangers is None else strangers.places(m, size, own=False)
+        if strangers is not None:
+            theirs = strangers.places(m, size, own=True)
+            size = sum(j < 0 for j in (theirs if control else ours) or ())
         order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
         model: Model | GradingModel = self.ledger.model  # type: ignore[assignment]  # others slate
+        y: Any = None
         try:
-            y = model.propose(state.shared, own, request.x, rng)
-            shown = order if control else order_shown(y)[:size]
-            probability = self._probability(model, y, request, shown, order, state, own)
+            if size:
+                y = model.propose(state.shared, own, request.x, rng)
+            shown = order if control or not size else order_shown(y)[:size]
+            probability = self._probability(model, y, request, shown, order, state, own, ours == theirs)
             grades = self._grades(request, shown, state, own)
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, of = tuple(shown.tolist()), 0
-        if request.names and not self.settings.keep_unshown and size < len(request.x):
+        if request.features is not None and not self.settings.keep_unshown and size < len(request.x):
             of, kept = len(request.x), sorted(places)  # in the caller's order: sums come out the same, bit for bit
             request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
         record = DecisionRecord(
             shown=places,
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=request.prior,
             arm="control" if control else "learned",
             learner=self.ledger.named,
             seed=seed,
             probability=probability,
-            proposal={} if control else model.described(y),
+            proposal={} if control or not size else model.described(y),
             context=request.context,
             attributes=request.attributes,
             of=of,
             deferred=deferred,
             grades=grades,
+            unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
         )
-        when, arrays, version = now(), request.arrays(), state.version
-        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays)
+        when, numbers, version = now(), request.numbers(), state.version
+        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
         return Draft(event, known, again=True)
 
     def _probability(
@@ -154,9 +187,15 @@ class Deciding:
         order: Any,
         state: Published,
         own: Person | None,
+        alike: bool,
     ) -> float | None:
-        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say."""
+        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say.
+        `alike` is whether what is unknown stands in the same places in lists of both."""
         control, [depth, chance_of, undrawn] = self.settings.control, self._chances
+        if not alike and shown is order:  # no list of the learner is like that
+            return control
+        if not shown.size:  # nothing is random
+            return 1.0
         if not isinstance(y, tuple):
             chance = float(np.array_equal(shown, y[: shown.size]))
         elif shown is not order and depth is not None and shown.size >= depth(y[0].size):
@@ -166,7 +205,8 @@ class Deciding:
             chance = float(chance_of(learned, shown))
         else:
             return None
-        return control * float(shown is order or shown.tolist() == order.tolist()) + (1.0 - control) * chance
+        same = alike and (shown is order or shown.tolist() == order.tolist())
+        return control * float(same) + (1.0 - control) * chance
 
     def _grades(self, request: Request, shown: Any, state: Published, own: Person | None) -> tuple[int, ...]:
         """What is predicted of each that is shown, in a grading loop; whichever arm shows it."""
@@ -186,25 +226,31 @@ class Deciding:
         prior: Any = None,
         probability: Any = None,
         time: Any = None,
+        strict: Any = None,
+        looked: bool = False,
     ) -> Draft:
         """The event of what somebody else decided. ValueError, by name; LookupError for an item that is not on offer
         here."""
-        request = self.parsed(candidates, context, prior, None)
-        names = wire.distinct("shown", shown)
+        request = self.parsed(candidates, context, prior, None, strict, looked)
+        named = wire.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}
-        for name in names:
-            if name not in places:
+        strange = () if request.strangers is None else request.strangers.names
+        for name in named:
+            if name not in places and name not in strange:
                 raise ValueError(f"shown: wanted candidates, got {describe(name)}")
+        names = [name for name in named if name in places]
         if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
         if self._slating is not None:  # what was not shown is not kept
-            request, of = kept_only(request, [places[name] for name in names]), len(request.called)
+            of = len(request.called) + len(strange)
+            request = request.only([places[name] for name in names])
             places = {name: j for j, name in enumerate(names)}
         else:
             of = 0
         record = DecisionRecord(
             shown=tuple([places[name] for name in names]),
             items=request.items,
+            catalogue=request.catalogue,
             names=request.names,
             prior=request.prior,
             arm="imported",
@@ -212,12 +258,13 @@ class Deciding:
             context=request.context,
             attributes=request.attributes,
             of=of,
+            unknown=tuple([(named.index(name) if name in named else -1, name) for name in strange]),
         )
         person = None if person is None else wire.wanted_id("person", person)
         when = now() if time is None else wire.wanted_time("time", time)
-        version, arrays, id = self.ledger.published.version, request.arrays(), wire.wanted_id("id", id)
-        known = Known(id, 0, when, person, record, arrays or b"", request.called, version, request.rows)
-        return Draft(Event(0, "decision", id, when, person, None, version, wire.encode(record), arrays), known)
+        version, numbers, id = self.ledger.published.version, request.numbers(), wire.wanted_id("id", id)
+        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        return Draft(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
 
     # ------------------------------------------------------------------------ what is said
 
@@ -232,30 +279,47 @@ class Deciding:
         known = self.ledger.known(event.id)
         if known is None:
             raise LookupError(f"id: wanted a new one: decision {event.id} was forgotten")
-        before = self.ledger.log.at(known.seq)
-        imported = known.record.arm == "imported" and before is not None and before.payload != event.payload
-        names = draft.decision.names if draft.decision is not None else ()
+        ours = self.ledger.decision(event).record
+        imported = known.record.arm == "imported" and known.record != ours
+        names = _all_names(draft.decision) if draft.decision is not None else ()
         whole = known.record.of == 0
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
             imported = imported or told(event.id, known).shown != told(event.id, draft.decision).shown
-        if (whole and names != known.names) or known.person != event.subject or imported:
+        if (whole and names != _all_names(known)) or known.person != event.subject or imported:
             raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
         return told(event.id, known)
 
 
 def _same(names: tuple[str, ...], known: Known) -> bool:
     """Whether these were the candidates of a decision, as far as it kept them."""
-    of = known.record.of
-    return len(names) == of and set(known.names) <= set(names) if of else names == known.names
+    of, unknown = known.record.of, {name for _, name in known.record.unknown}
+    if len(set(names)) < len(names):
+        names = tuple(dict.fromkeys(names))
+    if of:
+        return len(names) == of and {*known.names, *unknown} <= set(names)
+    if unknown:
+        return unknown == set(names) - set(known.names) and known.names == tuple([n for n in names if n not in unknown])
+    return names == known.names
+
+
+def _all_names(known: Known) -> tuple[str, ...]:
+    """The names of all candidates: in their order, where all were on offer."""
+    unknown = known.record.unknown
+    return tuple(sorted([*known.names, *[name for _, name in unknown]])) if unknown else known.names
 
 
 def told(id: str, known: Known, seq: int | None = None) -> Decision:
     """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
-    shown = tuple([names[j] for j in record.shown])
     at = known.seq if seq is None else seq
-    told = record.grades or None, record.ratings or None, record.chances or None
-    return Decision(id, shown, record.probability, known.version, record.arm, at, *told)
+    predicted: list[Any] = [record.grades or None, record.ratings or None, record.chances or None]
+    unknown = None
+    if record.unknown:
+        predicted = [None if each is None else tuple(around(each, record, lambda _: None)) for each in predicted]
+        unknown = tuple([name for _, name in record.unknown])
+    shown = shown_names(record, names)
+    grades, ratings, chances = predicted
+    return Decision(id, shown, record.probability, known.version, record.arm, at, grades, ratings, chances, unknown)
 
 
 def keyed(seed: int, id: str) -> np.random.Generator:

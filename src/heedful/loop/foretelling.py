@@ -3,6 +3,10 @@
 A prediction is the one that was told with its decision, in either arm, so it was made before the rating was known. The
 item's mean is that of all ratings that came before, one of the overall mean added (`item-mean`): it knows at least as
 much as the model did.
+
+Whether to show by the model or simply what is most popular, lists of the control tell, which neither of them chose: of
+those rated in such a list, what was given to the one that the model expected most of, to the one with the highest mean
+so far, and to any of them, which is chance. Where several are expected alike, their mean.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import numpy.typing as npt
 
 from heedful.loop.accuracy import LEAST, WINDOWS
 from heedful.loop.comparison import Difference, paired
-from heedful.loop.ledger import Known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -34,6 +38,21 @@ class Span(NamedTuple):
     """of the ratings"""
     error: float | None
     item_mean: float
+
+
+class Picked(NamedTuple):
+    """What the first of a list would have been given, had it been chosen in one of three ways, over lists of the
+    control in which two or more were rated."""
+
+    lists: int
+    learned: float
+    """the rating of what the model expected most of, the mean over lists"""
+    popular: float
+    """... of the item with the highest mean so far"""
+    chance: float
+    """... of any of them"""
+    difference: Difference | None
+    """learned less popular, with its 95 % interval over people; None where it cannot be said"""
 
 
 class Foretelling(NamedTuple):
@@ -53,6 +72,8 @@ class Foretelling(NamedTuple):
     unsaid: str
     """why not, in words; "" where it can"""
     series: tuple[Span, ...]
+    picked: Picked | None = None
+    """the model beside who shows what is most popular; None without a list that tells"""
 
 
 class _Rating(NamedTuple):
@@ -66,6 +87,7 @@ class _Rating(NamedTuple):
     given: float
     predicted: float | None
     shown: bool  # by the loop, not by somebody else
+    control: int  # the decision, where that is one of the control; otherwise 0
 
 
 class Foretold:
@@ -76,8 +98,8 @@ class Foretold:
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
-    def take(self, decision: Known, names: Sequence[str], given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision among `names` with the feedback on it that counts."""
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts."""
         record = decision.record
         predicted = dict(zip(record.shown, record.ratings))
         who = decision.seq if decision.person is None else decision.person
@@ -85,7 +107,9 @@ class Foretold:
             if feedback.form == "rating":
                 for i, (j, value) in enumerate(zip(feedback.chosen, feedback.values)):
                     ours = record.arm != "imported"
-                    rating = _Rating(event.seq, i, event.time, who, names[j], value, predicted.get(j), ours)
+                    control = decision.seq if record.arm == "control" else 0
+                    expected = predicted.get(j)
+                    rating = _Rating(event.seq, i, event.time, who, decision.names[j], value, expected, ours, control)
                     self._given.append(rating)
 
     def measured(self) -> Foretelling:
@@ -117,19 +141,63 @@ class Foretold:
         ]  # fmt: skip
         both = item_mean[known] if known.any() else item_mean
         mean = float(given.mean())
-        return Foretelling(given.size, mean, _mean(error), float(both.mean()), apart, unsaid, tuple(series))
+        picked = self._picked()
+        return Foretelling(given.size, mean, _mean(error), float(both.mean()), apart, unsaid, tuple(series), picked)
+
+    def _picked(self) -> Picked | None:
+        """What would have been first in the lists of the control."""
+        lists: dict[int, dict[str, _Rating]] = {}
+        for each in self._given:
+            if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
+                lists.setdefault(each.control, {}).setdefault(each.item, each)
+        means = _Means((self._low + self._high) / 2.0)
+        found, numbers, people = [], dict[str | int, int](), []
+        for each in self._given:
+            rated = lists.pop(each.control, {})  # at the first rating of a list: what came of it is not known yet
+            if len(rated) > 1:
+                given = np.array([one.given for one in rated.values()])
+                expected = np.array([one.predicted for one in rated.values()])
+                popular = np.array([means.of(item) for item in rated])
+                found.append((_given_to_best(expected, given), _given_to_best(popular, given), float(given.mean())))
+                people.append(numbers.setdefault(each.who, len(numbers)))
+            means.take(each.item, each.given)
+        if not found:
+            return None
+        learned, most, chance = np.array(found).T
+        apart = paired(learned - most, np.array(people, np.int64), self._high - self._low)
+        return Picked(len(found), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
 
     def _item_means(self) -> list[float]:
         """What the mean of the item says before each of these ratings, which are in order."""
-        said, n, total = [], 0, 0.0
-        items: dict[str, tuple[int, float]] = {}
+        means, said = _Means((self._low + self._high) / 2.0), []
         for each in self._given:
-            overall = total / n if n else (self._low + self._high) / 2.0
-            count, sum_ = items.get(each.item, (0, 0.0))
-            said.append((sum_ + overall) / (count + 1))
-            items[each.item] = count + 1, sum_ + each.given
-            n, total = n + 1, total + each.given
+            said.append(means.of(each.item))
+            means.take(each.item, each.given)
         return said
+
+
+class _Means:
+    """The mean of each item so far, one of the overall mean added."""
+
+    def __init__(self, middle: float) -> None:
+        """`middle` is what is said before there is any rating."""
+        self._middle, self._n, self._total = middle, 0, 0.0
+        self._items: dict[str, tuple[int, float]] = {}
+
+    def of(self, item: str) -> float:
+        overall = self._total / self._n if self._n else self._middle
+        count, total = self._items.get(item, (0, 0.0))
+        return (total + overall) / (count + 1)
+
+    def take(self, item: str, given: float) -> None:
+        count, total = self._items.get(item, (0, 0.0))
+        self._items[item] = count + 1, total + given
+        self._n, self._total = self._n + 1, self._total + given
+
+
+def _given_to_best(expected: Array, given: Array) -> float:
+    """What was given to the one of which most was expected; the mean of several."""
+    return float(given[expected == expected.max()].mean())
 
 
 def _mean(values: Array) -> float | None:

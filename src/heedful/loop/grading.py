@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from heedful.fold import copied, generators
 from heedful.kernel import Floats, Ints, scores
-from heedful.learners.ordinal import MulticlassPerceptron
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
 
@@ -89,6 +88,8 @@ class GradingModel:
         """The grade predicted of each of the candidates (m,), from 1 to k."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
+        from heedful.learners.ordinal import MulticlassPerceptron
+
         if isinstance(self.learner, MulticlassPerceptron):
             return 1 + greatest(shared.W, self._whole(x))
         rng = generators(0)[2]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from heedful.loop.accuracy import LEAST, WINDOWS
 from heedful.loop.comparison import Difference, paired
-from heedful.loop.ledger import Known
 from heedful.loop.log import Event
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]

@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import frame_of
 from heedful.kernel import Floats, scores
 from heedful.learners.fair_pairs import fair_pairs
 from heedful.loop.graders import is_grading
-from heedful.loop.ledger import Known, Ledger
+from heedful.loop.ledger import Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Thumb
+from heedful.loop.packing import Known
 from heedful.loop.settings import founded_on
 from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
+from heedful.notebooks import table
 
 Array = npt.NDArray[np.float64]
 
@@ -108,6 +111,18 @@ class Explanation(NamedTuple):
     """of a loop of choices, what was believed of the first two: `margin` is by how much the first was ahead, `lessons`
     the answers that it is the sum of"""
 
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What each feature counts, the most first, as a data frame of this package: pandas, polars, or pyarrow for a
+        table. ModuleNotFoundError where it is not installed."""
+        return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
+
+    def _repr_html_(self) -> str:
+        other = "" if self.second is None else f" before {self.second}"
+        told = f"Decision {self.decision}: why {self.first} stood first{other}, by {self.margin:+.3g}"
+        parts = table(told, ["feature", "weight", "first", "second", "counts"], self.features, [self.because])
+        moved = table("What moved it", ["feedback", "event", "form", "by"], self.lessons)
+        return parts + (moved if self.lessons else "")
+
 
 class Replayed(NamedTuple):
     """What another learner makes of the same log."""
@@ -140,7 +155,7 @@ def explain(ledger: Ledger, id: str) -> Explanation:
         raise LookupError(f"decision {id} is not in the log")
     version = known.version
     names = known.names
-    context = ledger.requests.context(known.record, known.arrays, known.person)
+    context = ledger.requests.context(known)
     first = known.record.shown[0]
     second = _second(ledger, known, context.x, version)
     gap = context.x[first] - (context.x[second] if second is not None else 0.0)
@@ -221,7 +236,7 @@ def replay(ledger: Ledger, spec: str) -> Replayed:
     model = Model(founded_on(ledger.founding, spec), ledger.settings.shrink)
     lessons, right, compared = 0, 0.0, 0.0
     for event, decision, feedback in ledger.lessons():
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         weights = _weights(model, decision.person)
         agreed, weight = _agreed(ledger, event, decision, feedback, context, weights, model)
         right, compared = right + agreed, compared + weight

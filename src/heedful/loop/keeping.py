@@ -6,10 +6,13 @@ A snapshot saves time and nothing else: whatever is wrong with one, the log says
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Callable, Sequence
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,31 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def read_own(folder: Path, *parts: str, most: int) -> bytes:
+    """What is in a file of a loop's folder, by its path there: of at most `most` bytes.
+
+    FileNotFoundError where there is none; ValueError, by name, where it is a link, no plain file, or larger: a folder
+    may come from somebody else, and others are shown what is in it."""
+    name, path = "/".join(parts), folder
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            raise ValueError(f"{name}: wanted a file of this folder, got a link")
+    # A pipe is not waited for; a link that came this moment is not followed.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = os.open(path, flags)
+    try:
+        about = os.fstat(file)
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{name}: wanted a plain file, got another kind")
+        if about.st_size > most:
+            raise ValueError(f"{name}: wanted at most {most} bytes, got {about.st_size}")
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(most)
+    finally:
+        os.close(file)
+
+
 def snapshot_path(folder: Path, position: int) -> Path:
     """Where the snapshot of that position in the log is."""
     return folder / f"snapshot-{position:012d}.safetensors"
@@ -52,7 +80,8 @@ def snapshot_path(folder: Path, position: int) -> Path:
 def snapshots(folder: Path) -> list[tuple[int, Path]]:
     """(position, path) of the snapshots in the folder, the newest first."""
     found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
-    return sorted(((int(match[1]), path) for match, path in found if match), reverse=True)
+    # What a link leads to is not of this folder.
+    return sorted(((int(match[1]), path) for match, path in found if match and not path.is_symlink()), reverse=True)
 
 
 def remove_snapshots(folder: Path) -> None:
@@ -64,8 +93,6 @@ def remove_snapshots(folder: Path) -> None:
 
 def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
     """What a state depends on besides the log: learner and code, executor, builds."""
-    import scipy
-
     return {
         "learner": founding.learner,
         "fields": {name: repr(value) for name, value in zip(learner._fields, learner)},
@@ -74,7 +101,7 @@ def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
         "shrink": founding.settings.shrink,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy.__version__,
+        "scipy": version_of("scipy"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
 
@@ -114,8 +141,9 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 def restore(
     folder: Path, model: AnyModel, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
-) -> int:
-    """Put the newest snapshot up to `head` that still holds into a fresh `model`; its position, 0 without one.
+) -> tuple[int, tuple[int, int]]:
+    """Put the newest snapshot up to `head` that still holds into a fresh `model`; (its position, how much feedback it
+    is made of, how much of that moved it), all 0 without one.
 
     One no longer holds once a lesson in it was undone, and is not used where it was made by other code or builds;
     `note` is told why.
@@ -133,12 +161,13 @@ def restore(
             if any(manifest.get(name) != value for name, value in place.items()):
                 note(f"{path.name}: made of another log, or of what was in this one before: the log is folded again")
                 continue
+            given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
             _fill(model, arrays, manifest["people"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             note(f"{path.name}: {error}: the log is folded again")
             continue
-        return position
-    return 0
+        return position, (int(given), int(moved))
+    return 0, (0, 0)
 
 
 def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from heapq import merge
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,13 +24,16 @@ from heedful.loop import keeping, wire
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
-from heedful.loop.log import Busy, Event, Log
+from heedful.loop.log import Busy, Closed, Damaged, Event, Log
 from heedful.loop.model import Person
+from heedful.loop.movement import Moves, predictor
+from heedful.loop.packing import Known, unpack
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Answer, DecisionRecord, FeedbackRecord
+from heedful.loop.strangers import unlearned
+from heedful.loop.wire import Answer, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
@@ -40,43 +44,25 @@ LONG = 200
 """Lessons that may be learned while somebody waits to decide."""
 AGAIN = "another process has changed the model meanwhile"
 CACHED, HELD = 50_000, 128_000_000
-"""Decisions kept in memory, and bytes of features that came with them; older ones are read from the log when their
+"""Decisions kept in memory, and the bytes of all that is kept of them; older ones are read from the log when their
 feedback comes."""
-
-
-class Known(NamedTuple):
-    """A decision as the log has it."""
-
-    id: str
-    seq: int
-    since: int
-    """when it was shown, in microseconds since 1970; of a deferred one, when it was made"""
-    person: str | None
-    record: DecisionRecord
-    arrays: bytes
-    names: tuple[str, ...]
-    """of the candidates; empty where they were not looked up"""
-    version: int
-    """of the model it was made from"""
-    rows: Ints | None = None
-    """where its items stand on the shelf, where that was looked up"""
+ENTRY = 400
+"""Bytes that keeping a decision takes besides what it says."""
 
 
 class Kept(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A decision as it is kept in memory: of items no more than where they stand.
+    """A decision as it is kept in memory: as the log has it, which is short, and known to the byte.
 
-    Many are kept, and what the garbage collector has to look through holds everybody up: numbers in one array, not
-    objects.
+    Many are kept, and what the garbage collector has to look through holds everybody up.
     """
 
-    id: str
     seq: int
-    since: int
+    time: int
     person: str | None
-    record: DecisionRecord
-    arrays: bytes
     version: int
-    rows: Any
+    payload: str
+    arrays: bytes | None
+    size: int
 
 
 class Draft(NamedTuple):
@@ -96,6 +82,7 @@ class Mark(NamedTuple):
     position: int
     shared: Any
     people: dict[str, Person]
+    moves: Moves
 
 
 class Published(NamedTuple):
@@ -159,6 +146,8 @@ class Ledger:
         self._model = self.fresh()
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
+        self.moves = Moves()
+        """how much feedback the model is made of, and how much of it moved it"""
         self._marks: list[Mark] = []
         self._undone: set[int] = set()
         self._head = self._version = 0
@@ -219,36 +208,47 @@ class Ledger:
         """The decision of that id."""
         kept = self._decisions.get(id)
         if kept is not None:
-            return self._recalled(kept)
+            return self._known(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
         event = self.log.find("decision", id)
-        return self._remember(as_known(event)) if event is not None else None
+        if event is None:
+            return None
+        self._remember(event)
+        return self.decision(event)
 
-    def _recalled(self, kept: Kept) -> Known:
-        id, seq, since, person = kept.id, kept.seq, kept.since, kept.person
-        record, names = kept.record, kept.record.names
-        if kept.rows is not None:
-            rows = kept.rows.tolist()
-            names = self.shelf.called(rows)
-            record = msgspec.structs.replace(record, items=self.shelf.numbers(rows))
-        return Known(id, seq, since, person, record, kept.arrays, names, kept.version, kept.rows)
+    def decision(self, event: Event) -> Known:
+        """A decision out of its event, with the items that were on offer then."""
+        seq, _, id, time, person, _, version, payload, arrays = event
+        return self._known(id, seq, time, person, version, payload, arrays)
 
-    def _remember(self, known: Known, seq: int | None = None) -> Known:
-        """known, for whoever asks again; with its number in the log where it was written just now."""
-        if not known.names:
-            items = known.record.items
-            known = known._replace(names=self.shelf.names(items), rows=self.shelf.rows(items))
-        id, at, since, person, record, arrays, _, version, rows = known
-        seq = at if seq is None else seq
-        if rows is not None:
-            record = msgspec.structs.replace(record, items=())
-        kept = Kept(id, seq, since, person, record, arrays, version, rows)
+    def _known(
+        self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
+    ) -> Known:
+        try:
+            record, came = unpack(payload, arrays)
+            if record.catalogue:
+                _, names, items, rows = self.shelf.catalogue(record.catalogue)
+                record = msgspec.structs.replace(record, items=items, catalogue=0)
+                return Known(id, seq, time, person, record, came, names, version, rows)
+            if not record.items:
+                return Known(id, seq, time, person, record, came, record.names, version)
+            names, rows = self.shelf.called_at(record.items)
+            return Known(id, seq, time, person, record, came, names, version, rows)
+        except (Closed, Damaged):
+            raise
+        except (KeyError, ValueError) as error:
+            told = f"wanted a decision as it was written, got another: {type(error).__name__}: {error}"
+            raise Damaged(f"{self.log.path}: event {seq}: {told}: restore a back-up") from None
+
+    def _remember(self, event: Event) -> None:
+        """A decision, for whoever asks for it again."""
+        seq, _, id, time, person, _, version, payload, arrays = event
+        size = ENTRY + sum([getsizeof(part) for part in (id, person, payload, arrays)])
         with self._remembering:
-            while len(self._decisions) >= CACHED or (self._held > HELD and self._decisions):
-                self._held -= len(self._decisions.popitem(last=False)[1].arrays)
-            before = self._decisions.get(id)
-            self._held += len(arrays) - (len(before.arrays) if before is not None else 0)
-            self._decisions[id] = kept
-        return known
+            before = self._decisions.pop(id, None)
+            self._held += size - (0 if before is None else before.size)
+            self._decisions[id] = Kept(seq, time, person, version, payload, arrays, size)
+            while len(self._decisions) > CACHED or self._held > HELD:
+                self._held -= self._decisions.popitem(last=False)[1].size
 
     # ------------------------------------------------------------------------ writing
 
@@ -368,14 +368,14 @@ class Ledger:
             elif event.kind == "item":
                 self._put(event, anew)
             elif event.kind == "decision":
-                self._remember(as_known(event) if decision is None else decision, event.seq)
+                self._remember(event)
             version = event.version if event.kind == "decision" else self._version
-            reason = self.failed.get(event.seq)
+            reason = self.failed.get(event.seq) or (None if feedback is None else unlearned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """Whether there is a lesson in feedback."""
-        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         lesson = self._model.lesson(context, feedback, extra)
         return lesson is not None and (not isinstance(self._model, RatingModel) or self._model.knows(lesson))
@@ -419,7 +419,7 @@ class Ledger:
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
-                self._teach(self._model, event, as_known(decided), wire.decode_feedback(event.payload))
+                self._teach(self._model, event, self.decision(decided), wire.decode_feedback(event.payload))
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
@@ -436,9 +436,13 @@ class Ledger:
         with self.turn, self.log.writing():
             self._catch_up()
 
+    def is_behind(self) -> bool:
+        """Whether another process appended something since."""
+        return self.log.last()[0] != self._head
+
     def look(self) -> None:
-        """The same where there is anything: without a transaction where there is not."""
-        if self.log.last()[0] != self._head:
+        """The same as `catch_up` where there is anything: without a transaction where there is not."""
+        if self.is_behind():
             self.catch_up()
 
     # ------------------------------------------------------------------------ the fold
@@ -463,7 +467,7 @@ class Ledger:
 
     def teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
-        context = self.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+        context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
@@ -471,6 +475,7 @@ class Ledger:
         """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
         if event.seq in self.failed:
             return False
+        before = predictor(model, decision.person)
         try:
             learned = self.teach(model, event, decision, feedback)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -481,6 +486,8 @@ class Ledger:
             return False
         self._since_snapshot += learned
         self._since_mark += learned
+        moved = learned and (before is None or predictor(model, decision.person) != before)
+        self.moves = Moves(self.moves.given + 1, self.moves.moved + moved)
         return learned
 
     def row_of(self, seq: int, candidate: int) -> Floats:
@@ -488,8 +495,8 @@ class Ledger:
         event = self.log.at(seq)
         if event is None:
             return np.zeros((0, self.learner.n_features))
-        known = as_known(event)
-        return self.requests.context(known.record, known.arrays, known.person).x[candidate : candidate + 1]
+        known = self.decision(event)
+        return self.requests.context(known).x[candidate : candidate + 1]
 
     def folded(self, head: int, *, from_scratch: bool = False) -> AnyModel:
         """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
@@ -497,7 +504,9 @@ class Ledger:
         What another process appends meanwhile is left for later."""
         while True:
             model = self.fresh()
-            position = 0 if from_scratch else self._start(model, head)
+            self.moves, position = Moves(), 0
+            if not from_scratch:
+                position = self._start(model, head)
             failed = len(self.failed)
             for event, decision, feedback in self.steps(model, position, head):
                 self._teach(model, event, decision, feedback)
@@ -510,14 +519,19 @@ class Ledger:
         """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
         if self._marks:
             mark = self._marks[-1]
-            model.shared, model.people = copied(mark.shared), dict(mark.people)
+            model.shared, model.people, self.moves = copied(mark.shared), dict(mark.people), mark.moves
             return mark.position
         self._since_snapshot = 0
-        return keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+        position, moves = keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+        self.moves = Moves(*moves)
+        return position
 
     def _mark(self) -> None:
         """Remember the model as it is."""
-        self._marks = [*self._marks, Mark(self._head, copied(self._model.shared), dict(self._model.people))][-MARKS:]
+        self._marks = [
+            *self._marks,
+            Mark(self._head, copied(self._model.shared), dict(self._model.people), self.moves),
+        ][-MARKS:]
         self._since_mark = 0
 
     def before(self, model: AnyModel, version: int) -> int:
@@ -528,7 +542,7 @@ class Ledger:
             if there:
                 model.shared, model.people = copied(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
-            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)
+            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
         """A lesson at `position` no longer counts: what was made with it is of no use."""
@@ -542,7 +556,7 @@ class Ledger:
             if up_to is not None and event.seq > up_to:
                 return
             if event.seq not in undone:
-                yield event, as_known(decided), wire.decode_feedback(event.payload)
+                yield event, self.decision(decided), wire.decode_feedback(event.payload)
 
     def steps(
         self, model: AnyModel, after: int = 0, up_to: int | None = None
@@ -600,7 +614,7 @@ class Ledger:
                 named = event.id if event is not None else left[0]
                 raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")
             path = keeping.snapshot_path(self.path, head)
-            keeping.save(path, self._model, head, self.log, self.stamp())
+            keeping.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
         self._since_snapshot = 0
         return path
 
@@ -628,16 +642,8 @@ class Ledger:
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
-            since = self._since_snapshot, self._since_mark
+            since = self._since_snapshot, self._since_mark, self.moves
             if not keeping.same(self._model, self.folded(self._head, from_scratch=True)):
                 problems.append("the model is not the fold of the log, bit for bit")
-            self._since_snapshot, self._since_mark = since
+            self._since_snapshot, self._since_mark, self.moves = since
             return problems
-
-
-def as_known(event: Event) -> Known:
-    """A decision out of its event."""
-    record = wire.decode_decision(event.payload)
-    return Known(
-        event.id, event.seq, event.time, event.subject, record, event.arrays or b"", record.names, event.version
-    )

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from heedful.kernel import Floats
 from heedful.loop import wire
 from heedful.loop.interaction import AnyModel
-from heedful.loop.ledger import Known, Ledger, as_known
+from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 
 PAGE = 50
@@ -102,11 +103,11 @@ def lesson_of(
 
 
 def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonTold:
-    decision, feedback = as_known(decided), wire.decode_feedback(event.payload)
+    decision, feedback = ledger.decision(decided), wire.decode_feedback(event.payload)
     record = decision.record
-    names = decision.names or ledger.shelf.names(record.items)
+    names = decision.names
     chosen, over = compared(record.shown, feedback)
-    context = ledger.requests.context(record, decision.arrays, decision.person)
+    context = ledger.requests.context(decision)
     lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
     return LessonTold(
         event.id,
@@ -131,8 +132,7 @@ def _elsewhere(ledger: Ledger, place: tuple[int, int]) -> str:
     event = ledger.log.at(place[0])
     if event is None:
         return ""
-    known = as_known(event)
-    return (known.names or ledger.shelf.names(known.record.items))[place[1]]
+    return ledger.decision(event).names[place[1]]
 
 
 def compared(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[list[int], list[int]]:

@@ -20,7 +20,8 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,6 +75,27 @@ _TRIGGERS = {
         ("adds", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {taken})"),
     )
 }
+
+
+_STATISTICS = {
+    "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+}
+"""What ANALYZE leaves; the planner alone reads it."""
+
+
+@cache
+def _schema(version: int) -> dict[str, tuple[str, str, str | None]]:
+    """What a database of that schema has, by name: (type, table, SQL)."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for statement in [statement for step in MIGRATIONS[:version] for statement in step]:
+            db.execute(statement)
+        for trigger in _TRIGGERS.values() if version else ():
+            db.execute(trigger)
+        return {name: (kind, table, sql) for kind, name, table, sql in db.execute(_MASTER)}
+
+
+_MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
 class Busy(Exception):
@@ -155,6 +177,7 @@ class Log:
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
             self._writer, self._reader = self._connect(create), self._connect(False)
+            self._wanted_schema()
             self._migrate(create)
             self._secret = self._salt()
         except BaseException:
@@ -187,6 +210,25 @@ class Log:
             connection.execute("PRAGMA cache_size = -65536")  # 64 MB: the indices of a few million events
             connection.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: ids are random, so pages change often
         return connection
+
+    def _wanted_schema(self) -> None:
+        """Damaged where there is more in the database than a log has, or something else: a view, a trigger, a column
+        that is computed does what whoever made it likes, and may never end. Nothing of it was run before.
+
+        What is missing but no table, `problems` tells."""
+        with self._errors(opening=True):
+            [version] = self._writer.execute("PRAGMA user_version").fetchone()
+            there = {name: (kind, table, sql) for kind, name, table, sql in self._writer.execute(_MASTER)}
+        if version > len(MIGRATIONS):
+            return  # of a newer heedful, which is said next
+        known = _schema(max(version, 0))
+        may = known | _STATISTICS
+        wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
+        wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
+        if wrong:
+            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+            told = f"wanted the tables of a log and nothing else, got {', '.join(wrong[:3])}{more}"
+            raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
 
     def _migrate(self, create: bool) -> None:
         """Bring the schema up to date, step by step, all of it or nothing."""
@@ -436,13 +478,13 @@ class Log:
         query = "SELECT target FROM event WHERE kind = ? AND seq <= ? AND target IS NOT NULL"
         return [row[0] for row in self._scan(query, (kind, 2**62 if up_to is None else up_to))]
 
-    def events(self, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
-        """The events after sequence number `after`, in order; of these kinds, or of all."""
+    def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
+        """The events after sequence number `after`, in order; of these kinds, or of all; read `page` at a time."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
-        query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT 5000"
-        return map(self._event, self._pages(query, list(kinds), after))
+        query = f"SELECT {_COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT {page}"
+        return map(self._event, self._pages(query, list(kinds), after, page))
 
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
         """The events before a sequence number, of that kind or of all, the newest first, read as they are asked for."""
@@ -475,14 +517,14 @@ class Log:
         for row in self._pages(query, [], after):
             yield self._event(row[:_WIDTH]), self._event(row[_WIDTH:])
 
-    def _pages(self, query: str, parameters: list[Any], after: int) -> Iterator[Any]:
-        """The rows of a query that begins after a sequence number, its first column, 5000 at a time."""
+    def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
+        """The rows of a query that begins after a sequence number, its first column, `page` at a time, as it says."""
         with self._scanner() as scanner:
             while True:
                 with self._scanning, self._errors():
                     rows = scanner.execute(query, [after, *parameters]).fetchall()
                 yield from rows
-                if len(rows) < 5000:
+                if len(rows) < page:
                     return
                 after = rows[-1][0]
 
@@ -501,18 +543,11 @@ class Log:
         with self._scanner() as scanner, self._scanning, self._errors():
             return scanner.execute(query, parameters).fetchall()
 
-    def current(self, kind: str) -> dict[str, int]:
-        """For every subject of that kind the number of its last event; without those that ended with an event without
-        arrays, and in the order they came, or came back."""
-        query = """SELECT subject, max(seq) FROM event e WHERE kind = ? AND subject IS NOT NULL AND seq > coalesce((
-                SELECT max(seq) FROM event w WHERE w.kind = e.kind AND w.subject = e.subject AND w.arrays IS NULL
-            ), 0) GROUP BY subject ORDER BY min(seq)"""
-        return dict(self._scan(query, (kind,)))
-
-    def subjects(self, kind: str) -> list[str]:
-        """What the events of that kind are about, each once, in the order they first came."""
-        query = "SELECT subject FROM event WHERE kind = ? AND subject IS NOT NULL GROUP BY subject ORDER BY min(seq)"
-        return [row[0] for row in self._scan(query, (kind,))]
+    def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
+        """(sequence number, subject, whether it has arrays) of the events of that kind, in order."""
+        chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
+        query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
+        return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
         """How many events of each kind there are."""

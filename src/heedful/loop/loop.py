@@ -13,34 +13,34 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import Frame
 from heedful.doors import describe, wanted_count
 from heedful.features.encoding import UNSEEN, Encoding
-from heedful.kernel import scores, top
 from heedful.loop import choosers, keeping, raters, wire
 from heedful.loop.answering import Answering, Unknown
-from heedful.loop.choosing import ChoiceModel
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
-from heedful.loop.hindsight import Explanation, Replayed, explain, replay
 from heedful.loop.interaction import learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
-from heedful.loop.lessons import LessonTold, lessons
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
-from heedful.loop.rating import RatingModel
-from heedful.loop.rechoosing import explain_choice, replay_choices
-from heedful.loop.regrading import explain_grade, replay_grades
-from heedful.loop.report import Report, report
+from heedful.loop.movement import unmoved
 from heedful.loop.request import Request, encode_rows, wanted_rows
-from heedful.loop.rerating import Expected, expected, explain_rating, replay_ratings
 from heedful.loop.settings import Founding, Settings, built_learner
-from heedful.loop.standing import Standings, standings
 from heedful.loop.wire import Answer, Decision
+
+if TYPE_CHECKING:
+    from heedful.loop.hindsight import Explanation, Replayed
+    from heedful.loop.lessons import LessonTold
+    from heedful.loop.ranking import Ranking
+    from heedful.loop.report import Report
+    from heedful.loop.rerating import Expected
+    from heedful.loop.standing import Standings
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -84,16 +84,19 @@ class Loop:
         path: str | Path,
         *,
         encoding: Encoding | None = None,
-        items: Iterable[Mapping[str, Any]] = (),
+        items: Iterable[Mapping[str, Any]] | Frame = (),
         learner: str | None = None,
         settings: Settings | None = None,
         context: Encoding | None = None,
         crosses: Sequence[tuple[str, str]] = (),
+        query_features: Encoding | None = None,
     ) -> Loop:
-        """Make a loop in the new folder `path`, with `items` on offer.
+        """Make a loop in the new folder `path`, with `items` on offer: an object each, or a data frame.
 
         `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
-        `crosses` are pairs (context column, item column) whose products are features too. `learner` names the rule,
+        `crosses` are pairs (context column, item column) whose products are features too. `query_features` are what a
+        request says of each candidate, such as the score of a search (`heedful.declare` makes them): then candidates
+        are {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the rule,
         with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
         1 to 5 (a grading loop). `Settings(ratings=(1, 5))` makes a loop of ratings: its items need no features and so
         no `encoding`, and there may be none yet; its learner is "bmf" where none is named. `Settings(choices="best")`,
@@ -108,8 +111,8 @@ class Loop:
         chosen = isinstance(settings, Settings) and settings.choices is not None
         unsaid = raters.DEFAULT if rated else choosers.DEFAULT if chosen else "fair-pairs"
         learner = unsaid if learner is None else learner
-        encoding = UNSEEN if (rated or chosen) and encoding is None else encoding
-        founding = Founding.of(learner, encoding, context, crosses, settings)
+        encoding = UNSEEN if (rated or chosen or query_features is not None) and encoding is None else encoding
+        founding = Founding.of(learner, encoding, context, crosses, settings, query_features)
         encoding = founding.encoding
         rows = wanted_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
@@ -155,6 +158,13 @@ class Loop:
         """Keep a snapshot, where lessons were learned since the last one, and close the log."""
         self.ledger.close()
 
+    def _repr_html_(self) -> str:
+        from heedful.notebooks import table
+
+        weights = sorted(self.weights.items(), key=lambda each: -abs(each[1]))
+        told = f"learner {self.founding.learner}; {len(self.items):,} items on offer; model version {self.version}"
+        return table(f"Loop {self.path}", ["feature", "weight"], weights, [told, *self.notes])
+
     def __enter__(self) -> Loop:
         return self
 
@@ -198,9 +208,16 @@ class Loop:
 
     @property
     def caveats(self) -> list[str]:
-        """What these settings make impossible to prove, in words, and weights that have overflown; empty where nothing
-        is."""
-        return [*self.founding.caveats(self.learner), *([self.overflown] if self.overflown else [])]
+        """What these settings make impossible to prove, in words, weights that have overflown, and feedback that moved
+        nothing; empty where nothing is."""
+        found = [*self.founding.caveats(self.learner), self.overflown, self.unmoved]
+        return [told for told in found if told]
+
+    @property
+    def unmoved(self) -> str:
+        """That no feedback moved the model so far, why, and what would, in sentences; "" where some did, or there is
+        little of it."""
+        return unmoved(self.ledger)
 
     @property
     def overflown(self) -> str:
@@ -210,8 +227,9 @@ class Loop:
 
     # ------------------------------------------------------------------------ items
 
-    def put_items(self, items: Iterable[Mapping[str, Any]]) -> int:
-        """Put items on offer, new or changed; how many were. The same attributes again change nothing.
+    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> int:
+        """Put items on offer, new or changed, an object each or a data frame; how many were. The same attributes again
+        change nothing.
 
         ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
         """
@@ -276,6 +294,7 @@ class Loop:
         id: str | None = None,
         deferred: bool = False,
         repeats: bool | None = None,
+        strict: bool | None = None,
     ) -> Decision:
         """What to show, best first; logged, with the probability of showing just that, before it is returned.
 
@@ -287,11 +306,16 @@ class Loop:
         loop of ratings candidates are names, `ratings` are what is predicted, and what the person has consumed is left
         out but with `repeats` (None: as the loop's settings say). In a loop of choices two are shown, or `show` of
         them, in places that were drawn; `chances` are how likely each is to be chosen.
-        ValueError, by name, on bad input; LookupError for an item that is not on offer, or a decision that was
-        forgotten.
+
+        A page is decided whatever is asked: an item that is not on offer stands where `prior` has it, or last, and is
+        told in `unknown`; what comes twice counts once; no candidates are an empty list. With `strict` (None: as the
+        loop's settings say) these are refused. Hits of a search engine, {"_id": ..., "_score": ..., "_source": {...}},
+        are names with the engine's scores as `prior`; where none of them is on offer, objects.
+        ValueError, by name, on bad input; LookupError for a decision that was forgotten, and where it is strict for an
+        item that is not on offer.
         """
         asked = self._reread(
-            lambda: self.deciding.asked(
+            lambda looked: self.deciding.asked(
                 candidates,
                 person=person,
                 context=context,
@@ -300,6 +324,8 @@ class Loop:
                 id=id,
                 deferred=deferred,
                 repeats=repeats,
+                strict=strict,
+                looked=looked,
             )
         )
         while isinstance(asked, Asked):
@@ -309,34 +335,42 @@ class Loop:
                 return self.deciding.decided(draft, answer)
         return asked
 
-    def ranked(
+    def rank(
         self,
         candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
+        strict: bool | None = None,
     ) -> tuple[str, ...]:
-        """The order that the model has of the candidates at this moment, best first: all of them, by name.
+        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows
+        where it neither explores nor leaves a list to the control.
 
-        No exploration, no control, and nothing is logged, so feedback on it needs a decision of its own: `decide`
-        makes one, `record` one of what was shown. The arguments, and what is raised, are those of `decide`. In a loop
-        of ratings by what is expected, what was consumed included; as they were asked for where that is not known. In a
-        loop of choices by what is believed of this person; `standing` says how sure that is.
+        Nothing is drawn and nothing is logged, so this is for looking and for offline evaluation, and leaves the report
+        as it is. Feedback needs a decision: `decide` makes one, `record` one of what was shown. The arguments, and what
+        is raised, are those of `decide`. In a loop of ratings the order is by the expected rating, what the person has
+        consumed included; as they were asked for where the learner expects nothing. In a loop of choices it is by the
+        expected utility for this person, or for all; `standing` says how sure that is.
         """
-        request, state, own = self._look(candidates, person, context, prior)
-        model = self.ledger.model
-        if isinstance(model, RatingModel):
-            expected = model.ratings(state.shared, own, request.x)
-            order = np.arange(len(request.x)) if expected is None else np.argsort(-expected, kind="stable")
-        elif isinstance(model, GradingModel):
-            order = model.order(state.shared, own, request.x)
-        elif isinstance(model, ChoiceModel):
-            own = state.people.get("") if person is None else own
-            order = np.argsort(-model.believed(state.shared, own, request.x).mean, kind="stable")
-        else:
-            order = top(scores(request.x, model.effective(state.shared, own)), len(request.x))
-        return tuple([request.called[j] for j in order.tolist()])
+        return self.ranking(candidates, person=person, context=context, prior=prior, strict=strict).ranking
+
+    def ranking(
+        self,
+        candidates: Any = None,
+        *,
+        person: Any = None,
+        context: Any = None,
+        prior: Any = None,
+        strict: bool | None = None,
+    ) -> Ranking:
+        """The same, with the version of the model that ranks them so, and what of them is unknown."""
+        request, state, own = self._look(candidates, person, context, prior, strict)
+        if self.choices is not None and person is None:
+            own = state.people.get("")
+        from heedful.loop.ranking import ranking
+
+        return ranking(self.ledger.model, state, own, request)
 
     def graded(
         self,
@@ -348,7 +382,7 @@ class Loop:
     ) -> dict[str, int]:
         """The grade that the model predicts of each candidate at this moment, by name, in the order it has of them.
 
-        For a grading loop; ValueError for another. Nothing is logged, as with `ranked`.
+        For a grading loop; ValueError for another. Nothing is logged, as with `rank`.
         """
         request, state, own = self._look(candidates, person, context, prior)
         model = self.ledger.model
@@ -361,6 +395,8 @@ class Loop:
         """What the model expects this person to give each candidate at this moment, by name, the most first.
 
         For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
+        from heedful.loop.rerating import expected
+
         request, state, own = self._look(candidates, person, None, None)
         return expected(self.ledger, request, state, own)
 
@@ -369,27 +405,32 @@ class Loop:
         about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
+        from heedful.loop.standing import standings
+
         person = None if person is None else wire.wanted_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: wanted none beside a person, got some")
         self.ledger.look()
         return standings(self.ledger, person, people)
 
-    def _look(self, candidates: Any, person: Any, context: Any, prior: Any) -> tuple[Request, Published, Person | None]:
+    def _look(
+        self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
+    ) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
         person = None if person is None else wire.wanted_id("person", person)
-        request = self._reread(lambda: self.deciding.parsed(candidates, context, prior, None))
+        request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
         if self.choices is not None:
             return request, *self.ledger.reading_of(request.x, person)
         return request, *self.ledger.reading(person)
 
-    def _reread(self, read: Callable[[], T]) -> T:
-        """What `read` gives; where something is not there, another process may have put it there."""
+    def _reread(self, read: Callable[[bool], T]) -> T:
+        """What `read` gives; where something is not there, another process may have put it there. It is told whether
+        that was looked for."""
         try:
-            return read()
+            return read(False)
         except LookupError:
             self.ledger.catch_up()
-            return read()
+            return read(True)
 
     def record(
         self,
@@ -402,13 +443,15 @@ class Loop:
         prior: Mapping[str, float] | Sequence[float] | None = None,
         probability: float | None = None,
         time: int | str | None = None,
+        strict: bool | None = None,
     ) -> Decision:
         """Log what somebody else decided, so that feedback on it teaches.
 
-        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z.
+        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. What is not on offer is noted as
+        unknown, unless it is `strict`, as for `decide`.
         """
         draft = self._reread(
-            lambda: self.deciding.recorded(
+            lambda looked: self.deciding.recorded(
                 candidates,
                 shown,
                 id=id,
@@ -417,6 +460,8 @@ class Loop:
                 prior=prior,
                 probability=probability,
                 time=time,
+                strict=strict,
+                looked=looked,
             )
         )
         [answer] = self.ledger.submit([draft])
@@ -534,16 +579,33 @@ class Loop:
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
-        look = explain_rating if self.ratings is not None else explain if self.grades is None else explain_grade
-        look = look if self.choices is None else explain_choice
+        look: Callable[[Ledger, str], Explanation]
+        if self.choices is not None:
+            from heedful.loop.rechoosing import explain_choice as look
+        elif self.ratings is not None:
+            from heedful.loop.rerating import explain_rating as look
+        elif self.grades is not None:
+            from heedful.loop.regrading import explain_grade as look
+        else:
+            from heedful.loop.hindsight import explain as look
+        known = self.ledger.known(wire.wanted_id("decision", decision))
+        if known is not None and not known.record.shown:
+            raise LookupError(f"decision {known.id} showed nothing that was on offer: there is nothing to explain")
         return look(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
-        again = replay_ratings if self.ratings is not None else replay if self.grades is None else replay_grades
-        again = again if self.choices is None else replay_choices
+        again: Callable[[Ledger, str], Replayed]
+        if self.choices is not None:
+            from heedful.loop.rechoosing import replay_choices as again
+        elif self.ratings is not None:
+            from heedful.loop.rerating import replay_ratings as again
+        elif self.grades is not None:
+            from heedful.loop.regrading import replay_grades as again
+        else:
+            from heedful.loop.hindsight import replay as again
         return again(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
@@ -551,6 +613,8 @@ class Loop:
 
         Of the newest `last` decisions and the answers to them. ValueError, by name; also where a simulation.json lies
         beside the log that makes no sense."""
+        from heedful.loop.report import report
+
         wanted_count("last", last)
         self.ledger.look()
         return report(self.ledger, last)
@@ -562,6 +626,8 @@ class Loop:
 
         At most `limit` of them; `before` a sequence number, for the next page: that of the last on this one; of one
         `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
+        from heedful.loop.lessons import lessons
+
         wanted_count("limit", limit, most=10_000)
         if before is not None:
             wanted_count("before", before)

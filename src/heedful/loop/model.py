@@ -14,9 +14,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -304,8 +304,8 @@ def learner_version(learner: Any) -> str:
 @cache
 def _code(module: str) -> str:
     try:
-        tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (KeyError, OSError, TypeError, SyntaxError):
+        tree = ast.parse(inspect.getsource(import_module(module)))
+    except (ImportError, OSError, TypeError, SyntaxError):
         return ""  # typed at a prompt: there is no source to compare
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

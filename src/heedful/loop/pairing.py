@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from heedful.kernel import Ints
-from heedful.loop import wire
 from heedful.loop.choosing import ChoiceModel
-from heedful.loop.ledger import Draft, Known, Ledger
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
+from heedful.loop.packing import Known, pack
 from heedful.loop.request import Request
-from heedful.loop.slating import kept_only
 from heedful.loop.wire import DecisionRecord
-from heedful.preferences.questions import random_pair
 
 
 class Pairing:
@@ -39,6 +37,8 @@ class Pairing:
         ledger, settings, model = self._ledger, self._settings, self._ledger.model
         assert isinstance(model, ChoiceModel)
         m, size = len(request.x), 2 if request.show is None else request.show
+        if m < 2 and request.strangers is not None:
+            return self._unasked(id, request, person, deferred, size, rng)
         if m < 2:
             raise ValueError(f"candidates: wanted two or more, to choose between, got {m}")
         if size < 2:
@@ -64,7 +64,7 @@ class Pairing:
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        kept = kept_only(request, shown.tolist())
+        kept = request.only(shown.tolist())
         record = DecisionRecord(
             shown=tuple(range(size)),
             items=kept.items,
@@ -73,13 +73,38 @@ class Pairing:
             seed=settings.seed,
             probability=probability,
             context=request.context,
-            of=m,
+            of=m + (0 if request.strangers is None else len(request.strangers.names)),
             deferred=deferred,
+            unknown=() if request.strangers is None else request.strangers.told(()),  # no question is about them
             chances=() if chances is None else tuple([float(f"{chance:.6g}") for chance in chances.tolist()]),
         )
         when, version = now(), state.version
         known = Known(id, 0, when, person, record, b"", kept.called, version, kept.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), None)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
+        return Draft(event, known, again=True)
+
+    def _unasked(self, id: str, request: Request, person: str | None, deferred: bool, size: int, rng: Any) -> Draft:
+        """The event of a decision of which too little is on offer to be a question: what there is is shown, and nothing
+        can be learned from it."""
+        ledger, strangers = self._ledger, request.strangers
+        assert strangers is not None
+        m = len(request.x)
+        control, places = rng.random() < self._settings.control, strangers.places(m, size, own=False)
+        record = DecisionRecord(
+            shown=tuple(range(sum(j < 0 for j in places))),
+            items=request.items,
+            arm="control" if control else "learned",
+            learner=ledger.named,
+            seed=self._settings.seed,
+            probability=1.0,
+            context=request.context,
+            of=m + len(strangers.names),
+            deferred=deferred,
+            unknown=strangers.told(places),
+        )
+        when, version = now(), ledger.reading(person)[0].version
+        known = Known(id, 0, when, person, record, b"", request.called, version, request.rows)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
         return Draft(event, known, again=True)
 
     def _probability(self, places: Ints, learned: Ints, drawn: bool, left: int) -> float | None:
@@ -114,4 +139,6 @@ def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
     """The places of `size` of m items, any as likely as any other, rising; of two, none of the pairs skip (q x 2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
+    from heedful.preferences.questions import random_pair
+
     return np.array(random_pair(m, skip, rng))

@@ -14,7 +14,8 @@ from heedful.kernel import Ints
 from heedful.loop.choosers import chooser
 from heedful.loop.choosing import ChoiceModel, Heard
 from heedful.loop.hindsight import Explanation, Moved, Replayed, Weighed
-from heedful.loop.ledger import Known, Ledger
+from heedful.loop.ledger import Ledger
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 from heedful.preferences.posterior import Posterior
 from heedful.spaces_pairs import EQUAL
@@ -27,7 +28,7 @@ def explain_choice(ledger: Ledger, id: str) -> Explanation:
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
     record, names = known.record, known.names
-    context = ledger.requests.context(record, known.arrays, known.person, known.rows)
+    context = ledger.requests.context(known)
     if len(record.shown) < 2:
         raise LookupError(f"decision {id} showed one item alone: there was nothing to choose between")
     pair: Ints = np.array(context.x[list(record.shown[:2])], np.int64)
@@ -111,7 +112,7 @@ def replay_choices(ledger: Ledger, spec: str) -> Replayed:
 def _foretold(ledger: Ledger, model: ChoiceModel, decision: Known, feedback: FeedbackRecord) -> Iterator[float]:
     """1 for each of the others that what was chosen was likelier to beat, 0 where it was less likely, 1/2 where
     neither; nothing where nothing was chosen."""
-    context = ledger.requests.context(decision.record, decision.arrays, decision.person, decision.rows)
+    context = ledger.requests.context(decision)
     heard = model.lesson(context, feedback, context.x[:0])
     best = None if heard is None else chosen_place(heard)
     if heard is None or best is None:

@@ -27,7 +27,7 @@ def explain_grade(ledger: Ledger, id: str) -> Explanation:
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
     first = known.record.shown[0]
-    x = ledger.requests.context(known.record, known.arrays, known.person).x[first : first + 1]
+    x = ledger.requests.context(known).x[first : first + 1]
     model, moved = GradingModel(ledger.learner, ledger.settings.shrink), []
     before = _score(model, known.person, x)
     for event, decision, feedback in learned(ledger, known.version):
@@ -87,7 +87,7 @@ def replay_grades(ledger: Ledger, spec: str) -> Replayed:
     model = GradingModel(learner, 0.0 if shared_only else ledger.settings.shrink)
     lessons, off, graded = 0, 0, 0
     for event, decision, feedback in ledger.lessons():
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         try:
             lesson = model.lesson(context, feedback, context.x[:0])
             if lesson is not None:

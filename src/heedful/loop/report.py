@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.data.frames import frame_of
 from heedful.loop import wire
-from heedful.loop.accuracy import Accuracy, Predicted
+from heedful.loop.accuracy import Accuracy, Predicted, Stretch
+from heedful.loop.approval import Approval, Approved
 from heedful.loop.choosing import ChoiceModel, Heard
 from heedful.loop.comparison import Difference, difference
 from heedful.loop.foretelling import Foretelling, Foretold
 from heedful.loop.grading import Grades, GradingModel
 from heedful.loop.guessing import Guessed, Guessing, best_of, share
 from heedful.loop.hindsight import direction, order_reader
-from heedful.loop.ledger import Ledger, as_known
+from heedful.loop.ledger import Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Person
@@ -31,7 +33,9 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.rechoosing import chosen_place
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.standing import SURE
+from heedful.loop.strangers import around
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.notebooks import table
 from heedful.spaces_offers import Weighed
 
 WINDOWS, LEAST = 100, 10
@@ -108,6 +112,53 @@ class Report(NamedTuple):
     """what ratings were given, and how well they were predicted, in a loop of ratings; otherwise None"""
     choices: Guessing | None = None
     """how often what was foretold was chosen, in a loop of choices; otherwise None"""
+    thumbs: Approval | None = None
+    """the share of thumbs up in both arms; None where there was no thumb"""
+    unknown: int | None = None
+    """of the decisions, how many were asked about something that was not on offer; None where none was"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """The lists over time as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each
+        window, with both arms; in a loop of grades, with how far predictions lay from what was given.
+        ModuleNotFoundError where it is not installed."""
+        if self.grades is not None:
+            return frame_of(
+                {name: [getattr(each, name) for each in self.grades.series] for name in Stretch._fields}, package
+            )
+        columns: dict[str, list[Any]] = {
+            name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
+        }
+        for arm in ("learned", "control"):
+            for name in Arm._fields:
+                columns[f"{arm}_{name}"] = [getattr(getattr(each, arm), name) for each in self.series]
+        return frame_of(columns, package)
+
+    def _repr_html_(self) -> str:
+        arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
+        title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
+        by, unsaid = self.difference, self.unsaid
+        if self.grades is not None:
+            right = self.grades
+            columns = ["predicted by", "grades", "mean error", "exactly right"]
+            arms = [
+                ("what was learned", right.grades, right.loss, right.exact),
+                ("the median so far", right.grades, right.constant, None),
+            ]
+            by, unsaid = right.difference, right.unsaid
+        elif self.choices is not None:
+            by, unsaid = self.choices.difference, self.choices.unsaid
+        told = f"Whether learning helps cannot be said: {unsaid}."
+        if by is not None:
+            told = f"Difference {by.by:+.3f}, from {by.low:+.3f} to {by.high:+.3f} with 95 % confidence"
+            told += f" ({by.people:,} people)."
+        if self.thumbs is not None:
+            shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
+            told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
+        counts = self.feedback
+        given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
+        given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
+        given += f"{counts.undone:,} more undone."
+        return table(title, columns, arms, [told, given])
 
 
 class _Shown(NamedTuple):
@@ -148,6 +199,8 @@ def report(ledger: Ledger, last: int) -> Report:
         None if looked.predicted is None else looked.predicted.measured(),
         None if looked.foretold is None else looked.foretold.measured(),
         None if looked.guessed is None else looked.guessed.measured(),
+        looked.approved.measured(),
+        looked.unknown or None,
     )
 
 
@@ -163,10 +216,11 @@ class _Look:
         self.predicted = None if ledger.grades is None else Predicted(ledger.grades)
         self.foretold = None if ledger.ratings is None else Foretold(*ledger.ratings)
         self.guessed = None if ledger.choices is None else Guessed()
+        self.approved = Approved()
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
-        self.decisions = self.imported = self.waiting = 0
+        self.decisions = self.imported = self.waiting = self.unknown = 0
         self.since: int | None = None
         self.whole = True
         self.lists: list[_Shown] = []
@@ -193,9 +247,10 @@ class _Look:
     def _decided(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
         given = [(each, wire.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
-        decision = as_known(event)
+        decision = self._ledger.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
+        self.unknown += bool(record.unknown)
         when = self._activated.get(event.seq) if record.deferred else event.time
         if when is None:
             self.waiting += 1
@@ -203,13 +258,15 @@ class _Look:
         self._count(len(answers) - len(given), given, decision, when)
         if record.arm == "imported":
             self.imported += 1
-        else:
+        elif record.shown:  # what is unknown alone says nothing of either kind of list
             self.forms |= {feedback.form for _, feedback in given}
+            self.approved.take(record.arm == "learned", decision.person or event.seq, given)
             said = [feedback for _, feedback in given]
             if self.guessed is not None:
                 score = foretold(record, said)
             else:
-                score = standing(record.shown, said) if self.foretold is None else rating(said)
+                shown = around(record.shown, record, str) if record.unknown else record.shown
+                score = standing(shown, said, decision.names) if self.foretold is None else rating(said)
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
@@ -219,7 +276,7 @@ class _Look:
             truth.disturb("something was undone")
         if not given:
             return
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         read = []
         for event, feedback in given:
             counts["given"] += 1
@@ -241,7 +298,7 @@ class _Look:
         if self.predicted is not None:
             self.predicted.take(decision, given)
         if self.foretold is not None:
-            self.foretold.take(decision, ledger.shelf.names(decision.record.items), given)
+            self.foretold.take(decision, given)
         if self.guessed is not None:
             self.guessed.take(decision, given)
 
@@ -288,12 +345,13 @@ class _Look:
 # ---------------------------------------------------------------------------- how good a list was
 
 
-def standing(shown: Sequence[int], answers: Iterable[FeedbackRecord]) -> float | None:
+def standing(shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()) -> float | None:
     """1 / the place, in what was shown, of what was preferred by the first answer that says so; 0 where it was not
-    there, or nothing was wanted; None where nobody said."""
+    there, or nothing was wanted; None where nobody said. Candidates are numbers into `names`; what was unknown is a
+    name."""
     told = None
     for feedback in answers:
-        wanted = preferred(shown, feedback)
+        wanted = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
         if wanted:
             return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
         if wanted is not None:
@@ -316,7 +374,23 @@ def foretold(record: DecisionRecord, answers: Iterable[FeedbackRecord]) -> float
     return None
 
 
-def preferred(shown: Sequence[int], feedback: FeedbackRecord) -> list[int] | None:
+def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
+    """The same as `preferred` of feedback that is about something unknown, as it was given."""
+    said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
+    wanted = said.get("clicks") or said.get("better")
+    rated = said.get("rating") or said.get("grade")
+    if rated:
+        wanted = [name for name in rated if rated[name] == max(rated.values())]
+    if said.get("choice") in ("first", "second"):
+        return [shown[wire.CHOICES[said["choice"]]]]
+    if not wanted:
+        return None
+    listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+    best: list[Any] = [number.get(name, name) for name in listed]
+    return [j for j in shown if j in best] if rated else best
+
+
+def preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
     """What feedback prefers, the most preferred first: candidates; [] where nothing was wanted, None where it does not
     say. Of what is rated alike, what was shown first."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import rows_in
 from heedful.doors import describe, finite_array, wanted_count
 from heedful.features import Encoding
 from heedful.kernel import Floats, Ints
 from heedful.loop import wire
 from heedful.loop.model import Context
+from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
+from heedful.loop.strangers import Strangers, are_hits, from_hits, sifted
 from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -32,6 +35,8 @@ class Request(NamedTuple):
     """their versions, of candidates of the catalogue"""
     names: tuple[str, ...]
     """of candidates that came along"""
+    catalogue: int
+    """its version, where all that is on offer is asked about, in its order; 0 otherwise"""
     called: tuple[str, ...]
     """the names of all"""
     rows: Ints | None
@@ -40,25 +45,31 @@ class Request(NamedTuple):
     context: dict[str, Any] | None
     attributes: tuple[dict[str, Any], ...]
     features: npt.NDArray[np.float32] | None
-    """of candidates that came along, m x N, without context and prior"""
+    """of candidates that came along, m x N, without context and prior; of items what the request says of each, m x Q"""
     around: npt.NDArray[np.float32]
     """the context, encoded"""
     show: int | None
+    strangers: Strangers | None = None
+    """what else was asked for, and is not on offer; None where all is"""
 
-    def arrays(self) -> bytes | None:
-        """What the log keeps of the numbers."""
+    def numbers(self) -> bytes:
+        """What the log keeps of the numbers: features, and the context's, float32."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
-        around = self.around.astype("<f4", copy=False).tobytes() if self.around.size else b""
-        return came + around or None
+        return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
-        """The request as if it had had these candidates alone; for the log, so without `x`."""
-        names = tuple([self.called[j] for j in kept])
-        prior = tuple([self.prior[j] for j in kept]) if self.prior else ()
-        attributes = tuple([self.attributes[j] for j in kept]) if self.attributes else ()
-        features = self.features.take(kept, axis=0) if self.features is not None else None
-        x, items, _, _, rows, _, context, _, _, around, show = self
-        return Request(x, items, names, names, rows, prior, context, attributes, features, around, show)
+        """The request as if it had had these candidates alone, in this order; for the log, so without `x`."""
+        called = tuple([self.called[j] for j in kept])
+        return self._replace(
+            items=tuple([self.items[j] for j in kept]) if self.items else (),
+            names=called if self.names else (),
+            catalogue=0,
+            called=called,
+            rows=None if self.rows is None else self.rows[kept],
+            prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
+            attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
+            features=None if self.features is None else self.features.take(kept, axis=0),
+        )
 
 
 class Requests:
@@ -69,7 +80,10 @@ class Requests:
         self.shelf = shelf
         self.unknown = Counter[str]()
         self._crossed = founding.crossed()
-        self._n_items = founding.encoding.size
+        self._candidates = founding.candidates
+        self._n_items = self._candidates.size
+        self._query = founding.query
+        self._n_query = 0 if self._query is None else self._query.size
         self._n_context = founding.context.size if founding.context is not None else 0
         self._chosen = founding.settings.choices is not None
         self._rated = founding.settings.ratings is not None or self._chosen
@@ -95,14 +109,20 @@ class Requests:
             raise ValueError(f"candidates: wanted names of items on offer, in a loop of {kind}, got what came along")
         if self._chosen and prior is not None:
             raise ValueError(f"prior: wanted none in a loop of choices, got {describe(prior)}")
+        catalogue = 0
         if candidates is None:
-            on_offer = self.shelf.on_offer()
-            if not on_offer:
+            catalogue, called, items, rows = self.shelf.catalogue()
+            if not items:
                 raise ValueError("candidates: wanted some, or items on offer, got neither")
-            called, items = zip(*on_offer)
         elif isinstance(candidates, np.ndarray):
+            if self._query is not None:
+                raise ValueError(f"candidates: wanted {self._wanted_query()}, got an array")
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
+        elif _objects(candidates) and self._says(candidates):
+            came = self._said(candidates)
+            called, items, standing = self._on_offer(list(self.asked(candidates) or ()))
+            rows = np.array(standing, np.int64)
         elif _objects(candidates):
             called, came = self._inline(candidates)
             names = called
@@ -111,13 +131,54 @@ class Requests:
         else:
             called, items, standing = self._on_offer(candidates)
             rows = np.array(standing, np.int64)
-        if items and rows is None:
-            rows = self.shelf.rows(items)
+        if items and not catalogue and len(items) == len(self.shelf.current):
+            whole = self.shelf.catalogue()
+            catalogue = whole.version if items == whole.items else 0
+        if rows is not None and came is None and self._query is not None:
+            came = self._said([{"id": name} for name in called], called)
         encoded = self._context(context)
         scores = self._prior(prior, len(called), called)
         kept_context = self._kept("context", context)
         x = self._numbers(rows, came, encoded, scores)
-        return Request(x, items, names, called, rows, scores, kept_context, attributes, came, encoded, show)
+        return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
+
+    def nothing(self, context: Any, show: Any) -> Request:
+        """A request among no candidate that is known."""
+        if show is not None:
+            wanted_count("show", show)
+        around, kept = self._context(context), self._kept("context", context)
+        x = np.empty(0, np.int64) if self._rated else self._nothing
+        return Request(
+            x=x, items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept, attributes=(),
+            features=None, around=around, show=show,
+        )  # fmt: skip
+
+    def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
+        """What of the candidates is known, see `strangers.sifted`. ValueError for what can be no candidates."""
+        if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
+            return None
+        if not candidates:
+            self._prior(prior, 0, ())
+            return [], None, Strangers(())
+        along = _objects(candidates)
+        if along and self._says(candidates):
+            identifier = self._candidates.identifier or "id"
+            if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
+                return None
+        names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
+        known = self.shelf.current.__contains__ if self._are_items(candidates) else lambda name: True
+        return sifted(names, candidates, prior, known)
+
+    def _are_items(self, candidates: Sequence[Any]) -> bool:
+        """Whether candidates are items of the catalogue, and not what comes along."""
+        return not _objects(candidates) or self._says(candidates)
+
+    def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
+        """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
+        if not are_hits(candidates):
+            return candidates, prior
+        identifier = self.founding.encoding.identifier or "id"
+        return from_hits(candidates, prior, identifier, self.shelf.current)
 
     def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""
@@ -132,14 +193,20 @@ class Requests:
             return None
         if isinstance(candidates, np.ndarray):
             return _numbers(len(self._matrix(candidates)))
-        if _objects(candidates):
-            identifier = self.founding.encoding.identifier or "id"
-            return tuple(
-                wire.wanted_id(f"candidates[{j}]", each.get(identifier, each.get("id", str(j))))
-                for j, each in enumerate(candidates)
-                if isinstance(each, Mapping)
-            )
-        return wire.distinct("candidates", candidates)
+        if isinstance(candidates, list | tuple) and not candidates:
+            return ()
+        candidates, _ = self.without_hits(candidates, None)
+        return self._named(candidates) if _objects(candidates) else wire.wanted_names("candidates", candidates)
+
+    def _named(self, candidates: Sequence[Any]) -> tuple[str, ...]:
+        """The names of candidates that came along."""
+        _wanted_few(candidates)
+        identifier = self.founding.encoding.identifier or "id"
+        return tuple(
+            wire.wanted_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
+            for j, each in enumerate(candidates)
+            if isinstance(each, Mapping)
+        )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
         """(names, versions, rows of the shelf) of candidates of the catalogue."""
@@ -176,6 +243,7 @@ class Requests:
         return X
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
+        _wanted_few(candidates)
         identifier = self.founding.encoding.identifier or "id"
         rows, names = [], []
         for j, candidate in enumerate(candidates):
@@ -183,11 +251,52 @@ class Requests:
                 raise ValueError(f"candidates[{j}]: wanted an object, as the others are, got {describe(candidate)}")
             given = candidate.get(identifier, candidate.get("id", str(j)))
             names.append(wire.wanted_id(f"candidates[{j}]: {identifier}", given))
+            if self._query is not None and not _encoded(self._candidates, candidate):
+                raise ValueError(f"candidates[{j}]: features: wanted them, as the first has them, got none")
             try:
-                rows.append(encode_row(self.founding.encoding, candidate, self.unknown))
+                rows.append(encode_row(self._candidates, candidate, self.unknown))
             except ValueError as error:
                 raise ValueError(f"candidates[{j}]: {error}") from None
         return wire.distinct("candidates", names), np.array(rows, np.float32)
+
+    def _says(self, candidates: Sequence[Any]) -> bool:
+        """Whether objects are items on offer with what the request says of each, and do not bring all along."""
+        return self._query is not None and "features" not in candidates[0]
+
+    def _wanted_query(self) -> str:
+        assert self._query is not None
+        each = ", ".join([column.name for column in self._query.columns])
+        return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
+
+    def _said(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
+        """What a request says of each candidate, m x Q. ValueError, by name, for what is missing or not declared."""
+        query = self._query
+        assert query is not None
+        out = np.empty((len(candidates), query.size), np.float32)
+        for j, candidate in enumerate(candidates):
+            where = f"candidates[{j}]" if not called else f"candidates: {describe(called[j])}"
+            if not isinstance(candidate, Mapping):
+                raise ValueError(f"{where}: wanted {self._wanted_query()}, got {describe(candidate)}")
+            try:
+                out[j] = self._said_of(candidate)
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+        return out
+
+    def _said_of(self, candidate: Mapping[str, Any]) -> npt.NDArray[np.float32]:
+        query, identifier = self._query, self._candidates.identifier or "id"
+        assert query is not None
+        identifier = identifier if identifier in candidate else "id"
+        if identifier not in candidate:
+            raise ValueError(f"{identifier}: wanted the name of an item on offer, got nothing")
+        encoded = "query_features" in candidate
+        known = {"query_features"} if encoded else query.places.keys()
+        if strange := [name for name in candidate if name != identifier and name not in known]:
+            wanted = ", ".join((identifier, *known))
+            raise ValueError(f"wanted {wanted}, got another field: {describe(strange[0])}")
+        if encoded:
+            return encoded_row("query_features", candidate["query_features"], query.size)
+        return query.encode(candidate, self.unknown, whole=True)
 
     def _context(self, context: Any) -> Any:
         if context is not None and not isinstance(context, Mapping):
@@ -234,8 +343,11 @@ class Requests:
         or choices the numbers of the items (m,)."""
         if self._rated and rows is not None:
             return self.shelf.items_at(rows)
-        if rows is None or self._crossed is not None:
-            return self._whole(came if rows is None else self.shelf.at(rows), context, prior)
+        if rows is None or self._crossed is not None or came is not None:
+            X = came if rows is None else self.shelf.at(rows)
+            if rows is not None and came is not None:
+                X = np.concatenate([X, came], axis=1)
+            return self._whole(X, context, prior)
         x = self.shelf.whole(rows)
         if prior:
             x[:, -1] = prior
@@ -247,17 +359,15 @@ class Requests:
         x[:, -1] = prior if len(prior) else 0.0
         return x
 
-    def context(self, record: DecisionRecord, arrays: bytes, person: str | None, rows: Ints | None = None) -> Context:
-        """A decision out of the log, with its arrays: as they were when it was made. `rows` says where its items stand
-        on the shelf, where that is known."""
-        split = len(arrays) - 4 * self._n_context
-        came: Any = None
-        if record.items:
-            rows = self.shelf.rows(record.items) if rows is None else rows
-        else:
-            rows, came = None, np.frombuffer(arrays[:split], "<f4").reshape(-1, self._n_items)
-        encoded = np.frombuffer(arrays[split:], "<f4") if self._n_context else None
-        return Context(record, self._numbers(rows, came, encoded, record.prior), person)
+    def context(self, decision: Known) -> Context:
+        """A decision out of the log, with its arrays: as they were when it was made."""
+        record, arrays, rows = decision.record, decision.arrays, decision.rows
+        if not record.items and not record.names:  # nothing of what was asked for was on offer
+            x: Any = np.empty(0, np.int64) if self._rated else self._nothing
+            return Context(record, x, decision.person)
+        came = self.came(record, arrays) if rows is None or self._n_query else None
+        encoded = np.frombuffer(arrays[len(arrays) - 4 * self._n_context :], "<f4") if self._n_context else None
+        return Context(record, self._numbers(rows, came, encoded, record.prior), decision.person)
 
     # ------------------------------------------------------------------------ feedback
 
@@ -323,7 +433,7 @@ class Requests:
     def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
         """The corrected object: what was shown, with the columns that the person changed; or the candidate nearest to
         it in features."""
-        encoding = self.founding.encoding
+        encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
             row = encode_row(encoding, changed, self.unknown)
@@ -369,9 +479,17 @@ class Requests:
 
     def items(self, record: DecisionRecord, arrays: bytes) -> Any:
         """The encoded candidates of a decision, m x N, without context and prior."""
-        if record.items:
-            return self.shelf.features(record.items)
-        return np.frombuffer(arrays[: len(arrays) - 4 * self._n_context], "<f4").reshape(-1, self._n_items)
+        came = self.came(record, arrays)
+        if not record.items:
+            return came
+        X = self.shelf.features(record.items)
+        return np.concatenate([X, came], axis=1) if self._n_query else X
+
+    def came(self, record: DecisionRecord, arrays: bytes) -> Any:
+        """What came with the request, encoded: the features of candidates, m x N; of items what it said of each, m x Q
+        (Q may be 0)."""
+        width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
+        return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
 def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
@@ -381,9 +499,14 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
     """
     if not _encoded(encoding, row):
         return encoding.encode(row, unknown)
-    features = finite_array("features", row["features"], 1, encoding.size)
+    return encoded_row("features", row["features"], encoding.size)
+
+
+def encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
+    """So many features that are given as they are. ValueError, by name, where they are none."""
+    features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
-        raise ValueError("features: wanted numbers that fit into float32, got one that does not")
+        raise ValueError(f"{name}: wanted numbers that fit into float32, got one that does not")
     return features.astype(np.float32)
 
 
@@ -401,7 +524,8 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
 
 
 def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
-    """rows as a list of objects."""
+    """rows as a list of objects: those of a data frame, too."""
+    rows = rows_in(name, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"{name}: wanted a list of objects, got {describe(rows)}")
     listed = list(rows)
@@ -414,6 +538,12 @@ def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
 def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
     """Whether a row brings its features along: "features" is not a column's name, and nothing else is one."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
+
+
+def _wanted_few(candidates: Sequence[Any]) -> None:
+    """ValueError where there are more than may be: said before one of them is looked at."""
+    if len(candidates) > wire.MOST_CANDIDATES:
+        raise ValueError(f"candidates: wanted a list of 1 to {wire.MOST_CANDIDATES}, got {len(candidates)} of them")
 
 
 def _objects(candidates: Any) -> bool:

@@ -13,9 +13,10 @@ import numpy as np
 from heedful.fold import copied
 from heedful.kernel import Ints
 from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part, Replayed
-from heedful.loop.ledger import Known, Ledger, Published
+from heedful.loop.ledger import Ledger, Published
 from heedful.loop.log import Event
 from heedful.loop.model import Person
+from heedful.loop.packing import Known
 from heedful.loop.raters import rater
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
@@ -178,9 +179,9 @@ def _about(
         same = decision.person is not None and decision.person == known.person
         if event.seq in ledger.failed or decision.person not in model.people:
             continue
-        if not same and name not in ledger.shelf.names(decision.record.items):
+        if not same and name not in decision.names:
             continue
-        context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+        context = ledger.requests.context(decision)
         lesson = model.lesson(context, feedback, context.x[:0])
         user = model.people[decision.person or ""].state.user
         said = zip(*(part.tolist() for part in lesson)) if lesson is not None else ()
@@ -216,7 +217,7 @@ def _foretold(ledger: Ledger, model: RatingModel, decision: Known, feedback: Fee
     """(ratings given, ratings predicted) of a piece of feedback; None where it gives none, or nothing is predicted."""
     if feedback.form != "rating":
         return None
-    context = ledger.requests.context(decision.record, decision.arrays, decision.person)
+    context = ledger.requests.context(decision)
     lesson: Weighed | None = model.lesson(context, feedback, context.x[:0])
     person = model.people.get(decision.person) if decision.person is not None else None
     predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)

@@ -14,7 +14,7 @@ from heedful.loop import wire
 from heedful.loop.choosers import chooser, is_choosing, wanted_purpose
 from heedful.loop.graders import grader, is_grading, wanted_for_loops
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.naming import about, learner_class, make_learner, names_of_learners
+from heedful.naming import about, is_packaged, learner_class, make_learner
 from heedful.spaces import Primed, Ranking
 
 SCHEMA = 1
@@ -46,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     repeats: bool = False
     """in a loop of ratings, whether what a person has rated is shown to them again; in a loop of choices, whether a
     pair is asked again before all were"""
+    strict: bool = False
+    """whether a request is refused that names what is not on offer, something twice, or nothing; without, what is known
+    of it is ranked"""
     late_after: float = 3600.0
     """seconds after a decision from which feedback on it is called late; it is learned all the same"""
     store_text: bool = True
@@ -70,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             wanted_share("exploration", self.exploration, 0.5)
         wanted_share("shrink", self.shrink, 1e9)
         wanted_share("late_after", self.late_after, 1e12)
-        for name in ("store_text", "keep_unshown", "repeats"):
+        for name in ("store_text", "keep_unshown", "repeats", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
@@ -109,11 +112,13 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     context: Encoding | None = None
     crosses: tuple[tuple[str, str], ...] | Literal["all"] = ()
     settings: Settings
+    query: Encoding | None = None
+    """of what a request says of each candidate"""
     learner_version: str = ""
     schema: int = SCHEMA
 
     @classmethod
-    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any) -> Founding:
+    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Founding:
         """A founding of parts that fit each other. ValueError, by name, where they do not."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as fair-pairs, got {describe(learner)}")
@@ -123,6 +128,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"context: wanted an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
             raise ValueError(f"settings: wanted Settings(...), got {describe(settings)}")
+        if query is not None:
+            _wanted_query(query, encoding, settings)
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)
@@ -137,7 +144,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"{'encoding: features' if encoding.size else 'context'}: {wanted}, got some")
         if settings.choices is not None and context is not None:
             raise ValueError("context: wanted none in a loop of choices, which are among items alone, got some")
-        founding = cls(learner=learner, encoding=encoding, context=context, crosses=crosses, settings=settings)
+        about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
+        founding = cls(learner=learner, encoding=encoding, **about)
         founding.crossed()
         return founding
 
@@ -145,7 +153,14 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The products of context and item; None where there are none."""
         if self.context is None or not self.crosses:
             return None
-        return Crossed(self.context, self.encoding, self.crosses)
+        return Crossed(self.context, self.candidates, self.crosses)
+
+    @property
+    def candidates(self) -> Encoding:
+        """The encoding of a candidate: the item's columns, then those of what a request says of it."""
+        if self.query is None:
+            return self.encoding
+        return msgspec.structs.replace(self.encoding, columns=(*self.encoding.columns, *self.query.columns))
 
     @property
     def names(self) -> list[str]:
@@ -156,7 +171,7 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if self.settings.choices is not None:
             return list(self.encoding.names)
         crossed = self.crossed()
-        return [*(crossed.names if crossed else self.encoding.names), "the caller's score"]
+        return [*(crossed.names if crossed else self.candidates.names), "the caller's score"]
 
     def item_payload(self, row: Mapping[str, Any]) -> str:
         """An item's attributes as the log keeps them."""
@@ -222,13 +237,25 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return told
 
 
+def _wanted_query(query: Any, encoding: Encoding, settings: Settings) -> None:
+    """ValueError where these cannot be the features that a request says of each candidate."""
+    if not isinstance(query, Encoding) or not query.size:
+        raise ValueError(f"query_features: wanted an Encoding, such as declare(features), got {describe(query)}")
+    if settings.ratings is not None or settings.choices is not None:
+        kind = "ratings" if settings.choices is None else "choices"
+        raise ValueError(f"query_features: wanted none in a loop of {kind}, got some")
+    taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
+    if twice := [column.name for column in query.columns if column.name in taken]:
+        raise ValueError(f"query_features: wanted names that no attribute of an item has, got {describe(twice[0])}")
+
+
 def built_learner(founding: Founding, named: str | None = None) -> Any:
     """The learner that a loop is founded on. `named` names one of the caller's own again: a log says what code ran,
     but does not run it. LookupError where that is missing, ValueError where it is another or does not fit a loop."""
     spec = founding.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: wanted {spec}, which this loop was made with, got {named}")
-    builtin = spec.strip().partition(":")[0] in names_of_learners()
+    builtin = is_packaged(spec.strip().partition(":")[0])
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
     learner = founded_on(founding, spec)

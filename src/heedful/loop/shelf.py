@@ -1,14 +1,16 @@
 """The items of a loop, as they are and as they were: names, versions, encoded features.
 
 An item's version is the sequence number of the event that put it there. A decision keeps versions, so that a fold
-sees the candidates as they were when they were shown, whatever became of them since.
+sees the candidates as they were when they were shown, whatever became of them since. The catalogue has versions too:
+the sequence number of the last event of any item. One number says what all was on offer, and in which order.
 """
 
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,61 @@ from heedful.loop.log import Event, Log
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+CATALOGUES = 4
+"""Versions of the whole catalogue that are kept ready."""
+
+
+class Catalogue(NamedTuple):
+    """All that was on offer after one item event, in the order it first came, or came back."""
+
+    version: int
+    """the sequence number of that event; 0 before there was any"""
+    names: tuple[str, ...]
+    items: tuple[int, ...]
+    """their versions"""
+    rows: Ints
+    """where these stand on the shelf"""
+
+
+class _History:
+    """What came and went: one entry for each item event, in the order of the log."""
+
+    def __init__(self) -> None:
+        self.seqs, self.ids, self.there = array("q"), array("q"), bytearray()
+        self.numbers: dict[str, int] = {}  # name -> its number, by first appearance
+        self.names: list[str] = []
+
+    @property
+    def version(self) -> int:
+        return self.seqs[-1] if self.seqs else 0
+
+    def number(self, name: str) -> int:
+        number = self.numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
+        return number
+
+    def add(self, seq: int, name: str, there: bool) -> None:
+        self.seqs.append(seq)
+        self.ids.append(self.number(name))
+        self.there.append(there)
+
+    def on_offer(self, version: int) -> tuple[list[str], list[int]]:
+        """(names, versions) of what was on offer after the event at `version`."""
+        seqs = np.array(self.seqs, np.int64)
+        end = int(np.searchsorted(seqs, version, "right"))
+        ids, there, at = np.array(self.ids, np.int64)[:end], np.array(self.there, np.bool_)[:end], np.arange(end)
+        # Where an index comes more than once the last value stays: that of the last event, or, backwards, the first.
+        last, gone, first = (np.full(len(self.names), -1, np.int64) for _ in range(3))
+        last[ids] = at
+        gone[ids[~there]] = at[~there]
+        since = at[at > gone[ids]][::-1]
+        first[ids[since]] = since
+        left = np.flatnonzero(last > gone)
+        left = left[np.argsort(first[left])]
+        return [self.names[number] for number in left.tolist()], seqs[last[left]].tolist()
 
 
 class Shelf:
@@ -28,8 +85,10 @@ class Shelf:
         self._log = log
         self._apart = apart
         self._n = n_features
+        self._history: _History | None = None
         self._current: dict[str, int] | None = None
-        self._numbering: dict[str | tuple[str, bytes], int] | None = None
+        self._catalogues: dict[int, Catalogue] = {}
+        self._numbering: dict[tuple[str, bytes], int] | None = None
         self._number_at: dict[int, int] = {}  # row -> number
         self._place: dict[int, int] = {}  # version -> row of the features
         self._names: list[str] = []  # of the versions, by row
@@ -41,7 +100,8 @@ class Shelf:
     def look_again(self) -> None:
         """What is on offer may have changed: read it from the log when it is next asked for."""
         with self._lock:
-            self._current, self._numbering, self._standing = None, None, {}
+            self._history = self._current = self._numbering = None
+            self._catalogues, self._standing = {}, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
         """(name, version) of every item that is on offer, in the order they first came."""
@@ -53,27 +113,43 @@ class Shelf:
         """The version of every item that is on offer, by name, in the order they first came."""
         with self._lock:
             if self._current is None:
-                self._current = self._log.current("item")
+                history = self._came_and_went()
+                self._current = dict(zip(*history.on_offer(history.version)))
             return self._current
 
-    @property
-    def numbering(self) -> dict[Any, int]:
-        """The number of every item that ever was on offer, by name (with `apart` by name and features): 0, 1, ... in
-        the order they first came."""
+    def _came_and_went(self) -> _History:
+        if self._history is None:
+            history = _History()
+            for seq, name, there in self._log.subjects("item"):
+                history.add(seq, name, there)
+            self._history = history
+        return self._history
+
+    def catalogue(self, version: int | None = None) -> Catalogue:
+        """All that is on offer, or was after the item event at `version`."""
         with self._lock:
-            if self._numbering is None and self._apart:
+            history = self._came_and_went()
+            version = history.version if version is None else version
+            found = self._catalogues.pop(version, None)
+            if found is None:
+                names, items = history.on_offer(version)
+                found = Catalogue(version, tuple(names), tuple(items), self.rows(items))
+            while len(self._catalogues) >= CATALOGUES:
+                self._catalogues.pop(next(iter(self._catalogues)))
+            self._catalogues[version] = found
+            return found
+
+    def number(self, name: str, features: bytes = b"") -> int:
+        """The number of an item: 0, 1, ... in the order they first came (with `apart` with these features); the next
+        one where it comes now. Events are gone through in the order of the log."""
+        with self._lock:
+            if not self._apart:
+                return self._came_and_went().number(name)
+            if self._numbering is None:
                 there = [e for e in self._log.events(kinds=["item"]) if e.arrays is not None]
                 keys = dict.fromkeys((event.subject or "", event.arrays or b"") for event in there)
                 self._numbering = {key: i for i, key in enumerate(keys)}
-            elif self._numbering is None:
-                self._numbering = {name: i for i, name in enumerate(self._log.subjects("item"))}
-            return self._numbering
-
-    def number(self, name: str, features: bytes = b"") -> int:
-        """The number of an item; the next one where it comes now. Events are gone through in the order of the log."""
-        with self._lock:
-            key = (name, features) if self._apart else name
-            return self.numbering.setdefault(key, len(self.numbering))
+            return self._numbering.setdefault((name, features), len(self._numbering))
 
     def _numbers_apart(self, rows: Ints) -> Ints:
         """The same numbers, where an item has several."""
@@ -87,19 +163,21 @@ class Shelf:
         """The numbers of the items whose versions stand in these rows (m,)."""
         if self._apart:
             return self._numbers_apart(rows)
-        numbering, names = self.numbering, self.called(rows.tolist())
-        try:
-            return np.array([numbering[name] for name in names], np.int64)
-        except KeyError:  # of a rehearsal: it is not in the log
-            return np.array([self.number(name) for name in names], np.int64)
+        with self._lock:
+            history, names = self._came_and_went(), self.called(rows.tolist())
+            numbers = history.numbers
+            return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
     def put(self, event: Event) -> None:
         """An item event was appended: a new item, another version of one, or, without features, its end."""
         with self._lock:
-            if event.subject is not None:
-                if self._numbering is not None and (event.arrays is not None or not self._apart):
-                    self.number(event.subject, event.arrays or b"")
-                current = self.current
+            if event.subject is None:
+                return
+            if self._numbering is not None and event.arrays is not None:
+                self.number(event.subject, event.arrays)
+            current, history = self.current, self._came_and_went()
+            if event.seq > history.version:  # what was just read has it already
+                history.add(event.seq, event.subject, event.arrays is not None)
                 if event.arrays is None:
                     current.pop(event.subject, None)
                     self._standing.pop(event.subject, None)
@@ -135,9 +213,10 @@ class Shelf:
         """The names of what stands in these rows."""
         return tuple(map(self._names.__getitem__, rows))
 
-    def names(self, versions: Sequence[int]) -> tuple[str, ...]:
-        """The names of these versions."""
-        return tuple(map(self._names.__getitem__, self._rows(versions)))
+    def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
+        """(the names of these versions, where they stand)."""
+        rows = self._rows(versions)
+        return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
 
     def features(self, versions: Sequence[int]) -> Array:
         """The features of these versions (m x N), a copy."""

@@ -18,9 +18,11 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, top
 from heedful.loop.hindsight import direction
-from heedful.loop.ledger import Known, Ledger
+from heedful.loop.keeping import read_own
+from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.model import Lesson, Model, Thumb
+from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces import Ranking
 from heedful.worlds.queries import feature_bounds
@@ -30,6 +32,8 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FILE = "simulation.json"
+LARGEST = 2**26
+"""Bytes of that file."""
 POINTS = 100
 """Of a curve, at most."""
 
@@ -51,9 +55,8 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def read(cls, folder: str | Path) -> Simulation | None:
         """What is kept beside the loop in `folder`; None where there is nothing. ValueError where it makes no sense."""
-        path = Path(folder) / FILE
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=cls)
+            found = msgspec.json.decode(read_own(Path(folder), FILE, most=LARGEST), type=cls)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -132,7 +135,7 @@ class Truth:
             if any(said.lesson is not None for said in given):
                 self.disturb("something was learned from lists that the loop did not make")
             return
-        if not given:
+        if not given or not record.shown:
             return
         shown, u = np.array(record.shown, np.int64), x @ self.w_star
         positions = min(self._k, shown.size)

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from heedful.kernel import Ints
-from heedful.learners.simple_ratings import RandomItem
-from heedful.loop import wire
-from heedful.loop.ledger import Draft, Known, Ledger, Published
+from heedful.loop.ledger import Draft, Ledger, Published
 from heedful.loop.log import Event, now
 from heedful.loop.model import Person
+from heedful.loop.packing import Known, pack
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
 from heedful.loop.wire import DecisionRecord
@@ -39,7 +38,11 @@ class Slating:
         assert isinstance(model, RatingModel)
         state, own = ledger.reading(person)
         left = self.left(model, state, own, request, settings.repeats if repeats is None else repeats, person)
-        size = min(request.show or settings.k, left.size)
+        strangers, size = request.strangers, min(request.show or settings.k, left.size)
+        if strangers is not None:  # they have the same places in lists of the control, which chance makes
+            size = min(request.show or settings.k, left.size + len(strangers.names))
+            strange = strangers.places(len(request.x), size, False, set(left.tolist()))
+            size = sum(j < 0 for j in strange)
         control = rng.random() < settings.control
         by_score = (-np.array(request.prior)[left]).argsort(kind="stable") if request.prior else None
         try:
@@ -48,15 +51,16 @@ class Slating:
             watched = Watched(rng)
             order = request.x[left].argsort()
             numbers = request.x[left][order]
-            y = model.propose(state.shared, model.offer(state.shared, own, numbers), size, watched)
-            learned = left[order[_places(numbers, y)]]
+            y = model.propose(state.shared, model.offer(state.shared, own, numbers), size, watched) if size else numbers
+            learned = left[order[_places(numbers, y)]] if size else left[:0]
             shown = aside if control and aside is not None else learned
-            probability = self._probability(watched, shown, learned, None if by_score is None else aside, left.size)
-            ratings = model.ratings(state.shared, own, request.x[shown])
+            by_score = None if by_score is None else aside
+            probability = self._probability(watched, shown, learned, by_score, left.size) if size else 1.0
+            ratings = model.ratings(state.shared, own, request.x[shown]) if size else None
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        kept = kept_only(request, shown.tolist())
+        kept = request.only(shown.tolist())
         record = DecisionRecord(
             shown=tuple(range(len(kept.called))),
             items=kept.items,
@@ -66,13 +70,14 @@ class Slating:
             seed=settings.seed,
             probability=probability,
             context=request.context,
-            of=len(request.called),
+            of=len(request.called) + (0 if strangers is None else len(strangers.names)),
             deferred=deferred,
+            unknown=() if strangers is None else strangers.told(strange),
             ratings=() if ratings is None else self._rounded(ratings.tolist()),
         )
         when, version = now(), state.version
         known = Known(id, 0, when, person, record, b"", kept.called, version, kept.rows)
-        event = Event(0, "decision", id, when, person, None, version, wire.encode(record), None)
+        event = Event(0, "decision", id, when, person, None, version, *pack(record, b""))
         return Draft(event, known, again=True)
 
     def _rounded(self, ratings: list[float]) -> tuple[float, ...]:
@@ -93,7 +98,7 @@ class Slating:
         if repeats or own is None:
             return np.arange(len(request.x))
         left = np.flatnonzero(~np.isin(request.x, model.consumed(state.shared, own)))
-        if left.size == 0:
+        if left.size == 0 and request.strangers is None:
             wanted = f"wanted one that {person} has not consumed, got {len(request.x)} that were"
             raise ValueError(f"candidates: {wanted}; repeats shows them again")
         return left
@@ -108,6 +113,8 @@ class Slating:
         aside = chance if by_score is None else float(np.array_equal(shown, by_score))
         if control == 1.0:
             return aside or None
+        from heedful.learners.simple_ratings import RandomItem
+
         if isinstance(self._ledger.learner, RandomItem):
             ours = chance
         elif watched.drawn:
@@ -115,15 +122,6 @@ class Slating:
         else:
             ours = float(np.array_equal(shown, learned))
         return control * aside + (1.0 - control) * ours or None
-
-
-def kept_only(request: Request, kept: list[int]) -> Request:
-    """The request as if it had had these candidates alone, in this order."""
-    called = tuple([request.called[j] for j in kept])
-    prior = tuple([request.prior[j] for j in kept]) if request.prior else ()
-    items = tuple([request.items[j] for j in kept])
-    rows = None if request.rows is None else request.rows[kept]
-    return request._replace(x=request.x[kept], items=items, called=called, rows=rows, prior=prior)
 
 
 class Watched:

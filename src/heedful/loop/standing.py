@@ -8,15 +8,17 @@ People are taken to be independent given what is known of the population.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.frames import frame_of
 from heedful.kernel import Ints
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
+from heedful.notebooks import table
 from heedful.preferences.futures import questions_left
 from heedful.preferences.mixture import Mixture
 from heedful.preferences.posterior import Posterior
@@ -80,6 +82,23 @@ class Standings(NamedTuple):
     """best first"""
     alike: tuple[tuple[str, ...], ...]
     """groups of neighbours in the ranking of which no two can be told apart, best first; an item may be in several"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """The ranking, best first, as a data frame of this package: pandas, polars, or pyarrow for a table.
+        ModuleNotFoundError where it is not installed."""
+        return frame_of({name: [getattr(each, name) for each in self.ranking] for name in Standing._fields}, package)
+
+    def _repr_html_(self) -> str:
+        whose = "all together" if self.person is None else self.person
+        columns = ["", "item", "utility", "give or take", "positions", "the best", "asked"]
+        rows = [
+            [place, each.item, each.utility, each.sd, f"{each.low}-{each.high}", f"{each.best:.0%}", each.asked]
+            for place, each in enumerate(self.ranking, 1)
+        ]
+        same = [each.item for each in self.ranking if each.level]
+        level = f"cannot be told from the next: {', '.join(same)}" if same else ""
+        enough = "sure enough to stop" if self.stop else self.left.told
+        return table(f"What is preferred, of {whose}", columns, rows, [level, f"{self.sure:.0%} sure: {enough}"])
 
 
 def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None = None) -> Standings:

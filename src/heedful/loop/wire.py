@@ -33,13 +33,16 @@ CHOICES = {"first": 0, "second": 1, "equal": -1, "cannot_judge": -1}
 class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One decision: what there was to choose from, what was shown, and how that came about.
 
-    Tuples, not lists: many are kept in memory, and what cannot change the garbage collector need not look at.
+    Tuples, not lists: what cannot change the garbage collector need not look at. `heedful.loop.packing` writes it.
     """
 
     shown: tuple[int, ...]
     """candidate indices as shown, best first; those that were not shown are not in it"""
     items: tuple[int, ...] = ()
     """for candidates of the catalogue the sequence numbers of their item events, as they were then"""
+    catalogue: int = 0
+    """where all that was on offer was to choose from, the sequence number of the last item event before: it says what
+    `items` are, which the log leaves out then"""
     names: tuple[str, ...] = ()
     """for candidates that came with the request, their names"""
     prior: tuple[float, ...] = ()
@@ -67,6 +70,24 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
     chances: tuple[float, ...] = ()
     """in a loop of choices, how likely each that was shown was to be chosen; empty where nothing was said"""
+    unknown: tuple[tuple[int, str], ...] = ()
+    """what was asked for too and not on offer: (its place in what was shown, its name), -1 where it was not shown; all
+    the rest of the record is of the others, as if these had not been named"""
+    packed: Packed | None = None
+    """in the log, what of this is not in the JSON"""
+
+
+class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What stands in the bytes beside a record, deflated; features follow, m x N float32, or deflated as well."""
+
+    record: int = 0
+    """how many bytes hold the rest of the record"""
+    lists: tuple[tuple[str, int], ...] = ()
+    """of `shown` and `items` the type of a number, and how many there are"""
+    rest: int = 0
+    """how many bytes the rest has when it is inflated: lists first, then JSON"""
+    features: int = 0
+    """how many bytes the features have when they are inflated; 0 where they stand as they are"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,6 +108,8 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """the candidate that a corrected object was made of"""
     done: list[list[str]] = []
     """in a loop of ratings, the names of the actions on each of those chosen"""
+    said: dict[str, Any] | None = None
+    """the feedback as it was given, where some of it is about what was not on offer; where all is, `form` is unknown"""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):
@@ -120,16 +143,38 @@ class Decision(NamedTuple):
     version: int
     arm: str
     seq: int
-    grades: tuple[int, ...] | None = None
-    """of a grading loop, the grade predicted of each that is shown; otherwise None"""
-    ratings: tuple[float, ...] | None = None
-    """of a loop of ratings, the rating predicted of each that is shown; None where nothing is, and otherwise"""
+    grades: tuple[int | None, ...] | None = None
+    """of a grading loop, the grade predicted of each that is shown, None of what is unknown; otherwise None"""
+    ratings: tuple[float | None, ...] | None = None
+    """of a loop of ratings, the rating predicted of each that is shown, None of what is unknown; None where nothing is,
+    and otherwise"""
     chances: tuple[float, ...] | None = None
     """of a loop of choices, how likely each that is shown is to be chosen; otherwise None"""
+    unknown: tuple[str, ...] | None = None
+    """what was asked for and is not on offer, shown or not; None where all is"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `grades`, `ratings` and `chances` only where there are some."""
+        """The decision by name, as it is told in JSON: `grades`, `ratings` and the like only where there are some."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What is shown, best first, with what was predicted of it, as a data frame of this package: pandas, polars, or
+        pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        from heedful.data.frames import frame_of
+
+        return frame_of(self._columns(), package)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        told = {"item": self.shown, "grade": self.grades, "rating": self.ratings, "chance": self.chances}
+        return {name: list(values) for name, values in told.items() if values is not None}
+
+    def _repr_html_(self) -> str:
+        from heedful.notebooks import table
+
+        columns = {"": range(1, len(self.shown) + 1), **self._columns()}
+        chance = "unknown" if self.probability is None else f"{self.probability:.3g}"
+        told = f"probability of just this {chance}; arm {self.arm}; model version {self.version}"
+        return table(f"Decision {self.id}", list(columns), zip(*columns.values()), [told])
 
 
 # ---------------------------------------------------------------------------- feedback as it is given
@@ -407,6 +452,5 @@ def _says_none(value: Any, name: str) -> bool:
     return name not in value._field_defaults
 
 
-decode_decision = msgspec.json.Decoder(DecisionRecord).decode
 decode_export = msgspec.json.Decoder(ExportRecord).decode
 decode_feedback = msgspec.json.Decoder(FeedbackRecord).decode

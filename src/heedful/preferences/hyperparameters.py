@@ -23,7 +23,7 @@ from heedful.preferences.ep import Many, infer_many
 from heedful.preferences.joint_ep import Joint, infer_joint, some_at_a_time
 from heedful.preferences.noise import MOST_LAPSES, Noise, NoisePrior, at_random, noise_slopes
 from heedful.preferences.people import Few
-from heedful.preferences.sites import Sites, Table, ready
+from heedful.preferences.sites import Sites, Table, diagonal, ready
 
 Array = npt.NDArray[np.float64]
 
@@ -46,6 +46,9 @@ uncertain they are besides."""
 
 ENOUGH = 5_000
 """Rows from which curvature and shape are learned, at most: of more, those of some people, drawn at random."""
+
+NATS = 1e-2
+"""Hyperparameters whose next ones are likelier by less, are the likeliest."""
 
 NEAR, STEPS = 0.1, 6
 """Newton's steps end where they are shorter than this share of a standard deviation; and after so many."""
@@ -93,7 +96,7 @@ class Problem:
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
         self.parts: tuple[Few, ...] = some_at_a_time(rows, users) if users > 1 else ()
         self.table: Table | None = ready(rows, 1, len(K)) if users == 1 else None
-        self.inverse = np.linalg.inv(K) if users == 1 else K
+        self.inverse = K if users > 1 or diagonal(K) else np.linalg.inv(K)  # its diagonal is 1
         self.random = np.zeros(users)
         self.sites: Sites | None = None
         lapsing, tied = bool((rows.group < 0).any()), bool(rows.equal.any())
@@ -165,7 +168,7 @@ class Problem:
 
         got = minimize(
             worse, x[free], jac=True, method="L-BFGS-B", bounds=[BOUNDS[k] for k in free],
-            options={"ftol": 1e-8, "gtol": 2e-2, "maxiter": 40, "maxls": 12},
+            options={"ftol": NATS / max(abs(self.at(x)[0]), 1.0), "gtol": 2e-2, "maxiter": 40, "maxls": 12},
         )  # fmt: skip
         out = x.copy()
         out[free] = got.x

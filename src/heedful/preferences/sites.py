@@ -14,6 +14,10 @@ from heedful.preferences.answers import Answers
 Array = npt.NDArray[np.float64]
 
 
+LARGE = 200
+"""Items from which on one matrix is inverted as what it is, symmetric and positive definite."""
+
+
 class Sites(NamedTuple):
     """What each answer adds to the log of the posterior, -tau g^2 / 2 + nu g with g = f_winner - f_loser: tau, nu (p,).
 
@@ -195,8 +199,28 @@ def _spread(cov: Array, where: Ints, count: int) -> Array:
     return (ac - ad) + (bd - bc)
 
 
+def diagonal(K: Array) -> bool:
+    """Whether this is one matrix (n x n) with nothing beside its diagonal."""
+    return K.ndim == 2 and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
+
+
+def inverses(B: Array) -> Array:
+    """Of symmetric matrices (U x n x n); of a large one by Cholesky where that is there, in half the time."""
+    if len(B) == 1 and B.shape[-1] >= LARGE:
+        from scipy.linalg.lapack import dpotrf, dpotri
+
+        factor, fails = dpotrf(B[0], lower=1, clean=1)
+        if not fails:
+            out: Array = dpotri(factor, lower=1, overwrite_c=1)[0]
+            out += np.tril(out, -1).T
+            return out[None]
+    return np.linalg.inv(B).astype(np.float64, copy=False)
+
+
 def root(K: Array) -> Array:
     """L with L L' = K (n x n, or several of them), which may be singular, such as of items that are the same."""
+    if diagonal(K):
+        return np.diag(np.sqrt(K.diagonal()))
     try:
         return np.linalg.cholesky(K).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:

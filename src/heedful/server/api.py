@@ -20,7 +20,7 @@ from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
 from heedful.loop.settings import wanted_learner
 from heedful.loop.wire import plain
-from heedful.naming import names_of_learners
+from heedful.naming import is_packaged
 from heedful.server import bodies, schema
 from heedful.server.bodies import fields, listed
 from heedful.server.description import openapi
@@ -28,11 +28,11 @@ from heedful.server.desk import Desk
 from heedful.server.events import stream
 from heedful.server.fast import SCOPES, accepted, outcome
 from heedful.server.founding import found, naming
-from heedful.server.gate import Caller
+from heedful.server.gate import Caller, source
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.meters import ELSEWHERE, exposition
+from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
-from heedful.server.service import Service, as_problem
+from heedful.server.service import LARGE, Service, as_problem
 
 
 class Asked(NamedTuple):
@@ -54,9 +54,9 @@ class Asked(NamedTuple):
         desk: Desk = self.desk
         return desk.loop
 
-    def note(self, kind: str, result: str) -> None:
-        """One more event of a kind."""
-        self.service.meters.events[self.caller.tenant, self.path["loop"], kind, result] += 1
+    def note(self, kind: str, result: str, n: int = 1) -> None:
+        """So many more events of a kind."""
+        self.service.meters.events[self.caller.tenant, self.path["loop"], kind, result] += n
 
 
 class Route(NamedTuple):
@@ -68,6 +68,8 @@ class Route(NamedTuple):
     work: Callable[[Asked], Awaitable[Any]]
     takes: bool = False
     """whether it has a body"""
+    bulk: bool = False
+    """whether JSON may be as large as any body"""
     status: int = 200
     query: tuple[str, ...] = ()
     missing: str = "bad-input"
@@ -114,6 +116,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "caveats": loop.caveats,
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
+        **({} if founding.query is None else {"query_features": list(founding.query.places)}),
         **({} if loop.grades is None else {"grades": loop.grades}),
         **({} if loop.ratings is None else {"ratings": loop.ratings}),
         **({} if loop.choices is None else {"choices": loop.choices}),
@@ -153,6 +156,8 @@ async def record(asked: Asked) -> Any:
     wanted(given, "candidates", "shown", "id")
     decision, again = await asked.desk.once(partial(asked.loop.record, **given), given["id"])
     asked.note("decision", "duplicate" if again else decision.arm)
+    if decision.unknown and not again:
+        asked.note("candidate", "unknown", len(decision.unknown))
     return decision.plain()
 
 
@@ -162,6 +167,16 @@ def wanted(given: dict[str, Any], *names: str) -> dict[str, Any]:
         if given.get(name) is None:
             raise ValueError(f"{name}: wanted, got none")
     return given
+
+
+async def rank(asked: Asked) -> Any:
+    given = fields(asked.given, schema.RANK)
+
+    def ranked() -> Any:
+        asked.loop.ledger.look()  # another process may have taught it
+        return plain(asked.loop.ranking(**given))
+
+    return await asked.desk.read(ranked)
 
 
 async def activate(asked: Asked) -> Any:
@@ -222,8 +237,7 @@ def about_learner() -> Iterator[None]:
 
 def packaged(learner: Any) -> str:
     """learner as the name of one of the package's: nobody names code to be run over the network. ValueError."""
-    known = names_of_learners()
-    if not isinstance(learner, str) or len(learner) > 500 or learner.partition(":")[0] not in known:
+    if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: wanted one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
 
@@ -231,12 +245,15 @@ def packaged(learner: Any) -> str:
 # ---------------------------------------------------------------------------- the server
 
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+"""What Prometheus reads."""
+
+
 async def metrics(asked: Asked) -> Any:
     caller = asked.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
-    service = asked.service
-    text = exposition(service.meters, service.loops.desks, service.folder, None if everything else caller.tenant)
-    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+    text = await asked.service.metrics.text(None if everything else caller.tenant)
+    return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 
 async def events(asked: Asked) -> Any:
@@ -245,12 +262,13 @@ async def events(asked: Asked) -> Any:
 
 ROUTES = (
     Route("GET", "/v1/loops", "read", loops),
-    Route("POST", "/v1/loops", "admin", new_loop, takes=True, status=201),
+    Route("POST", "/v1/loops", "admin", new_loop, takes=True, bulk=True, status=201),
     Route("GET", "/v1/loops/{loop}", "read", one_loop),
-    Route("PUT", "/v1/loops/{loop}/items", "admin", put_items, takes=True),
+    Route("PUT", "/v1/loops/{loop}/items", "admin", put_items, takes=True, bulk=True),
     Route("GET", "/v1/loops/{loop}/items", "read", items, query=("start", "limit")),
     Route("DELETE", "/v1/loops/{loop}/items/{item:path}", "admin", withdraw),
     Route("POST", "/v1/loops/{loop}/records", "decide", record, takes=True),
+    Route("POST", "/v1/loops/{loop}/rank", "read", rank, takes=True),
     Route("POST", "/v1/loops/{loop}/activate", "feedback", activate, takes=True),
     Route("POST", "/v1/loops/{loop}/undo", "feedback", undo, takes=True),
     Route("POST", "/v1/loops/{loop}/replays", "read", replay, takes=True),
@@ -298,11 +316,11 @@ def build(service: Service) -> FastAPI:
         began, tenant = time.perf_counter(), ""
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         try:  # also for what is not there it takes a key
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             tenant = service.gate.admit(authorization, host, origin, None).tenant
             problem = not_here(request, error)
         except Problem as refusal:
-            problem = refusal
+            problem = as_problem(refusal)
         service.meters.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
         return _problem(problem)
 
@@ -326,7 +344,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[R
         headers: dict[bytes, bytes] = dict(request.scope["headers"])
         tenant = ""
         try:
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             caller = service.gate.admit(authorization, host, origin, route.scope)
             tenant = caller.tenant
             response = await _answered(service, route, request, headers, caller)
@@ -347,12 +365,16 @@ async def _answered(
         desk = service.loops.at(caller.tenant, path["loop"]) or await service.loops.open(caller.tenant, path["loop"])
         desk.users += 1
     try:
-        given = None
+        asked = Asked(service, caller, headers, query, path, None, desk)
+        kind, body = bodies.form(headers) if route.takes else b"", b""
         if route.takes:
-            kind = bodies.form(headers)
-            given = bodies.decode(await bodies.read(headers, request.receive, service.limits), kind)
-        asked = Asked(service, caller, headers, query, path, given, desk)
-        value = await route.work(asked)
+            body = await bodies.read(headers, request.receive, service.limits, b"" if route.bulk else kind)
+        if len(body) > LARGE:
+            async with service.turn(caller.tenant):
+                given = await service.read(partial(bodies.decode, body, kind))
+                value = await route.work(asked._replace(given=given))
+        else:
+            value = await route.work(asked._replace(given=bodies.decode(body, kind)) if route.takes else asked)
     finally:
         if desk is not None:
             desk.__exit__()

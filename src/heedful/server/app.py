@@ -23,6 +23,8 @@ class App:
         self.service = service
         self.sharing: int | None = None
         """a port for participants: whoever comes there gets what a link opens, and nothing else"""
+        self.connections: int | None = None
+        """how many there may be at once; None for no limit"""
         self.fast = Fast(service)
         self._api: ASGI = build(service)
         self._pages: ASGI = mount(service)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,6 +22,30 @@ PROBLEM = b"application/problem+json"
 _MSGPACKS = {MSGPACK, b"application/x-msgpack", b"application/vnd.msgpack"}
 _LITTLE = np.dtype("<f4")
 
+LARGE = 2**18
+"""Bytes from which on a body is looked at before it is read: an empty list or object is one byte of msgpack, or three
+of JSON, and sixty of memory, and while it is read nobody else has a turn."""
+VALUES = 1_000_000
+"""What JSON may have of them: 10,000 items with 50 attributes have half as many."""
+MANY = 100_000
+"""What a list or an object of large msgpack may have: as many candidates as there may be."""
+
+Scalar = bool | int | float | str | None
+
+
+def plain_values() -> Any:
+    """The type of bodies that have objects in lists, but no lists of objects within these, and at most `MANY` in each
+    list and object: how many there are stands before them in msgpack, so what has more is refused before it is read."""
+    many = msgspec.Meta(max_length=MANY)
+    inside: Any = Scalar | Annotated[list[Scalar], many]
+    for _ in range(4):
+        inside = Scalar | Annotated[list[Scalar], many] | Annotated[dict[str, inside], many]
+    rows = Annotated[list[inside], many]
+    return rows | Annotated[dict[str, Scalar | rows | Annotated[dict[str, inside], many]], many]
+
+
+_PLAIN = msgspec.msgpack.Decoder(plain_values())
+
 
 class Limits(NamedTuple):
     """What a request may be."""
@@ -32,16 +56,19 @@ class Limits(NamedTuple):
     """events, items"""
     seconds: float = 10.0
     """from its first byte to its last"""
+    json: int = 2**20
+    """bytes of JSON, where it is no list of items and no new loop: of all forms it takes most memory for its bytes"""
 
 
 # ---------------------------------------------------------------------------- in
 
 
-async def read(headers: Headers, receive: Receive, limits: Limits) -> bytes:
-    """The body of a request. Problem where it is too large or cut off; how long it may take is the protocol's to
-    watch (`heedful.server.running`)."""
-    if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > limits.body:
-        raise _too_large(limits)
+async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes = b"") -> bytes:
+    """The body of a request; `kind` is its media type where that has a limit of its own. Problem where it is too large
+    or cut off; how long it may take is the protocol's to watch (`heedful.server.running`)."""
+    most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
+    if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
+        raise _too_large(most, of)
     if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
         raise Problem("unsupported", "Content-Encoding: wanted none", field="Content-Encoding")
     message = await receive()
@@ -52,18 +79,18 @@ async def read(headers: Headers, receive: Receive, limits: Limits) -> bytes:
             message = await receive()
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > limits.body:
-                raise _too_large(limits)
+            if size > most:
+                raise _too_large(most, of)
         body = b"".join(parts)
     if message["type"] == "http.disconnect":
         raise Problem("malformed", "body: wanted all of it, got a part", field="body")
-    if len(body) > limits.body:
-        raise _too_large(limits)
+    if len(body) > most:
+        raise _too_large(most, of)
     return body
 
 
-def _too_large(limits: Limits) -> Problem:
-    told = f"body: wanted at most {limits.body} bytes, got more"
+def _too_large(most: int, of: str) -> Problem:
+    told = f"body: wanted at most {most} bytes{of}, got more"
     return Problem("too-large", told, field="body", headers={"Connection": "close"})
 
 
@@ -94,12 +121,25 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
             "Content-Type: wanted application/json or application/msgpack, got raw numbers, which only decisions take",
             field="Content-Type",
         )
+    large = len(body) > LARGE
+    if large and kind == JSON and values(bytes(body)) > VALUES:
+        raise Problem("too-large", f"body: wanted at most {VALUES} values, got more: send several", field="body")
     try:
+        if large and kind == MSGPACK:
+            return _PLAIN.decode(body)
         return msgspec.json.decode(body) if kind == JSON else msgspec.msgpack.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
+        if isinstance(error, msgspec.ValidationError) and large and kind == MSGPACK:
+            told = f"body: wanted plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
+            raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
         name = "JSON" if kind == JSON else "msgpack"
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise Problem("malformed", f"body: wanted {name}, got none: {why}", field="body") from None
+
+
+def values(body: bytes) -> int:
+    """How many values JSON has at most: a look that takes a millisecond for a mebibyte, and no memory."""
+    return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:

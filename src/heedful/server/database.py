@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Engine,
@@ -35,7 +36,7 @@ from sqlalchemy.engine import URL
 WAIT = 5.0
 """Seconds to wait for another process that is writing, before giving up."""
 
-SCHEMAS = ("0001", "0002", "0003")
+SCHEMAS = ("0001", "0002", "0003", "0004")
 """Every revision in `migrations/versions`, the oldest first; the last is the schema of these tables."""
 
 METADATA = MetaData()
@@ -76,6 +77,7 @@ LINKS = Table(
     Column("secret", LargeBinary(32), nullable=False),  # what the cookies of its participants are signed with
     Column("most", Integer, nullable=False),  # people it lets in
     Column("begun", Integer, nullable=False),  # people it has let in
+    Column("shows", Boolean, nullable=False, server_default="0"),  # the ranking, and asks nothing
 )
 
 # What SQLite answers: the low byte of its result codes, https://sqlite.org/rescode.html

@@ -16,6 +16,8 @@ from concurrent.futures import Executor
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from heedful.loop import Loop
 from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
@@ -33,10 +35,11 @@ WRITE_AHEAD = 4_000_000
 log = logging.getLogger("heedful.server")
 
 GROUP = 256
-"""Requests that are not kept waiting for others to come."""
+"""Requests that are not kept waiting for others to come; more events than that are committed in a thread."""
 
-LARGE = 2000
-"""From how many candidates or events on a request is worked on in a thread."""
+LARGE, FEW, NUMBERS = 2000, 100, 2**20
+"""From how many candidates on a request is worked on in a thread, where they are names; from how many objects that come
+along, or events in a list; and from how many bytes of raw numbers."""
 
 
 class Waiting(Protocol):
@@ -131,6 +134,10 @@ class Desk:
         size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
         if self._slow or size > LARGE:
             return None
+        if size > FEW and type(among) is list and type(among[0]) is dict:
+            return None
+        if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
+            return None
         try:
             asked = self.loop.deciding.asked(**given)
         except LookupError:
@@ -158,7 +165,7 @@ class Desk:
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """As `Loop.feedback_many`."""
-        if large or len(events) > LARGE:
+        if large or len(events) > FEW:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.answering.drafted_many(events)
         if any(isinstance(draft, Unknown) for draft in drafts):
@@ -221,11 +228,11 @@ class Desk:
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
-            answers = self.ledger.attempt(drafts) if len(drafts) <= LARGE and not self._slow else None
+            answers = self.ledger.attempt(drafts) if len(drafts) <= GROUP and not self._slow else None
         except Exception as error:
             self._fail(group, error)
         else:
-            if answers is None:  # somebody else is writing: a thread waits for it
+            if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
                 under_way = self._aio.run_in_executor(self._pool, self.ledger.submit, drafts)
                 under_way.add_done_callback(partial(self._done, group))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.responses import StreamingResponse
@@ -26,9 +26,12 @@ SILENCE = 15.0
 """Seconds after which a comment says that the stream is alive."""
 LOOK = 1.0
 """Seconds between two looks at what another process wrote."""
+TOGETHER, PAUSE = 25, 0.005
+"""Of those who follow a loop, how many are told something in one turn of the event loop, and seconds until the next."""
 
 log = logging.getLogger("heedful.server")
 
+pause = asyncio.sleep
 Holds = Callable[[], Awaitable[bool]]
 
 
@@ -51,7 +54,7 @@ def stream(
     async def goes_on() -> bool:
         return not service.stopping.is_set() and service.gate.holds(caller, "read") and await holds()
 
-    parts = _parts(desk, after, kinds, follow == "true", goes_on, service.stopping)
+    parts = _parts(service, caller.tenant, desk, after, kinds, follow == "true", goes_on)
     return Stream(parts, desk)
 
 
@@ -86,29 +89,116 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 
 
 async def _parts(
-    desk: Desk, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds, stopping: asyncio.Event
+    service: Service, tenant: str, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds
 ) -> AsyncIterator[bytes]:
-    silent = 0.0
+    aio = asyncio.get_running_loop()
+    said = aio.time()
     yield b": events of the loop\n\n"
     while await goes_on():
-        changed = desk.changed
+        feed: Feed | None = service.feeds.get(desk)
+        coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
         try:
-            told, after, more = await desk.read(partial(_told, desk.loop, after, kinds))
-        except (OSError, ValueError) as error:  # the answer has begun: whoever reads can only be left to come again
+            async with service.turn(tenant, "streams"):
+                new, more = await desk.read(partial(_round, desk.loop, after))
+        except (OSError, ValueError) as error:  # the answer has begun: who reads can only be left to come again
             log.warning("%s: a stream of events ended: %s", desk.path, error)
             return
-        if told:
-            silent = 0.0
-            yield told
-        if more:
-            continue
-        if not follow:
-            return
-        await _wait(changed, stopping)
-        silent += LOOK
-        if silent >= SILENCE:
-            silent = 0.0
-            yield b": nothing new\n\n"
+        while (found := new.told(after, kinds)) is not None:  # otherwise some were missed, which the log has
+            told, after = found
+            if told or aio.time() - said >= SILENCE:
+                said = aio.time()
+                yield told or b": nothing new\n\n"
+            if more:
+                break
+            if not follow:
+                return
+            if feed is None or coming is None:
+                feed = Feed.of(service, desk, after)
+                coming = feed.coming()
+            came = await coming
+            coming = feed.coming()
+            if came is None or not await goes_on():
+                return
+            new = came
+
+
+class Round(NamedTuple):
+    """Events that came one after the other, as they are told."""
+
+    since: int
+    """the place in the log before them"""
+    upto: int
+    """the place of the last that was looked at"""
+    events: Sequence[tuple[int, str, bytes]]
+    """(place, kind, text)"""
+
+    def told(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
+        """(those of these kinds after some place, as text; the place of the last); None where some before are not
+        here."""
+        if after < self.since:
+            return None
+        mine = [(seq, text) for seq, kind, text in self.events if seq > after and kind in kinds]
+        parts = [text for _, text in mine]
+        if self.upto > (mine[-1][0] if mine else after):
+            parts.append(b"id: %d\n\n" % self.upto)  # what was passed over need not be looked at again
+        return b"".join(parts), max(after, self.upto)
+
+
+_MISSED = Round(2**62, 0, ())
+
+
+class Feed:
+    """What is new in a loop, for all who follow it: the log is read once for all of them, and a few at a time are told,
+    so that others have a turn. Nothing that was told is kept: who was forgotten may be in it."""
+
+    def __init__(self, service: Service, desk: Desk, after: int) -> None:
+        self._service, self._desk = service, desk
+        self._waiting: list[asyncio.Future[Round | None]] = []
+        self._task = asyncio.ensure_future(self._run(after))
+
+    @classmethod
+    def of(cls, service: Service, desk: Desk, after: int) -> Feed:
+        """That of a loop; a new one begins after some place in its log."""
+        feed: Feed | None = service.feeds.get(desk)
+        if feed is None:
+            feed = service.feeds[desk] = cls(service, desk, after)
+        return feed
+
+    def coming(self) -> asyncio.Future[Round | None]:
+        """What is looked at next, perhaps nothing; None where it ends because the log, or the server, does."""
+        future: asyncio.Future[Round | None] = asyncio.get_running_loop().create_future()
+        if self._task.done():
+            future.set_result(_MISSED)
+        else:
+            self._waiting.append(future)
+        return future
+
+    async def _run(self, after: int) -> None:
+        desk, stopping = self._desk, self._service.stopping
+        try:
+            while not stopping.is_set() and not all(future.done() for future in self._waiting):
+                changed = desk.changed
+                with desk:
+                    new, more = await desk.read(partial(_round, desk.loop, after))
+                after = new.upto
+                await self._tell(new)
+                if not more:
+                    await _wait(changed, stopping)
+        except (OSError, ValueError) as error:
+            log.warning("%s: a stream of events ended: %s", desk.path, error)
+        finally:
+            del self._service.feeds[desk]
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(None)
+
+    async def _tell(self, new: Round) -> None:
+        waiting, self._waiting = self._waiting, []
+        for at, future in enumerate(waiting):
+            if at and at % TOGETHER == 0:
+                await pause(PAUSE)
+            if not future.done():  # they may have gone away
+                future.set_result(new)
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
@@ -119,20 +209,16 @@ async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
         each.cancel()
 
 
-def _told(loop: Loop, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int, bool]:
-    """(the next events as text, the place of the last that was looked at, whether there may be more)."""
+def _round(loop: Loop, after: int) -> tuple[Round, bool]:
+    """(the next events, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
-    parts: list[bytes] = []
+    found: list[tuple[int, str, bytes]] = []
     seen, last = 0, after
-    for event in islice(loop.ledger.log.events(after), AT_ONCE):
-        seen += 1
-        after = event.seq
-        if event.kind in kinds and (line := exporter.line(event)) is not None:
-            parts.append(_as_text(event.seq, event.kind, line))
-            last = event.seq
-    if last != after:  # what was passed over need not be looked at again by whoever comes back
-        parts.append(b"id: %d\n\n" % after)
-    return b"".join(parts), after, seen == AT_ONCE
+    for event in islice(loop.ledger.log.events(after, page=AT_ONCE), AT_ONCE):
+        seen, last = seen + 1, event.seq
+        if event.kind in KINDS and (line := exporter.line(event)) is not None:
+            found.append((last, event.kind, _as_text(last, event.kind, line)))
+    return Round(after, last, found), seen == AT_ONCE
 
 
 def _as_text(seq: int, kind: str, line: dict[str, Any]) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -19,14 +20,12 @@ from heedful.loop.ledger import AGAIN, Draft
 from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies
 from heedful.server.bodies import FLOAT32, Headers, Receive, Send
-from heedful.server.desk import Desk
-from heedful.server.gate import Caller, digested
-from heedful.server.problems import Problem
+from heedful.server.desk import FEW, Desk
+from heedful.server.gate import Caller, digested, source
+from heedful.server.problems import Problem, mask_keys
 from heedful.server.schema import DECIDE
-from heedful.server.service import Service, as_problem
+from heedful.server.service import LARGE, Service, as_problem
 
-LARGE = 100_000
-"""Bytes of JSON from which on a request is worked on in a thread."""
 FEEDBACK = "feedback"
 DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
@@ -60,6 +59,8 @@ class Fast:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._most = min(LARGE, service.limits.json)
+        """bytes of JSON or msgpack that are read at once"""
         self._tasks = set[asyncio.Task[None]]()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send, name: str, what: str) -> None:
@@ -69,15 +70,20 @@ class Fast:
         headers: Headers = dict(scope["headers"])
         tenant = ""
         try:
-            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+            authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             caller = service.gate.admit(authorization, host, origin, SCOPES[what])
             tenant = caller.tenant
             desk = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
             with desk:
                 kind = bodies.form(headers)
-                body = await bodies.read(headers, receive, service.limits)
-                given, key = self._read(desk, what, kind, body, scope["query_string"]), bodies.key(headers)
-                value = await self._value(desk, caller, name, what, given, key, len(body), kind)
+                body = await bodies.read(headers, receive, service.limits, kind)
+                key, reading = bodies.key(headers), partial(self._read, desk, what, kind, body, scope["query_string"])
+                if kind != FLOAT32 and len(body) > LARGE:
+                    async with service.turn(tenant):
+                        given = await service.read(reading)
+                        value = await self._value(desk, caller, name, what, given, key, large=True)
+                else:
+                    value = await self._value(desk, caller, name, what, reading(), key)
             await bodies.answer(send, value, bodies.answer_form(headers))
             status = 200
         except Exception as error:
@@ -87,10 +93,9 @@ class Fast:
         service.meters.request(tenant, what, status, time.perf_counter() - began)
 
     async def _value(
-        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, size: int, kind: bytes
+        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, large: bool = False
     ) -> Any:
         """What is answered to what was read."""
-        large = kind != FLOAT32 and size > LARGE
         if what == DECISIONS:
             decision, again = await desk.decide_once(bodies.with_key(given, key), large)
             return self.decided(caller, name, decision, again)
@@ -106,7 +111,7 @@ class Fast:
             for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
                 raise ValueError(f"query: wanted none, as only raw numbers have fields there, got {describe(name)}")
         if numbers:
-            size = desk.loop.founding.encoding.size if desk.loop.choices is None else 0
+            size = desk.loop.founding.candidates.size if desk.loop.choices is None else 0
             if not size:
                 kind_of = "ratings" if desk.loop.choices is None else "choices"
                 raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")
@@ -129,14 +134,21 @@ class Fast:
                 each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
                 for i, each in enumerate(given)
             ]
-        answers = await desk.feedback_many(given, large)
+        if large or len(given) <= FEW:
+            answers = await desk.feedback_many(given, large)
+        else:  # a large one has its turn already
+            async with self._service.turn(caller.tenant):
+                answers = await desk.feedback_many(given)
         for answer in answers:
             self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
-        return [answer._asdict() for answer in answers]
+        return [_fields(answer) for answer in answers]
 
     def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
         """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
-        self._service.meters.events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
+        events = self._service.meters.events
+        events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
+        if decision.unknown and not again:
+            events[caller.tenant, name, "candidate", "unknown"] += len(decision.unknown)
         return decision.plain()
 
     def taken(self, caller: Caller, name: str, answer: Answer) -> dict[str, Any]:
@@ -161,9 +173,9 @@ class Fast:
             kind, given = bodies.form(headers), parameters(query)
         except (Problem, ValueError):
             return None
-        if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > LARGE)):
+        if given.keys() & {"context", "id"} or (kind != FLOAT32 and (query or int(length) > self._most)):
             return None
-        asking = headers.get(b"authorization"), headers.get(b"host"), headers.get(b"origin")
+        asking = headers.get(b"authorization"), headers.get(b"host"), source(headers)
         name, what, form = parts[3].decode(), parts[4].decode(), bodies.answer_form(headers)
         digest = None if asking[0] is None else digested(asking[0])
         return Head(name, what, kind, int(length), form, given, *asking, digest)
@@ -197,7 +209,7 @@ class Fast:
             desk = loops.at(caller.tenant, head.loop) or await loops.open(caller.tenant, head.loop)
             with desk:
                 given = self._read(desk, head.what, head.kind, body, head.parameters)
-                value = await self._value(desk, caller, head.loop, head.what, given, None, len(body), head.kind)
+                value = await self._value(desk, caller, head.loop, head.what, given, None)
         except Exception as error:
             value = as_problem(error)
         self.tell(head, caller, value, told, began)
@@ -302,7 +314,14 @@ def outcome(answer: Answer) -> str:
 def accepted(answer: Answer) -> dict[str, Any]:
     """An answer as an object. Problem "rejected", with all of it, where that is what it says."""
     if answer.status == "rejected":
-        raise Problem("rejected", answer.reason or "rejected", answer=answer._asdict())
+        raise Problem("rejected", answer.reason or "rejected", answer=_fields(answer))
+    return _fields(answer)
+
+
+def _fields(answer: Answer) -> dict[str, Any]:
+    """An answer as an object. One that is rejected repeats no key that came in the place of an id."""
+    if answer.status == "rejected":
+        answer = answer._replace(event=mask_keys(answer.event), reason=mask_keys(answer.reason or "rejected"))
     return answer._asdict()
 
 

@@ -17,7 +17,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
     """What makes the loop in a folder, of the fields of a request. ValueError, by name, when it is called."""
 
     def make(folder: Path) -> Loop:
-        from heedful.features import TEXTS, infer, unseen
+        from heedful.features import TEXTS, declare, infer, unseen
         from heedful.loop.settings import Settings
 
         rows = _rows("items", given.get("items"))
@@ -33,12 +33,13 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         learner, crosses = given.get("learner"), given.get("crosses")
         if crosses is not None and crosses != "all" and not isinstance(crosses, list):
             raise ValueError(f'crosses: wanted "all" or a list of pairs of columns, got {describe(crosses)}')
+        pairs = [pair for pair in crosses or () if isinstance(pair, list) and len(pair) == 2]
         identifier = given.get("identifier")
         if identifier is not None and (not isinstance(identifier, str) or not identifier):
             raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
         with naming("context"):
-            around = infer(context, identifier="") if context else None
-        told = Settings(**settings)
+            around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
+        told, said = Settings(**settings), given.get("query_features")
         features = given.get("features")
         if features is not None and not isinstance(features, bool):
             raise ValueError(f"features: wanted true or false, got {describe(features)}")
@@ -53,7 +54,8 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
             if told.ratings is not None or bare:
                 encoding = unseen(rows, identifier=identifier)
             else:
-                encoding = infer(rows, identifier=identifier, kinds=kinds) if rows else TEXTS
+                keep = [pair[1] for pair in pairs]
+                encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS
             return Loop.create(
                 folder,
                 encoding=encoding,
@@ -62,6 +64,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
                 settings=told,
                 context=around,
                 crosses=() if crosses is None else crosses,
+                query_features=None if said is None else declare(said),
             )
 
     return make

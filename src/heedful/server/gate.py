@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple, NoReturn
@@ -232,6 +232,15 @@ class Gate:
                 entries[key.digest] = entry
         self._entries = entries
         self._by_prefix = {entry.caller.prefix: entry for entry in entries.values()}
+
+
+def source(headers: Mapping[bytes, bytes]) -> bytes | None:
+    """Where the page is from that had a request sent: its Origin. Where there is none, as with a picture that a page
+    shows, but the browser says that a page of elsewhere asks by itself: what it says. None for all others."""
+    origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+    if origin is not None or site not in (b"cross-site", b"same-site"):
+        return origin
+    return None if headers.get(b"sec-fetch-mode") == b"navigate" else site
 
 
 def digested(authorization: bytes) -> bytes:

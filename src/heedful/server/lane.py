@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from heedful.server import framing
 from heedful.server.bodies import Headers
 from heedful.server.fast import Fast, Head
 from heedful.server.gate import Caller
@@ -23,9 +24,9 @@ from heedful.server.protocol import Protocol
 
 BUFFER = 262_144
 """Bytes read at once, at most."""
-LARGE, KEPT = 8192, 1_048_576
-"""Bytes of a body from which on its connection has a buffer of its own, so that it is not copied; bytes of a buffer
-that stays for the next."""
+LARGE, LARGEST = 8192, 1_048_576
+"""Bytes of a body from which on its connection has a buffer of its own, so that it is not copied; and up to which: room
+is made for all of it when it begins, and who announces more may never send it."""
 ALIGNED = 16
 """What the place in memory where a large body begins is a multiple of: of numbers that stand elsewhere numpy makes a
 copy each time that it looks at them."""
@@ -168,7 +169,7 @@ class Lane(asyncio.BufferedProtocol):
                 at, start, end = self._own_at, start + moved, end + moved
             self._arriving, self._there = Arriving(head, caller, began, start, end), at + n
             self._slow.begins(arriving=True)
-        if LARGE < head.length < KEPT and (self._own is None or len(self._own) <= end):
+        if LARGE < head.length and (self._own is None or len(self._own) <= end):
             self._room(start - at, head.length)  # for the next one
         return True
 
@@ -195,8 +196,9 @@ class Lane(asyncio.BufferedProtocol):
             return None
         read = _Reading()
         head = self.fast.head(*found) if (found := read.all_of(key)) is not None else None
-        if head is not None:
-            self._heads[key] = head
+        if head is None or head.length > LARGEST:
+            return None
+        self._heads[key] = head
         return head
 
     # ------------------------------------------------------------------------ what is answered
@@ -210,8 +212,6 @@ class Lane(asyncio.BufferedProtocol):
     def _answer(self, status: int, headers: bytes, body: bytes) -> None:
         slow, transport = self._slow, self._transport
         slow.answered()
-        if self._own is not None and len(self._own) > KEPT + LONGEST + ALIGNED:
-            self._own = None
         if transport.is_closing():
             return
         date = self._lanes.date(slow.server_state.default_headers)
@@ -243,6 +243,8 @@ class _Reading:
             parser.feed_data(key)
             plain = parser.get_method() == b"POST" and parser.get_http_version() == "1.1"
             if not plain or not parser.should_keep_alive() or parser.should_upgrade():
+                return None
+            if framing.fault("1.1", self._url, self._headers):
                 return None
             url = httptools.parse_url(self._url)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):

@@ -1,7 +1,7 @@
-"""Links that let people answer one study, without a key: tokens, of which only a digest is kept.
+"""Links that let people answer one study, or see its ranking, without a key: tokens, of which only a digest is kept.
 
 A link is /s/TOKEN, where TOKEN is 256 random bits. It is told once, to whoever makes it. Whoever has it may answer the
-study it was made for, until it ends or is revoked, and nothing else.
+study it was made for, or see its ranking, until it ends or is revoked, and nothing else.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class Link(NamedTuple):
     """people it lets in"""
     begun: int
     """people it has let in"""
+    shows: bool
+    """whether it shows the ranking, of the segment where one is said; otherwise it asks"""
 
     def good(self, now: int) -> bool:
         """Whether it may be used, at a moment in microseconds since 1970."""
@@ -100,18 +102,26 @@ class Links:
         self._seen: dict[bytes, tuple[Link, float]] = {}
 
     def create(
-        self, tenant: str, loop: str, founded: int, *, segment: str = "", seconds: float = WEEK, people: int = PEOPLE
+        self,
+        tenant: str,
+        loop: str,
+        founded: int,
+        *,
+        segment: str = "",
+        seconds: float = WEEK,
+        people: int = PEOPLE,
+        shows: bool = False,
     ) -> tuple[Link, str]:
-        """Make a link for so many people: (what is kept of it, its token). The token is not to be had again.
-        ValueError, by name."""
-        segment = wanted_segment("segment", segment)
+        """Make a link for so many people, or one that `shows` the ranking of a segment, whatever that is called: (what
+        is kept of it, its token). The token is not to be had again. ValueError, by name."""
+        segment = segment if shows else wanted_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
             raise ValueError(f"lasts: wanted a minute to a year, got {describe(seconds)} seconds")
         wanted_count("people", people, most=MOST_PEOPLE)
         token, now = secrets.token_urlsafe(32), self._now()
         handle = "".join(secrets.choice(_LETTERS) for _ in range(8))
         ends, secret = now + int(seconds * 1e6), secrets.token_bytes(32)
-        link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0)
+        link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0, shows)
         with self._database.writing(create=True) as connection:
             connection.execute(insert(LINKS).values(digest=_digest(token), **link._asdict()))
         return link, token

@@ -20,7 +20,7 @@ from heedful.loop import Loop
 from heedful.loop.keeping import LOG
 from heedful.loop.log import Moved
 from heedful.server.desk import Desk
-from heedful.server.problems import Problem
+from heedful.server.problems import Problem, out_of_files
 
 MAIN = "main"
 SUFFIX = ".heedful"
@@ -140,6 +140,8 @@ class Loops:
         except TimeoutError:
             raise
         except Exception as error:  # whatever is wrong with it, the caller did not say it
+            if isinstance(error, OSError) and out_of_files(error):
+                raise
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
         for spec in self._own:

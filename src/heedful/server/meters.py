@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
 from pathlib import Path
+from time import monotonic as clock
 from typing import Any
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 """Seconds: upper bounds of the classes of duration."""
+
+EVERY = 1.0
+"""Seconds for which a text that Prometheus read is read again."""
 
 ELSEWHERE = "elsewhere"
 """The route of requests that came to none: what strangers make up does not make series."""
@@ -71,6 +77,27 @@ def exposition(meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Pat
     return generate_latest(registry)
 
 
+class Texts:
+    """The texts that Prometheus reads: written in a thread, and of each tenant no more than one in `EVERY` seconds,
+    however many ask at once."""
+
+    def __init__(self, meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
+        """`pool` is where they are written."""
+        self._about = meters, desks, folder
+        self._pool = pool
+        self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what
+
+    async def text(self, tenant: str | None) -> bytes:
+        """That of a tenant, or of all and the process (None), with what was counted up to a second ago."""
+        now = clock()
+        since, text = self._texts.get(tenant, (-EVERY, None))
+        if text is None or (text.done() and (now - since > EVERY or text.exception() is not None)):
+            aio = asyncio.get_running_loop()
+            text = aio.run_in_executor(self._pool, lambda: exposition(*self._about, tenant))
+            self._texts[tenant] = now, text
+        return await asyncio.shield(text)  # others wait for it too, whoever goes away
+
+
 class _Collector:
     def __init__(self, meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> None:
         self._meters, self._desks, self._folder, self._tenant = meters, desks, folder, tenant
@@ -82,21 +109,22 @@ class _Collector:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily("heedful_requests", "Requests answered.", labels=("tenant", "route", "status"))
-        for (tenant, route, status), n in sorted(self._meters.requests.items()):
+        # What is counted goes on being counted by the event loop's thread: a copy is made in one go, a look is not.
+        for (tenant, route, status), n in sorted(dict(self._meters.requests).items()):
             if self._mine(tenant):
                 requests.add_metric((tenant, route, str(status)), n)
         yield requests
         seconds = HistogramMetricFamily(
             "heedful_request_seconds", "From the whole request to the answer.", labels=("tenant", "route")
         )
-        for (tenant, route), durations in sorted(self._meters.durations.items()):
+        for (tenant, route), durations in sorted(dict(self._meters.durations).items()):
             if self._mine(tenant):
                 seconds.add_metric((tenant, route), durations.buckets(), durations.total)
         yield seconds
         events = CounterMetricFamily(
             "heedful_events", "What became of events.", labels=("tenant", "loop", "kind", "outcome")
         )
-        for (tenant, loop, kind, outcome), n in sorted(self._meters.events.items()):
+        for (tenant, loop, kind, outcome), n in sorted(dict(self._meters.events).items()):
             if self._mine(tenant):
                 events.add_metric((tenant, loop, kind, outcome), n)
         yield events
@@ -109,7 +137,7 @@ class _Collector:
         groups = counter("heedful_commits", "Of loops that are open: groups of events written.", labels=labels)
         written = counter("heedful_committed_events", "Of loops that are open: events in them.", labels=labels)
         notes = gauge("heedful_notes", "Of loops that are open: what a person should look at.", labels=labels)
-        for (tenant, name), desk in sorted(self._desks.items()):
+        for (tenant, name), desk in sorted(dict(self._desks).items()):
             if self._mine(tenant):
                 version.add_metric((tenant, name), desk.loop.version)
                 items.add_metric((tenant, name), len(desk.ledger.shelf.current))

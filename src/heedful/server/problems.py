@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +30,10 @@ TITLES = {
 }
 """kind -> (status, title)"""
 
-_KEY = re.compile(r"(hk_[a-z0-9]{8})_[A-Za-z0-9_-]{20,}")
+FILES = 6
+"""Files that an open loop has."""
+
+_KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
 
 
@@ -40,7 +45,7 @@ class Problem(Exception):
     ) -> None:
         """`kind` is a key of TITLES; `detail` is for people, `field` names what is to blame; `more` are members of
         their own."""
-        detail = _KEY.sub(r"\1_...", detail)  # a key in the wrong place is not told again
+        detail = mask_keys(detail)
         super().__init__(detail)
         self.kind = kind
         self.status, self.title = TITLES[kind]
@@ -58,6 +63,28 @@ class Problem(Exception):
     def body(self) -> bytes:
         """The problem as JSON."""
         return msgspec.json.encode(self.members)
+
+
+def mask_keys(text: str) -> str:
+    """text without a key that somebody put in the wrong place, also where it is mistyped: its beginning alone."""
+    return _KEY.sub(r"\1_...", text)
+
+
+def out_of_files(error: OSError) -> bool:
+    """Whether an error came as the process, or the machine, may open no more files. What SQLite says does not tell, so
+    that is tried while whatever failed still holds what it had."""
+    if error.errno != errno.EIO:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    held: list[int] = []
+    try:
+        while len(held) < FILES:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return True
+    finally:
+        for each in held:
+            os.close(each)
+    return False
 
 
 def of_rows(name: str, told: str) -> str:

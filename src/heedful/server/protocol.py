@@ -9,12 +9,13 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from heedful.server.bodies import PROBLEM
+from heedful.server import framing
+from heedful.server.bodies import problem_answered
 from heedful.server.meters import ELSEWHERE
 from heedful.server.problems import Problem
 
 MOST_HEADERS = 65_536
-"""Bytes of a request before its body."""
+"""Bytes of a request's target, its headers and its trailers, with four for each of these."""
 AHEAD = 32
 """Requests that one connection may send before the first is answered."""
 SHARED_KEEP_ALIVE, SHARED_UNREAD, SHARED_MOST = 10, 30, 1000
@@ -61,7 +62,9 @@ class Protocol(HttpToolsProtocol):
     began: float | None = None
     """when the request began that is not all there yet"""
     _before_body = _headers_so_far = _so_far = 0
-    _ignored = False  # the parser is at a request that is parsed again, or that was refused
+    _offered = False  # the parser is at a request that offers another protocol, and is parsed again
+    _last = False  # no request is read any more: one was refused, or said that it is the last
+    _refusal: Problem | None = None  # what is told once the requests before it are answered
     shared = False
     """whether it came by the port for participants"""
     under_way = False
@@ -80,10 +83,15 @@ class Protocol(HttpToolsProtocol):
         self._patience = self.timeout_keep_alive
         sharing = getattr(self.config.app, "sharing", None)
         self.shared = sharing is not None and self.server is not None and self.server[1] == sharing
+        most: int | None = getattr(self.config.app, "connections", None)
         if self.shared:
             self.timeout_keep_alive, self._patience = SHARED_KEEP_ALIVE, SHARED_UNREAD
-            if sum(getattr(each, "shared", False) for each in self.connections) > SHARED_MOST:
+            theirs = SHARED_MOST if most is None else min(SHARED_MOST, most // 2)
+            if sum(getattr(each, "shared", False) for each in self.connections) > theirs:
                 transport.abort()
+        elif most is not None and len(self.connections) > most:
+            told = f"wanted at most {most} connections at once, got more: try again"
+            self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Its end: whoever still answers is told, also where another request came behind it."""
@@ -95,7 +103,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """More of a request."""
-        if self.transport.is_closing():
+        if self._last or self.transport.is_closing():
             return
         self._idle = None
         if self.began is None:
@@ -103,7 +111,8 @@ class Protocol(HttpToolsProtocol):
         self._so_far += len(data)
         if self._before_body >= 0:
             self._before_body += len(data)
-        if self._before_body > MOST_HEADERS + len(data) or self._headers_so_far > MOST_HEADERS:
+        # What is between the headers does not count, but it has to end as well.
+        if self._before_body > 2 * MOST_HEADERS + len(data) or self._headers_so_far > MOST_HEADERS:
             self._too_large("headers", MOST_HEADERS)
         elif self._so_far > MOST_HEADERS + FRAMES * self._most():
             self._too_large("body", self._most())
@@ -112,27 +121,31 @@ class Protocol(HttpToolsProtocol):
             self._feed(data)
 
     def _feed(self, data: bytes) -> None:
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offered:
-            self._decline(data[offered.args[0] :])
-        except httptools.HttpParserError:
-            if not self.transport.is_closing():
-                self.send_400_response("")
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offered:
+                data = self._without_offer(data[offered.args[0] :])
+            except httptools.HttpParserError:
+                if not self._last:
+                    self.send_400_response("")
+                return
 
-    def _decline(self, rest: bytes) -> None:
-        """Ignore the offer of another protocol (RFC 9110, 7.8), which Java's client makes with its first request: the
-        parser skips the body then, so the request is parsed again without it."""
+    def _without_offer(self, rest: bytes) -> bytes:
+        """What there is to parse once the offer of another protocol is ignored (RFC 9110, 7.8), which Java's client
+        makes with its first request: the parser skips the body then, so the request is parsed again without it."""
+        if self._last:
+            return b""
         method = self.parser.get_method()
-        if self._ignored is False or method == b"CONNECT":
+        if not self._offered or method == b"CONNECT":
             self.send_400_response("")
-            return
-        self._ignored = False
-        kept = [(n, v) for n, v in self.headers if n not in (b"upgrade", b"http2-settings", b"connection")]
+            return b""
+        self._offered = False
         head = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
-        head += [name + b": " + value for name, value in kept]
+        head += [name + b": " + value for name, value in framing.without_offer(self.headers)]
         self.parser = httptools.HttpRequestParser(self)
-        self._feed(b"\r\n".join([*head, b"", b""]) + rest)
+        return b"\r\n".join([*head, b"", b""]) + rest
 
     def _too_large(self, field: str, most: int) -> None:
         self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
@@ -144,39 +157,60 @@ class Protocol(HttpToolsProtocol):
     def _service(self) -> Any:
         return getattr(self.config.app, "service", None)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or a trailer after the body."""
-        self._headers_so_far += len(name) + len(value) + 4
-        if self._headers_so_far <= MOST_HEADERS:
-            super().on_header(name, value)
-
     def on_message_begin(self) -> None:
         """The first byte of a request."""
-        self._headers_so_far = 0
+        if self._last:
+            return
+        self._headers_so_far, self._before_body = 0, 1
         if self.began is None:
             self.began = self.loop.time()
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """A part of the target."""
+        self._headers_so_far += len(url)
+        if self._headers_so_far <= MOST_HEADERS:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; or a trailer after the body, which counts as one but is dropped, as it must not pass for a header
+        (RFC 9110, 6.5.1)."""
+        self._headers_so_far += len(name) + len(value) + 4
+        if self._headers_so_far <= MOST_HEADERS and self._before_body >= 0:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """What comes now is the body."""
+        """What comes now is the body. Whether all headers are there is looked at before anything is made of them."""
+        if self._last:
+            return
+        if self._headers_so_far > MOST_HEADERS:
+            self._too_large("headers", MOST_HEADERS)
+            return
+        if wrong := framing.fault(self.parser.get_http_version(), self.url, self.headers):
+            self.refuse(Problem("malformed", wrong, field=wrong.partition(":")[0]))
+            return
+        if len(self.pipeline) >= AHEAD:
+            self._last = True
+            self.transport.abort()  # a client that sends so much ahead does not wait for answers
+            return
         self._before_body = -1
         if self.parser.should_upgrade():
-            self._ignored = True
-        elif self._headers_so_far > MOST_HEADERS:
-            self._ignored = True
-            self._too_large("headers", MOST_HEADERS)
-        elif len(self.pipeline) >= AHEAD:
-            self._ignored = True
-            self.transport.abort()  # who sends that much ahead does not wait for answers
-        else:
-            super().on_headers_complete()
-            self._cycles = (*[each for each in self._cycles if not each.response_complete], self.cycle)
-            if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
-                self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
+            self._offered = True
+            return
+        authority, self.url = framing.split_target(self.url)
+        if authority is not None:
+            self.headers[:] = [(b"host", authority), *[each for each in self.headers if each[0] != b"host"]]
+        super().on_headers_complete()
+        self._cycles = (*self._unanswered(), self.cycle)
+        if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
+            self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        return [each for each in self._cycles if not each.response_complete]
 
     def on_body(self, body: bytes) -> None:
         """A part of the body: nearly always all of it, and then it is not copied."""
-        if self._ignored or self.cycle.response_complete:
+        if self._last or self._offered or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
         if not cycle.body:
@@ -191,10 +225,24 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of it is there."""
-        if self._ignored:
+        if self._last or self._offered:
+            return
+        if self._headers_so_far > MOST_HEADERS:  # with its trailers
+            self._too_large("headers", MOST_HEADERS)
             return
         self._before_body, self._so_far, self.began = 0, 0, None
         super().on_message_complete()
+        if not self.parser.should_keep_alive():  # a trailer may say so too: the parser reads nothing behind it
+            self.cycle.keep_alive = False
+            if self.cycle.response_complete:
+                self.transport.close()
+        self._last = not self.cycle.keep_alive  # RFC 9112, 9.6
+
+    def on_response_complete(self) -> None:
+        """A request was answered, so the next one is begun; or it is told what was wrong with the next one."""
+        super().on_response_complete()
+        if self._refusal is not None and not self._unanswered() and not self.transport.is_closing():
+            self._say(self._refusal)
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so."""
@@ -209,26 +257,36 @@ class Protocol(HttpToolsProtocol):
         self.refuse(Problem("too-slow", f"{field}: wanted all of the request within {seconds:g} s", field=field))
 
     def refuse(self, problem: Problem) -> None:
-        """Say what is wrong, and hang up."""
-        if self.transport.is_closing():
+        """Say what is wrong, once all requests before it are answered, and hang up."""
+        if self._last or self.transport.is_closing():
             return
-        if self._before_body < 0 and self.cycle is not None and self.cycle.response_complete:
-            self.transport.close()  # it was answered before all of it had come; nobody waits for another answer
+        began, self.began, self._last = self.began, None, True
+        arriving = self._before_body < 0 and self.cycle is not None and self.cycle.more_body
+        if arriving and self.cycle.response_complete:
+            self.transport.close()  # it was answered before all of it had come: there is no second answer
             return
-        if self.cycle is not None and not self.cycle.response_complete:
-            if self.cycle.response_started:
-                self.transport.abort()
-                return
+        if arriving and self.cycle.response_started:
+            self.transport.abort()
+            return
+        if arriving:
+            self._cycles = tuple(each for each in self._cycles if each is not self.cycle)
+            if self.pipeline and self.pipeline[0][0] is self.cycle:
+                self.pipeline.popleft()  # it is never begun
             self.cycle.disconnected = True  # its route counts it
             self.cycle.message_event.set()
         elif (service := self._service) is not None:
-            seconds = 0.0 if self.began is None else self.loop.time() - self.began
+            seconds = 0.0 if began is None else self.loop.time() - began
             service.meters.request("", ELSEWHERE, problem.status, seconds)
-        status = f"HTTP/1.1 {problem.status} {problem.title}\r\n"
-        headers = (
-            f"content-type: {PROBLEM.decode()}\r\ncontent-length: {len(problem.body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(status.encode() + headers.encode() + problem.body)
+        if self._unanswered():
+            self._refusal = problem
+        else:
+            self._say(problem)
+
+    def _say(self, problem: Problem) -> None:
+        headers, body = problem_answered(problem)
+        always = b"".join([b"%s: %s\r\n" % each for each in self.server_state.default_headers])
+        head = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode()), always, headers]
+        self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))
         self.transport.close()
 
     # ------------------------------------------------------------------------ beside it
@@ -238,7 +296,7 @@ class Protocol(HttpToolsProtocol):
         """Whether all requests so far were answered, and not a byte of another has come."""
         cycle = self.cycle
         idle = self.began is None and not self.under_way and (cycle is None or cycle.response_complete)
-        return idle and not self.flow.write_paused and not self.transport.is_closing()
+        return idle and not self._last and not self.flow.write_paused and not self.transport.is_closing()
 
     def begins(self, arriving: bool = False) -> None:
         """A request is answered beside it from now on; while it is `arriving`, it has to in time."""

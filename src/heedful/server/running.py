@@ -20,13 +20,22 @@ import uvicorn
 
 from heedful.server.app import App, create_app
 from heedful.server.lane import Lanes
+from heedful.server.problems import FILES
 from heedful.server.protocol import Protocol
 from heedful.server.service import Options
 
 log = logging.getLogger("heedful.server")
 
+OWN_FILES = 100
+"""Files that the server opens besides connections and loops, about."""
 KEEP_ALIVE = 75
 """Seconds after which a connection ends on which nothing comes."""
+SWITCH = 0.0005
+"""Seconds after which a thread that works on something long lets the server's go on: a request waits for that as often
+as it waits for the disk. Python's own are ten times as many."""
+REFUSED, PAUSE = 20, 0.01
+"""Requests that did not arrive in time and are refused in one turn of the event loop, and seconds until the next: each
+costs a millisecond, and most come back at once."""
 AT_ONCE = 1.0
 """Seconds after which somebody who tells it to end again means at once."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -70,10 +79,14 @@ class Server(uvicorn.Server):
         while True:
             await asyncio.sleep(min(1.0, seconds / 4))
             late = asyncio.get_running_loop().time() - seconds
+            refused = 0
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Protocol):
                     if connection.began is not None and connection.began < late:
                         connection.too_slow(seconds)
+                        refused += 1
+                        if refused % REFUSED == 0:
+                            await asyncio.sleep(PAUSE)
                     connection.hang_up_idle()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -99,6 +112,7 @@ def config(app: App, **given: Any) -> uvicorn.Config:
         "lifespan": "on",
         "proxy_headers": False,
         "server_header": False,
+        "headers": [("x-content-type-options", "nosniff")],  # of every answer
         "access_log": False,
         "log_config": None,
         "timeout_keep_alive": KEEP_ALIVE,
@@ -107,15 +121,22 @@ def config(app: App, **given: Any) -> uvicorn.Config:
     return uvicorn.Config(app, **fixed | given)
 
 
-def more_files() -> None:
-    """Let the process have as many files open as it may."""
+def more_files() -> int | None:
+    """Let the process have as many files open as it may: so many. None where there is no such limit."""
     try:
         import resource
     except ModuleNotFoundError:
-        return
+        return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
+    if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def most_connections(files: int | None, options: Options) -> int | None:
+    """How many connections there may be in a process that may have so many files open: what its loops leave, and at
+    least half. None for no limit."""
+    return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 
 @contextmanager
@@ -129,9 +150,7 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
     if host not in LOOPBACK and not app.service.keys.exist():
         told = f"--host: wanted 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
         raise PermissionError(told)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family, backlog=2048)
-    with listener:
+    with listening_socket(host, port) as listener:
         yield app, listener
 
 
@@ -143,21 +162,28 @@ def serve(
     **given: Any,
 ) -> None:
     """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began.
-    Whoever comes by `sharing` gets what participants may."""
+    Whoever comes by `sharing` gets what participants may. ValueError where both have one port, by which they are told
+    apart."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
-    more_files()
+        if app.sharing == listener.getsockname()[1]:
+            raise ValueError(f"sharing: wanted another port than that of the listener, got {app.sharing} for both")
+    app.connections = most_connections(more_files(), app.service.options)
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
+    sys.setswitchinterval(SWITCH)
     Server(config(app, **given), app, ready).run([listener] if sharing is None else [listener, sharing])
 
 
-def everywhere(port: int) -> socket.socket:
-    """A socket that the whole network reaches, for `serve(sharing=...)`. OSError where it cannot listen there."""
-    return socket.create_server(("0.0.0.0", port), backlog=2048)
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address of this machine, "0.0.0.0" or "::" for all of them; `port` 0 finds a free
+    one. OSError where it cannot listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
 
 
 def own_address() -> str:

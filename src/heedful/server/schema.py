@@ -26,12 +26,21 @@ Object = dict[str, Any]
 Candidates = Annotated[
     list[Any],
     Meta(
-        min_length=1,
         max_length=100_000,
-        description="names of items on offer, or objects with attributes, in your order; without it all items",
+        description="names of items on offer, objects with attributes, or hits of a search engine with _id, _score "
+        "and _source, in your order; without it all items. What is not on offer is ranked by your score or last, what "
+        "comes twice counts once, and none give an empty list, unless it is strict",
         extra_json_schema={"items": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object"}]}},
     ),
 ]
+Strict = Annotated[
+    bool,
+    Meta(
+        description="whether candidates that are not on offer, come twice, or are none are refused (422); as the "
+        "loop's settings say where it is not said"
+    ),
+]
+Unknown = Annotated[list[str], Meta(description="candidates that are not on offer; only where there are some")]
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
@@ -63,6 +72,27 @@ class Decide(_Body):
             "whether a pair may be asked again"
         ),
     ] = UNSET
+    strict: Strict | UnsetType = UNSET
+
+
+class Rank(_Body):
+    """A look at the order that the model has of some candidates; nothing is logged."""
+
+    candidates: Candidates | UnsetType = UNSET
+    person: Id | UnsetType = UNSET
+    context: Object | UnsetType = UNSET
+    prior: Annotated[
+        dict[Id, Number] | list[Number] | UnsetType, Meta(description="your own scores, by name or in order")
+    ] = UNSET
+    strict: Strict | UnsetType = UNSET
+
+
+class Ranking(msgspec.Struct, kw_only=True):
+    """All candidates, best first."""
+
+    ranking: list[str]
+    version: Annotated[int, Meta(description="of the model that ranks them so")]
+    unknown: Unknown | UnsetType = UNSET
 
 
 class Record(_Body):
@@ -76,6 +106,7 @@ class Record(_Body):
     prior: dict[Id, Number] | list[Number] | UnsetType = UNSET
     probability: Annotated[float, Meta(gt=0, le=1)] | UnsetType = UNSET
     time: Time | UnsetType = UNSET
+    strict: Strict | UnsetType = UNSET
 
 
 class Decision(msgspec.Struct, kw_only=True):
@@ -88,14 +119,17 @@ class Decision(msgspec.Struct, kw_only=True):
     arm: Literal["learned", "control", "imported"]
     seq: int
     grades: Annotated[
-        list[int] | UnsetType, Meta(description="of a loop that predicts grades: of each that is shown")
+        list[int | None] | UnsetType,
+        Meta(description="of a loop that predicts grades: of each that is shown, null of what is unknown"),
     ] = UNSET
     ratings: Annotated[
-        list[float] | UnsetType, Meta(description="of a loop of ratings: what is expected of each that is shown")
+        list[float | None] | UnsetType,
+        Meta(description="of a loop of ratings: what is expected of each that is shown, null of what is unknown"),
     ] = UNSET
     chances: Annotated[
         list[float] | UnsetType, Meta(description="of a loop of choices: how likely each is to be chosen")
     ] = UNSET
+    unknown: Unknown | UnsetType = UNSET
 
 
 class Feedback(_Body):
@@ -167,6 +201,10 @@ class NewLoop(_Body):
     kinds: dict[str, Literal["number", "category", "text", "prose", "vector", "ignored"]] | UnsetType = UNSET
     context: list[Object] | UnsetType = UNSET
     crosses: list[Annotated[list[str], Meta(min_length=2, max_length=2)]] | Literal["all"] | UnsetType = UNSET
+    query_features: Annotated[
+        Object | UnsetType,
+        Meta(description="what each request says of each item, by name: [low, high] of a number, a list of texts"),
+    ] = UNSET
     features: Annotated[
         bool | UnsetType,
         Meta(description="in a loop of choices, whether items that are like each other are liked alike"),
@@ -188,6 +226,9 @@ class Loop(msgspec.Struct, kw_only=True):
     caveats: list[str]
     notes: list[str]
     unknown: dict[str, int]
+    query_features: Annotated[
+        list[str] | UnsetType, Meta(description="names of what each request says of each item, where it says anything")
+    ] = UNSET
     grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
     ratings: Annotated[
         Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType,
@@ -409,6 +450,17 @@ class Span(msgspec.Struct):
     item_mean: float
 
 
+class Picked(msgspec.Struct):
+    """What the first of a list would have been given, chosen in one of three ways, over lists of the control in which
+    two or more were rated."""
+
+    lists: int
+    learned: Annotated[float, Meta(description="the rating of what the model expected most of")]
+    popular: Annotated[float, Meta(description="of the item with the highest mean so far")]
+    chance: Annotated[float, Meta(description="of any of them")]
+    difference: Annotated[Difference | None, Meta(description="learned less popular")]
+
+
 class Foretelling(msgspec.Struct):
     """What ratings were given, and how well they were predicted, each before it was known."""
 
@@ -419,6 +471,9 @@ class Foretelling(msgspec.Struct):
     difference: Annotated[Difference | None, Meta(description="error less that: below 0 is better")]
     unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
     series: list[Span]
+    picked: Annotated[
+        Picked | UnsetType, Meta(description="the model beside what is most popular, in lists of the control")
+    ] = UNSET
 
 
 class Tried(msgspec.Struct):
@@ -488,6 +543,24 @@ class Standings(msgspec.Struct):
     ]
 
 
+class Share(msgspec.Struct):
+    """Thumbs that were given in one arm."""
+
+    thumbs: int
+    up: int
+    share: float | None
+    low: Annotated[float | None, Meta(description="of the 95 % interval; null where chance cannot be told")]
+    high: float | None
+
+
+class Approval(msgspec.Struct):
+    """The thumbs of both arms."""
+
+    learned: Share
+    control: Share
+    difference: Annotated[Difference | None, Meta(description="of the shares: learned less control")]
+
+
 class Report(msgspec.Struct):
     """What a loop learned, measured from its log."""
 
@@ -507,6 +580,10 @@ class Report(msgspec.Struct):
     grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
     ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
     choices: Annotated[Guessing | UnsetType, Meta(description="of a loop of choices")] = UNSET
+    thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
+    unknown: Annotated[
+        int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")
+    ] = UNSET
 
 
 class Problem(msgspec.Struct):
@@ -530,4 +607,5 @@ def _fields(body: Any) -> frozenset[str]:
     return frozenset(body.__struct_fields__)
 
 
-DECIDE, NEW_LOOP, RECORD, ACTIVATE, UNDO, REPLAY = map(_fields, (Decide, NewLoop, Record, Activate, Undo, Replay))
+DECIDE, NEW_LOOP, RECORD, RANK = map(_fields, (Decide, NewLoop, Record, Rank))
+ACTIVATE, UNDO, REPLAY = map(_fields, (Activate, Undo, Replay))

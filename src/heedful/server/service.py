@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from heedful.loop.log import Closed, Damaged, Moved
 from heedful.server import database
@@ -18,9 +19,17 @@ from heedful.server.gate import Gate
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
-from heedful.server.meters import Meters
-from heedful.server.problems import Problem, bad_input
+from heedful.server.meters import Meters, Texts
+from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
+
+T = TypeVar("T")
+
+LARGE = 100_000
+"""Bytes of JSON or msgpack from which on a request is read, and worked on, in threads."""
+
+REST = 2.0
+"""How much longer than it took to read a large body the others have."""
 
 log = logging.getLogger("heedful.server")
 
@@ -43,6 +52,8 @@ class Options(NamedTuple):
     """column -> (what the pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
     passing: bool = False
     """whether the folder goes when the server ends, as that of the demo does"""
+    example: str = ""
+    """the loop that shows how it is done, as that of the demo does, to which the pages of the others point; "": none"""
     shared: str = ""
     """where participants reach it, "http://192.0.2.7:8711"; "": wherever whoever makes a link does"""
 
@@ -64,9 +75,34 @@ class Service:
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
         """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
+        self._rested = 0.0  # when the next one may be read
+        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
+        self.feeds: dict[Any, Any] = {}
+        """what is new in a loop, by its desk, for all who follow it (`heedful.server.events`)"""
+        self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
+
+    def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
+        """What a tenant's large requests wait for, from before they are read until they are answered, and its streams
+        for each look: one at a time, as each thread that works takes from all others, and those that wait are bytes."""
+        return self._turns.setdefault((tenant, what), asyncio.Lock())
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """What `work`, which reads a large body, gives: one at a time, in a thread. While one is read no other thread
+        runs, so the next one waits for `REST` times as long."""
+
+        def done() -> T:
+            time.sleep(max(self._rested - time.perf_counter(), 0.0))
+            began = time.thread_time()
+            try:
+                return work()
+            finally:
+                self._rested = time.perf_counter() + REST * (time.thread_time() - began)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
         """Begin to close what nobody uses."""
@@ -80,6 +116,7 @@ class Service:
         await self.loops.close_all()
         self.pool.shutdown(wait=True)
         self.signing.shutdown(wait=True)
+        self._reading.shutdown(wait=True)
         self.keys.close()
 
     async def _close_idle(self) -> None:
@@ -94,13 +131,21 @@ class Service:
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     """What an error is told as; `lookup` is the kind of what was not found. What is not the caller's fault is logged
-    here, and told without a word of what is inside."""
+    here, and told without a word of what is inside.
+
+    A Problem comes back without its traceback and what it came of. Whoever answers keeps it in a local variable of a
+    frame that the traceback holds: a cycle for every refusal, which anybody could make the collector look for."""
     if isinstance(error, Problem):
-        return error
+        error.__context__ = error.__cause__ = None
+        return error.with_traceback(None)
     if isinstance(error, FileExistsError):
         return Problem("exists", "there is a loop of that name")
     if isinstance(error, TimeoutError | InterruptedError):
         told = "somebody else has been writing for too long; nothing was changed: send it again"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
+    if isinstance(error, OSError) and out_of_files(error):
+        log.error("no more files may be opened: %s", error)
+        told = "the server has as many files open as it may; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)

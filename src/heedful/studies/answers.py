@@ -53,7 +53,7 @@ def said(loop: Loop) -> Iterator[Said]:
     """All answers that were not taken back, in the order in which they came; not what a page passed over."""
     ledger = loop.ledger
     for event, decision, feedback in ledger.lessons():
-        names = decision.names or ledger.shelf.names(decision.record.items)
+        names = decision.names
         shown, person = tuple([names[j] for j in decision.record.shown]), decision.person or ""
         if feedback.form == "choice":
             answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +17,14 @@ import msgspec
 
 from heedful.doors import describe, wanted_count
 from heedful.loop import Loop
+from heedful.loop.keeping import read_own
 from heedful.loop.settings import Settings
-from heedful.studies.pictures import sniffed
+from heedful.studies.pictures import MOST, aspect_ratio, sniffed
 from heedful.studies.reading import NUMBER, Kind, Material
 
 FILE, PICTURES = "study.json", "pictures"
+LARGEST = 2**20
+"""Bytes of that file."""
 ASK = "Which is better?"
 CONSENT = "Your answers are kept under a random name, and used for this study alone. You may stop at any time."
 QUESTIONS = 20
@@ -113,7 +117,7 @@ def study_of(path: Path) -> Study:
     """The study in a loop's folder; of a loop that was made otherwise, one of its rows. ValueError where its file is
     damaged."""
     try:
-        content = (path / FILE).read_bytes()
+        content = read_own(path, FILE, most=LARGEST)
     except FileNotFoundError:
         return Study()
     try:
@@ -128,11 +132,19 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
     if not _NUMBER.fullmatch(number):
         return None
     try:
-        content = (path / PICTURES / number).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+        content = read_own(path, PICTURES, number, most=MOST)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     kind = sniffed(content)
     return None if kind is None else (content, kind)
+
+
+@lru_cache(maxsize=10_000)
+def picture_ratio(path: Path, number: str) -> float:
+    """How many times as wide as high a picture of the study in a loop's folder is shown; 1 where there is none. What
+    has a number never changes."""
+    found = picture_in(path, number)
+    return 1.0 if found is None else aspect_ratio(found[0])
 
 
 def _clear(path: Path) -> None:

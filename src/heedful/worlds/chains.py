@@ -44,7 +44,7 @@ class Clicked(Protocol):
 
 
 class Study(NamedTuple):
-    """DCG@10(ybar) - DCG@10(y) of each chain (n,), rising, and what Figure 1 says of it.
+    """DCG@10(ybar) - DCG@10(y) of each chain (n,), in their order, and what Figure 1 says of it.
 
     Shares of the chains whose difference is above, at and below 0; of those at 0 the share with ybar = y; the p-value
     of the two-sided sign test of better against worse. NaN where nothing is counted. `same` (n,): where ybar = y.
@@ -131,9 +131,8 @@ def _counted(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
     same = unchanged[sign == 0]
     p = float(binomtest(better, better + worse).pvalue) if better + worse else float("nan")
     unchanged_share = float(same.mean()) if same.size else float("nan")
-    order = np.argsort(differences, kind="stable")
     equal = sign.size - better - worse
-    return Study(differences[order], better / n, equal / n, worse / n, unchanged_share, p, unchanged[order])
+    return Study(differences, better / n, equal / n, worse / n, unchanged_share, p, unchanged)
 
 
 def _relevant(grades: Ints) -> Array:

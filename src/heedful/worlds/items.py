@@ -73,7 +73,7 @@ class ItemPool(NamedTuple):
             out[0] = self.user.pick(u, r, shown[0], rng)
             return out
         ahead = self.user.prefer(u, r, shown[0], shown[1])
-        if ahead > 0.0:
+        if ahead > 0.0 or shown[0] == shown[1]:
             return shown[:1].copy()
         if ahead < 0.0:
             return shown[1:2].copy()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from heedful.figures import claims
+from heedful.figures import claims, growth
 from heedful.figures.figure import Claim
 from heedful.figures.jair2015.parts import BOTH, PERCEPTRON, WHERE, both, figure, versus
 from heedful.figures.panels import BETTER, MOVIES, NOISY, STRICT, WEB, dueling, movies, one, web
 
 SVM = one("ranking SVM", "ranking-svm", STRICT)
 EXPONENTIATED = one("exponentiated", "exponentiated", STRICT)
-HINDSIGHT = "The bandit is drawn at the best of its 5 x 5 grid in hindsight."
+HINDSIGHT = "The bandit is drawn at the best of seventeen ratios delta / gamma in hindsight, four in each decade."
 
 
 def dueling_on_web(key: str) -> tuple[Claim, ...]:
@@ -139,7 +139,7 @@ FIGURES = (
                 "with the fixed rate the two are nearly identical.",
                 partial(claims.alike, a="fixed rate", b="perceptron", tolerance=claims.IDENTICAL),
             ),
-            *both("the curve is not above the bound of Theorem 5.", partial(claims.bounded, labels=("fixed rate",))),
+            *both("the curve is not above the bound of Theorem 5.", partial(growth.bounded, labels=("fixed rate",))),
         ),
         "Not a figure of the paper: a remark in its section 6.3.",
     ),

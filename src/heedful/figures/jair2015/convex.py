@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.figures import claims, sweeps
+from heedful.figures import claims, growth, sweeps
 from heedful.figures.figure import AVERAGE, CUMULATIVE, QUADRATIC, Claim, Measure, Panel, Size
 from heedful.figures.jair2015.parts import BOTH, CONVEX, SECOND, WHERE, figure
 from heedful.figures.panels import BETTER, MOVIES, NOISY, STRICT, WEB, WEB_FULL, WEB_QUICK, movies, one, web
@@ -31,9 +31,9 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
     sentences = (
         (
             "the cumulative quadratic regret of the second-order learner grows like log t.",
-            claims.logarithmic("quadratic", "second-order", QUADRATIC),
+            growth.logarithmic("quadratic", "second-order", QUADRATIC),
         ),
-        ("that of the convex perceptron grows faster.", claims.slower_than_log("quadratic", "convex", QUADRATIC)),
+        ("that of the convex perceptron grows faster.", growth.slower_than_log("quadratic", "convex", QUADRATIC)),
         (
             "the second-order learner ends with less of it.",
             claims.lower("quadratic", "second-order", "convex", QUADRATIC),
@@ -48,7 +48,7 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
         Claim(
             f"{where}: the cumulative regret of raw utility behaves alike.",
             ("linear",),
-            claims.logarithmic("linear", "second-order", CUMULATIVE),
+            growth.logarithmic("linear", "second-order", CUMULATIVE),
         ),
     )
 
@@ -58,7 +58,7 @@ def sweep(world: str, full: Size, quick: Size) -> Panel:
     swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")
-    return base._replace(values=GAMMAS, at=(100, 1_000, 0))
+    return base._replace(values=GAMMAS, at=(100, 0) if world == WEB else (100, 1_000, 0))
 
 
 FIGURES = (
@@ -71,7 +71,7 @@ FIGURES = (
             Claim(
                 "Where the hypotheses of Theorem 8 hold, its bound and that of Theorem 6 do.",
                 ("covered",),
-                claims.bounded("covered", ("second-order", "convex"), QUADRATIC),
+                growth.bounded("covered", ("second-order", "convex"), QUADRATIC),
             ),
         ),
         "With gamma = 1 and a ball of radius 100, as in the experiments, Theorem 8 does not apply; the third panel has"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from heedful.figures import claims
+from heedful.figures import claims, growth
 from heedful.figures.chains import STUDY, chains_panel
 from heedful.figures.coactive2012 import ALPHAS, STRICT_LINES
 from heedful.figures.figure import AVERAGE, Claim, Line, Measure, Panel, Size
@@ -49,7 +49,7 @@ FIGURES = (
         "What clicks over a query chain say about its first ranking",
         (chains_panel(),),
         STUDY,
-        "TREC Session 2012 stands in for the user study of 16 students.",
+        "TREC Session 2012, and 2013 where it is, stand in for the user study of 16 students.",
     ),
     figure(
         "fig2",
@@ -58,7 +58,7 @@ FIGURES = (
         (
             *both(
                 "regret is substantially reduced after tens or hundreds of rounds.",
-                lambda panel: claims.reduced(panel, ALPHAS, 100),
+                lambda panel: growth.reduced(panel, ALPHAS, 100),
             ),
             *both(
                 "regret with alpha = 1 is lower than with alpha = 0.1.",
@@ -73,13 +73,13 @@ FIGURES = (
                 BOTH,
                 claims.closer(WEB, MOVIES, "alpha = 0.1", "alpha = 1"),
             ),
-            *both("regret approaches zero in all cases.", partial(claims.vanishing, labels=ALPHAS)),
+            *both("regret approaches zero in all cases.", partial(growth.vanishing, labels=ALPHAS)),
             Claim(
                 "Web: the standard errors are high at few rounds, and become lower with more.",
                 (WEB,),
-                claims.steadier(WEB, ALPHAS),
+                growth.steadier(WEB, ALPHAS),
             ),
-            *both("no curve is above the bound of Theorem 1.", partial(claims.bounded, labels=ALPHAS)),
+            *both("no curve is above the bound of Theorem 1.", partial(growth.bounded, labels=ALPHAS)),
         ),
     ),
     figure(
@@ -98,7 +98,7 @@ FIGURES = (
             )._replace(slack=True),
         ),
         (
-            Claim("Web: regret does not converge to zero.", (WEB,), claims.stuck(WEB, ("depth 10", "depth 25"))),
+            Claim("Web: regret does not converge to zero.", (WEB,), growth.stuck(WEB, ("depth 10", "depth 25"))),
             Claim(
                 "Web: regret is slightly higher at the greater depth.",
                 (WEB,),
@@ -120,7 +120,7 @@ FIGURES = (
         (
             *cheaper_than_feared(WEB),
             *cheaper_than_feared(MOVIES),
-            *both("no curve is above the bound of Lemma 4.", partial(claims.bounded, labels=KS)),
+            *both("no curve is above the bound of Lemma 4.", partial(growth.bounded, labels=KS)),
         ),
     ),
     figure(
@@ -148,16 +148,16 @@ FIGURES = (
                 partial(claims.alike, a="expected", b="deterministic", tolerance=claims.SIMILAR),
             ),
             *both(
-                "regret converges to zero with expected feedback too.", partial(claims.vanishing, labels=("expected",))
+                "regret converges to zero with expected feedback too.", partial(growth.vanishing, labels=("expected",))
             ),
             *both(
                 "the curves are not above the bounds of Theorem 1 and Corollary 2.",
-                partial(claims.bounded, labels=("deterministic", "expected")),
+                partial(growth.bounded, labels=("deterministic", "expected")),
             ),
             Claim(
                 "Other learners are not above the bounds of Theorems 5 and 6, which hold in expectation too.",
                 ("others",),
-                claims.bounded("others", ("exponentiated, fixed rate", "convex")),
+                growth.bounded("others", ("exponentiated, fixed rate", "convex")),
             ),
         ),
         "The third panel is not the paper's: it draws the forms of Theorems 5 and 6 for expected feedback.",
@@ -183,7 +183,7 @@ LEMMA_3 = figure(
         Claim(
             "Every learner has REG_T = 2 / sqrt T, which is Theorem 1's bound for the perceptron.",
             (LOWER,),
-            claims.lower_bound_met(LOWER, ("perceptron", "convex", "second-order")),
+            growth.lower_bound_met(LOWER, ("perceptron", "convex", "second-order")),
         ),
     ),
     "Not a figure of the paper: its Lemma 3, run.",

@@ -164,7 +164,6 @@ async def static(request: Request) -> Response:
     known = request.query_params.get("v") == digest
     headers = {
         "cache-control": "public, max-age=31536000, immutable" if known else "no-cache",
-        "x-content-type-options": "nosniff",
         "cross-origin-resource-policy": "same-origin",
         "etag": f'"{digest}"',
     }

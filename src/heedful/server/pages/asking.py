@@ -22,10 +22,11 @@ from heedful.loop import Loop
 from heedful.loop.wire import CHOICES
 from heedful.server.desk import Desk
 from heedful.server.pages.cards import Fact, value
+from heedful.server.pages.plates import Plates, plates
 from heedful.server.pages.words import label, short
 from heedful.server.problems import Problem
 from heedful.studies.answers import decision_id, event_id
-from heedful.studies.study import Study
+from heedful.studies.study import Study, picture_ratio
 
 REMEMBERED = 10_000
 """People whose places are remembered, of one study."""
@@ -65,6 +66,8 @@ class Question(NamedTuple):
     """the left one, the right one"""
     shown: str
     """what its page is known by, for nobody else's answer to count as one to it; it says nothing of what is seen"""
+    plates: Plates | None
+    """how pictures are shown; None where there are none"""
 
 
 # ---------------------------------------------------------------------------- where somebody is
@@ -121,7 +124,8 @@ async def question(desk: Desk, study: Study, who: str) -> Question:
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
         shown = await desk.read(partial(things, desk.loop, study, decision.shown))
         if len(shown) == len(decision.shown):
-            return Question(place, tuple(shown), await desk.read(partial(_mark, desk, id)))
+            mark = await desk.read(partial(_mark, desk, id))
+            return Question(place, tuple(shown), mark, await desk.read(partial(_plates, desk, shown)))
         event = event_id(who, place.number, place.attempt)
         await desk.feedback({"decision": id, "id": event, "none": True})
 
@@ -210,6 +214,13 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing
     if not title and len(seen) == 1:  # a column of texts
         return Thing(name, "", seen[0][1] or "", "", ())
     return Thing(name, title, "", "", tuple([Fact(short(label(key)), told) for key, told in seen if told]))
+
+
+def _plates(desk: Desk, shown: Sequence[Thing]) -> Plates | None:
+    """How the pictures of these things are shown side by side."""
+    if not all(thing.picture for thing in shown):
+        return None
+    return plates([picture_ratio(desk.loop.path, thing.picture) for thing in shown])
 
 
 def _told(key: str, given: Any) -> str | None:

@@ -71,7 +71,7 @@ async def _slate(visit: Visit, given: Mapping[str, str], person: str | None) -> 
 def ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed | None = None) -> Hand:
     """Cards as the model ranks them, around what the person has put in `own` places."""
     loop = visit.loop
-    version, order = loop.version, loop.ranked(dealt, person=person)
+    version, order = loop.version, loop.rank(dealt, person=person)
     if own is None or loop.ledger.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
         return Hand(order, tuple(dealt), ranked=order)
     return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)

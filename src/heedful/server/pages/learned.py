@@ -20,12 +20,12 @@ from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
 from heedful.server.pages import grading, liked, telling, verdict
 from heedful.server.pages.cards import titled
-from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.telling import Moment, count, moment
-from heedful.server.pages.words import phrases_of
+from heedful.server.pages.words import STRONGEST, level, phrases_of
 
-STRONGEST, MOST = 8, 40
-"""Weights that are told at once, and when asked for; a long text has thousands."""
+MOST = 40
+"""Weights that are told when asked for; a long text has thousands."""
 LESSONS = 25
 """On a page."""
 EVENTS = 50
@@ -113,6 +113,7 @@ async def _shown(visit: Visit, asked: Asked, said: str = "") -> Response:
         said=said,
         ask_why=path + asked.query(why=1),
         strongest=STRONGEST,
+        example=example(visit),
         **told,
     )
 
@@ -136,6 +137,7 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "people": own or asked.person is not None or any(each.person is not None for each in lessons),
         "overflown": overflown,
         "weights": bars[:MOST],
+        "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
         "grades": loop.grades,
         "liked": liked.of(loop, asked.person, asked.why is not None),

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.loop import Loop
 from heedful.loop.hindsight import Explanation
-from heedful.loop.ledger import Known
+from heedful.loop.packing import Known
 from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.server.pages.cards import cards, title_of, titled
 from heedful.server.pages.rating import expected, told
@@ -100,7 +100,7 @@ def of(loop: Loop, person: str | None, asked: bool = False) -> Liked | None:
         )
     ends = [f"{each:g}".replace("-", "−") for each in (low, high)]
     last = _last(loop, person)
-    first = "" if last is None else title_of(loop, last.names[last.record.shown[0]])
+    first = "" if last is None or not last.record.shown else title_of(loop, last.names[last.record.shown[0]])
     why = _why(loop, last, person) if asked and last is not None and person is not None else None
     return Liked(ends[0], ends[1], _numbers(loop), tuple(best), _unsaid(loop, bool(best)), first, why)
 

@@ -29,7 +29,6 @@ SAFE = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
-    "x-content-type-options": "nosniff",
     # Not no-referrer: with that a browser sends "Origin: null" with a form, and where it came from cannot be told.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
@@ -102,7 +101,19 @@ def render(visit: Visit, template: str, status: int = 200, **context: Any) -> HT
 def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """A page without a visitor."""
     told = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False} | context
-    return HTMLResponse(_templates().get_template(template).render(told), status, SAFE)
+    return HTMLResponse(filled(template, **told), status, SAFE)
+
+
+def filled(template: str, **context: Any) -> str:
+    """A template with what it tells."""
+    return str(_templates().get_template(template).render(context))
+
+
+def example(visit: Visit) -> str:
+    """The loop that shows how it is done, where there is one, and it is another than this."""
+    name = visit.service.options.example
+    there = name and name != visit.name and name in visit.service.loops.names(visit.caller.tenant)
+    return name if there else ""
 
 
 def folder_for(service: Service, request: Request) -> str:

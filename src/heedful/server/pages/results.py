@@ -1,4 +1,4 @@
-"""What a study found, for who has a key, or is on this machine; the links to it; the answers as files."""
+"""What a study found, for who has a key, or is on this machine; the links to it; answers and ranking as files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from heedful.data.preflib import write_preflib
 from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
+from heedful.server.pages import ranking
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
-from heedful.server.pages.standing import people_by_segment, summary
+from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.pages.taking import founded
 from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.problems import Problem
-from heedful.studies.answers import OWN, Said, choices_of, said
+from heedful.studies.answers import Said, choices_of, said
 from heedful.studies.study import study_of
 
 T = TypeVar("T")
-NOT_OWN = "-you"
-"""What asks for all but who sits here: no segment is called so."""
+NO_ANSWER = "answers: wanted at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
 """How long a link may last."""
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
@@ -41,6 +41,7 @@ class Row(NamedTuple):
     """A link in the list."""
 
     handle: str
+    shows: bool
     segment: str
     ends: Moment
     begun: str
@@ -58,6 +59,8 @@ class Made(NamedTuple):
     segment: str
     near: bool
     """whether only this machine reaches it"""
+    shows: bool
+    """the ranking, and asks nothing"""
 
 
 async def results(visit: Visit) -> Response:
@@ -69,7 +72,14 @@ async def make(visit: Visit) -> Response:
     """Make a link, and show it this once."""
     assert visit.desk is not None
     _wanted(visit)
-    segment, days = " ".join(visit.form.get("segment", "").split()), visit.form.get("days", "7")
+    shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
+    if shows not in ("0", "1"):
+        raise ValueError(f"shows: wanted 0 or 1, got {describe(shows)}")
+    segment = visit.form.get("segment", "")
+    if shows == "1":
+        _people(await _segments(visit), segment)
+    else:
+        segment = " ".join(segment.split())
     if days not in DAYS:
         raise ValueError(f"days: wanted one of {', '.join(DAYS)}, got {describe(days)}")
     when = await visit.desk.read(partial(founded, visit.desk))
@@ -78,8 +88,8 @@ async def make(visit: Visit) -> Response:
     if not people.isascii() or not people.isdecimal() or len(people) > 9:
         raise ValueError(f"people: wanted a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
     seconds = float(days) * 86_400
-    create = partial(links.create, tenant, visit.name, when, segment=segment, seconds=seconds, people=int(people))
-    link, token = await _thread(visit, create)
+    given: dict[str, Any] = {"segment": segment, "seconds": seconds, "people": int(people), "shows": shows == "1"}
+    link, token = await _thread(visit, partial(links.create, tenant, visit.name, when, **given))
     return await _shown(visit, _made(visit, link, token))
 
 
@@ -105,35 +115,31 @@ def _made(visit: Visit, link: Link, token: str) -> Made:
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
     url = f"{base}/s/{token}"
-    return Made(url, code_of(url), link.segment, near)
+    return Made(url, code_of(url), link.segment, near, link.shows)
 
 
 async def _shown(visit: Visit, made: Made | None = None) -> Response:
     assert visit.desk is not None
     _wanted(visit)
     desk, loop = visit.desk, visit.loop
-    segments = await _segments(visit)
-    segment = visit.query.get("segment", "")
-    told, fresh = await summary(desk, _people(segments, segment), segment)
+    whose = await _segments(visit)
+    segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
+    told, fresh = await summary(desk, _people(whose, segment), segment)
     study = await desk.read(partial(study_of, loop.path))
     when = await desk.read(partial(founded, desk))
     links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
     return render(
         visit, "results.html", tab="results", study=study, standing=told, fresh=fresh,
         segment=segment,
-        segments={name: count(len(people), "person", "people") for name, people in segments.items()},
+        segments={name: count(len(people), "person", "people") for name, people in whose.items()},
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
-        people=PEOPLE,
+        people=PEOPLE, many=len(loop.ledger.shelf.current) > MANY,
     )  # fmt: skip
 
 
 async def _segments(visit: Visit) -> dict[str, list[str]]:
-    """Who answered, by segment; and all but who sits here, where they are not alone."""
     assert visit.desk is not None
-    found = await visit.desk.read(partial(people_by_segment, visit.loop))
-    answered = [name for people in found.values() for name in people]
-    others = [name for name in answered if name != OWN]  # somebody of a segment of that name is another
-    return {NOT_OWN: others, **found} if OWN in answered and others else found
+    return await visit.desk.read(partial(segments, visit.loop))
 
 
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
@@ -146,7 +152,8 @@ def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None
 def _row(link: Link) -> Row:
     good, full = link.good(int(time.time() * 1e6)), link.begun >= link.most
     state = "revoked" if link.revoked is not None else "ended" if not good else "full" if full else "good"
-    return Row(link.handle, link.segment, moment(link.ends), f"{link.begun:,} of {link.most:,}", state)
+    begun = "–" if link.shows else f"{link.begun:,} of {link.most:,}"
+    return Row(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
 
 
 def _wanted(visit: Visit) -> None:
@@ -167,10 +174,32 @@ async def export(visit: Visit) -> Response:
     segment = visit.query.get("segment", "")
     people = _people(await _segments(visit), segment)
     content = await visit.desk.read(partial(written, visit.loop, visit.name, form, people))
+    return _file(visit, content, "answers", segment, form, TYPES[form])
+
+
+async def export_ranking(visit: Visit) -> Response:
+    """The ranking, of all or of one segment: CSV, or a picture."""
+    assert visit.desk is not None
+    _wanted(visit)
+    form = visit.request.path_params["form"]
+    if form not in ranking.TYPES:
+        raise Problem("not-found", f"the ranking is written as {', '.join(ranking.TYPES)}")
+    segment = visit.query.get("segment", "")
+    told, fresh = await summary(visit.desk, _people(await _segments(visit), segment), segment)
+    if told is None and not fresh:
+        told_so = "the ranking is being worked out: ask for it again in a few seconds"
+        raise Problem("unavailable", told_so, headers={"Retry-After": "3"})
+    if told is None:
+        raise ValueError(NO_ANSWER)
+    study = await visit.desk.read(partial(study_of, visit.loop.path))
+    content = ranking.table(told) if form == "csv" else ranking.picture(told, study.ask)
+    return _file(visit, content, "ranking", segment, form, ranking.TYPES[form])
+
+
+def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
-    name = f"{visit.name}-answers{of}.{form}"
-    headers: Mapping[str, str] = {**SAFE, "content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, headers=headers, media_type=TYPES[form])
+    disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
+    return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
 
 
 def written(loop: Loop, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
@@ -184,7 +213,7 @@ def written(loop: Loop, name: str, form: str, people: Sequence[str] | None = Non
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
     if not choices.given:
-        raise ValueError("answers: wanted at least one, got none yet")
+        raise ValueError(NO_ANSWER)
     with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
         path = Path(folder) / f"{name}.{form}"
         if form == "csv":
@@ -206,6 +235,7 @@ async def _thread(visit: Visit, work: Callable[[], T]) -> T:
 PAGES = (
     Page("GET", "/loops/{loop}/results", ("read",), results),
     Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
+    Page("GET", "/loops/{loop}/results/ranking.{form}", ("read",), export_ranking),
     Page("POST", "/loops/{loop}/links", ("admin", "read"), make),
     Page("POST", "/loops/{loop}/links/revoke", ("admin", "read"), revoke),
 )

@@ -13,7 +13,6 @@ from heedful.studies.study import picture_in
 HEADERS = {
     # Whatever is in it: where it is opened by itself it runs nothing, and asks nobody for anything.
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-    "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     # A number is that of the bytes: what it stands for never changes.

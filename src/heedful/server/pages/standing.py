@@ -15,20 +15,27 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
+from heedful.loop.standing import Standing
 from heedful.server.desk import Desk
 from heedful.server.pages.asking import Thing, things
 from heedful.server.pages.telling import count, listed
-from heedful.studies.answers import habits, segment_of
+from heedful.studies.answers import OWN, habits, segment_of
 from heedful.studies.study import study_of
 
 MOST = 200
 """Places of the ranking that are shown."""
+MANY = 100
+"""Things of which to find out how they stand takes long enough for that to be said."""
 REST = 4.0
 """How many times as long as it took to find out how things stand that holds."""
 PATIENCE = 2.0
 """Seconds that a page waits for it."""
 PERCENT = 94
 """Of the width of a drawing, what is drawn on: a mark has a width, too."""
+
+
+NOT_OWN = "-you"
+"""What asks for all but who sits here: no segment is called so."""
 
 
 class Row(NamedTuple):
@@ -62,6 +69,8 @@ class Summary(NamedTuple):
     level: tuple[str, ...]
     """who cannot be told apart, in sentences"""
     rows: tuple[Row, ...]
+    ranking: tuple[Standing, ...]
+    """all of it, in numbers"""
     more: int
     """places that are not shown"""
     minds: tuple[str, ...]
@@ -124,6 +133,14 @@ def people_by_segment(loop: Loop) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
+def segments(loop: Loop) -> dict[str, list[str]]:
+    """Who answered, by segment; and all but who sits here, where they are not alone."""
+    found = people_by_segment(loop)
+    answered = [name for people in found.values() for name in people]
+    others = [name for name in answered if name != OWN]  # somebody of a segment of that name is another
+    return {NOT_OWN: others, **found} if OWN in answered and others else found
+
+
 def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
     """How things stand, found out now."""
     told: Any = loop.standing() if people is None else loop.standing(people=people)
@@ -152,7 +169,7 @@ def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
     ])  # fmt: skip
     return Summary(
         told.answers, told.people, told.goal, told.stop, _verdict(told), "" if told.stop else told.left.told,
-        tuple(_level(told.alike)), rows, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
+        tuple(_level(told.alike)), rows, told.ranking, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
     )  # fmt: skip
 
 

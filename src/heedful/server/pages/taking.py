@@ -1,9 +1,10 @@
-"""What a participant sees, who comes by a link and has no key: a consent line, questions, and thanks.
+"""What a participant sees, who comes by a link and has no key: a consent line, questions, and thanks; or, by a link
+that was made for that, the ranking, and nothing to answer.
 
-The token in the path opens one study and nothing else: these routes know no name of a loop, no other person, no
-ranking. Who a participant is, is drawn when they agree, and kept by their browser, in a cookie of that path alone, and
-signed; the log has a name made of it, from which it is not to be had. The token is not logged, and sent to nobody. Who
-has a link may be a program: what comes by it has a rate, and what one person may leave in the log an end.
+The token in the path opens one study and nothing else: these routes know no name of a loop, no other person, and those
+that ask no ranking. Who a participant is, is drawn when they agree, and kept by their browser, in a cookie of that path
+alone, and signed; the log has a name made of it, from which it is not to be had. The token is not logged, and sent to
+nobody. Who has a link may be a program: what comes by it has a rate, and what one person may leave in the log an end.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from heedful.server.links import NOBODY, Link
 from heedful.server.pages import asking, session
 from heedful.server.pages.page import back, form_of, page
 from heedful.server.pages.shown import picture
+from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 from heedful.studies.answers import attempt_of
@@ -32,13 +34,16 @@ from heedful.studies.study import Study, study_of
 
 T = TypeVar("T")
 COOKIE = "heedful-participant"
+SHOWN = ("", "/pictures/{number}")
+"""What there is by a link that shows the ranking."""
 FORM = 2**12
 """Bytes of a form, at most."""
 OVER = "This link has ended. What was answered by it is kept: thank you."
 ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
 FULL = "This link was made for {} people, and so many have begun: ask whoever sent it for another."
-PERSON_RATE, LINK_RATE, BEGIN_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0)
-"""A second, and at once: requests of one participant; by one link, of whoever is none yet; and who begin there."""
+PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (200.0, 5000.0)
+"""A second, and at once: requests of one participant; by one link, of whoever is none yet; who begin there; and of
+whoever looks at a ranking, with its pictures."""
 OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
 """The same of answers that one participant takes back, and all of one link, which is dearer the longer ago they were
 given: one leaves some for the others."""
@@ -54,6 +59,7 @@ class Rates(NamedTuple):
     people: Buckets
     links: Buckets
     begin: Buckets
+    look: Buckets
     own: Buckets
     undo: Buckets
 
@@ -89,7 +95,7 @@ def routes(service: Service) -> list[Route]:
         ("POST", "/undo", undone),
         ("GET", "/pictures/{number}", pictured),
     )
-    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, OWN_RATE, UNDO_RATE)])
+    rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE, OWN_RATE, UNDO_RATE)])
     return [
         Route(f"/s/{{token}}{path}", _endpoint(service, rates, path, work), methods=[how]) for how, path, work in made
     ]
@@ -106,8 +112,12 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
                 ended = await _thread(service, partial(service.links.ended, token))
                 raise Problem("not-found", OVER if ended else ENDED)
             tenant = link.tenant
-            who = _who(request, link)
-            if who is None:  # so many of these do not keep out who is in
+            if link.shows and path not in SHOWN:
+                raise Problem("not-found", ENDED)
+            who = None if link.shows else _who(request, link)
+            if link.shows:
+                rates.look.take(link.handle, began)
+            elif who is None:  # so many of these do not keep out who is in
                 rates.links.take(link.handle, began)
                 if path == "/agree":
                     rates.begin.take(link.handle, began)
@@ -158,13 +168,25 @@ def _problem(request: Request, problem: Problem) -> Response:
 
 
 async def ask(taking: Taking) -> Response:
-    """The question they are at; before the first, what they agree to."""
+    """The question they are at; before the first, what they agree to. By a link that shows it, the ranking."""
     who = taking.who
+    if taking.link.shows:
+        return await show(taking)
     if who is None and taking.link.begun >= taking.link.most:
         raise Problem("rejected", FULL.format(taking.link.most))
     if who is None:
         return page("consent.html", study=taking.study, base=taking.base, of=_questions(taking))
     return await _asked(taking, who, "taking.html", more="more" in taking.request.query_params)
+
+
+async def show(taking: Taking) -> Response:
+    """The ranking, as it stands: who answered what, and who they are, is nobody's business who looks."""
+    desk, segment = taking.desk, taking.link.segment
+    people = (await desk.read(partial(segments, desk.loop))).get(segment, []) if segment else None
+    told, fresh = await summary(desk, people, segment)
+    many = len(desk.ledger.shelf.current) > MANY
+    known: dict[str, Any] = {"study": taking.study, "base": taking.base, "standing": told, "fresh": fresh, "many": many}
+    return page("shown.html", **known)
 
 
 async def agree(taking: Taking) -> Response:
@@ -212,7 +234,8 @@ async def undone(taking: Taking) -> Response:
 
 async def pictured(taking: Taking) -> Response:
     """A picture of this study."""
-    _wanted(taking)
+    if not taking.link.shows:
+        _wanted(taking)
     return await picture(taking.desk, taking.request.path_params["number"])
 
 

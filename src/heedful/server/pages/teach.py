@@ -20,10 +20,10 @@ from heedful.server.pages.cards import cards, titled
 from heedful.server.pages.dealing import TEACH, count, hand_of, look, ranked, way_of
 from heedful.server.pages.fields import acting, names_of, on_offer, person_of
 from heedful.server.pages.given import Way, replaced
-from heedful.server.pages.page import Page, Visit, back, render
+from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.placing import Hand, Placed
 from heedful.server.pages.telling import SEEN, lesson
-from heedful.server.pages.words import phrases_of
+from heedful.server.pages.words import STRONGEST, level, phrases_of
 from heedful.server.problems import Problem
 
 LESSONS = 6
@@ -79,6 +79,7 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
     loop = visit.loop
     control = loop.settings.control
     seq, _ = loop.ledger.log.last()  # before anything is read: what comes meanwhile is told again
+    bars = [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person))
     return {
         "hand": hand,
         "cards": cards(loop, hand.names),
@@ -89,7 +90,10 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "repeats": loop.settings.repeats,
         "undirected": loop.grades is not None and not hasattr(loop.learner, "weights"),
         "overflown": loop.overflown,
-        "bars": [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person)),
+        "bars": bars,
+        "level": level(bars[:STRONGEST]),
+        "strongest": STRONGEST,
+        "example": example(visit),
         "lessons": titled(loop, loop.lessons(limit=LESSONS, person=person)),
         "lesson": lesson,
         "version": loop.version,

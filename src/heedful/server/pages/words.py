@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -16,12 +16,16 @@ LONGEST = 140
 Words = Mapping[str, tuple[str, str]]
 """Column, or feature, -> (what more of it is called, what less)."""
 
+STRONGEST = 8
+"""Weights that are told at once."""
 PLUSES = 3
 STRONG = 0.5
 """A weight that makes a whole bar: half of what the caller's own score counts from the start. Where none is as strong
 yet, bars are drawn against this, so that a first lesson makes short ones."""
 MOVED = 0.2
 """How much of the greatest change another has to be, to be told of."""
+LEVEL = 0.8
+"""How much of the strongest weight another has to be, not to be told from it at a glance."""
 _TRAITS = {
     "length": ("longer", "shorter"),
     "words per sentence": ("longer sentences", "shorter sentences"),
@@ -59,7 +63,7 @@ class Phrases:
         """Of its encoding; `words` come first. `start` is what the caller's score counts before anything was learned:
         0 in a grading loop."""
         self._words = words
-        self._of = _phrases(founding.encoding, words)
+        self._of = _phrases(founding.candidates, words)
         self._last, self._start = founding.names[-1] if founding.names else "", start  # none in a loop of ratings
 
     def of(self, feature: str, weight: float) -> str:
@@ -87,12 +91,20 @@ class Phrases:
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
     def moved(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
-        """What changed most between two sets of weights."""
+        """What changed most between two sets of weights, and how many others changed as much."""
         change = {name: after[name] - before.get(name, 0.0) for name in after}
         greatest = max(map(abs, change.values()), default=0.0)
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
         told.sort(key=lambda name: -abs(change[name]))
-        return [self.of(name, change[name]) for name in told[:most]]
+        alike = sum(abs(change[name]) >= LEVEL * greatest for name in told) - most
+        more = [f"{alike} other{'' if alike == 1 else 's'} as much"] if alike > 0 else []
+        return [*[self.of(name, change[name]) for name in told[:most]], *more]
+
+
+def level(bars: Sequence[Bar]) -> bool:
+    """Whether bars, the strongest first, are many and all alike, as after a first lesson: then they say what it may be,
+    and not how much."""
+    return len(bars) > 2 and bars[-1].share >= LEVEL * bars[0].share
 
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:

@@ -133,6 +133,8 @@
 
   function draw(place) {
     const given = JSON.parse(place.dataset.plot);
+    place.replaceChildren();
+    place.classList.add("drawn");
     const line = { stroke: token("--line"), width: 1 };
     const axis = { stroke: token("--muted"), grid: line, ticks: line, font: "12px system-ui, sans-serif" };
     const y = heights(given.y);

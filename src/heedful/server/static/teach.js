@@ -5,6 +5,7 @@
   const page = document.getElementById("teach");
   const { base, person, visitor, actions } = page.dataset;
   const $ = (id) => document.getElementById(id);
+  const above = matchMedia("(max-width: 59.99rem)"); // what is told stands there
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const kept = (name) => `heedful ${visitor} ${base} ${person} ${name}`;
   const recall = (name) => { try { return JSON.parse(sessionStorage.getItem(kept(name))) ?? []; } catch { return []; } };
@@ -58,12 +59,20 @@
       const again = document.querySelector(`[data-focus="${CSS.escape(focused)}"]:not([hidden])`);
       (again ?? first())?.focus({ preventScroll: true });
     }
-    if (graded() && list && given("decision") !== list && before.size) $("hand").scrollIntoView({ block: "start" }); // a new list begins at its top
-    move(before);
-    ghosts(weights);
     const told = $("hand").dataset;
     if (trouble) unheard();
     else say(told.said ?? "", { aloud, of: told.lesson });
+    if (graded() && list && given("decision") !== list && before.size) $("hand").scrollIntoView({ block: "start" }); // a new list begins at its top
+    else if (told.said && !graded()) toSaid();
+    move(before);
+    ghosts(weights);
+  }
+
+  /** Where what is told stands above the cards, one sees it, and the first of them. Cards that are scored stay under the
+      hand: what came of a score stands on its card. */
+  function toSaid() {
+    const it = $("said");
+    if (it && !it.hidden && above.matches && it.getBoundingClientRect().top < 0) it.scrollIntoView({ block: "start" });
   }
 
   function places() {
@@ -87,6 +96,7 @@
     if (!before.size) return;
     let less = false;
     for (const li of document.querySelectorAll(".bars > li")) {
+      if (!li.querySelector(".bar")) continue; // none stands out
       const now = +li.dataset.value, was = before.get(li.dataset.key) ?? 0;
       const old = was * now > 0 ? 100 * Math.abs(was) : 0;
       li.querySelector(".ghost").setAttribute("width", old.toFixed(2));
@@ -151,6 +161,7 @@
     wait = Math.max(Math.min(wait * 2 || 500, 8000), pause);
     timer = setTimeout(send, wait);
     unheard(!trouble);
+    if (!trouble) toSaid();
     trouble = true;
   }
 

@@ -1,0 +1,138 @@
+"""Tables in memory: data frames of pandas and polars and tables of Arrow as rows, rows as data frames.
+
+None of these packages is needed: what a table can do tells what it is, and one is imported where somebody asks for it.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from importlib import import_module
+from typing import Any, TypeAlias
+from warnings import warn
+
+from heedful.data.files import number_in, shown
+
+Frame: TypeAlias = Any
+"""A data frame, or a table of Arrow: what `rows_in` reads. A type checker knows none of them."""
+
+PACKAGES = ("pandas", "polars", "pyarrow")
+"""Which data frames results turn into."""
+
+_INDEX = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_0__")
+"""What pandas calls an index where it writes one, or reads one back."""
+
+
+def rows_in(name: str, table: Any) -> Any:
+    """The rows of a data frame or an Arrow table, a dict each, as `read_table` gives those of a file; what is no table
+    is returned as it is.
+
+    Of pandas an index with a name is a column, the first; another is left out, and so is a column that pandas wrote to
+    number the rows. A date or a time is a text (ISO 8601), a cell that is missing (NaN, NaT, NA) None.
+    ModuleNotFoundError where a table can be read with pyarrow alone, and that is not installed. ValueError, naming
+    `name`, for a column that is there twice.
+    """
+    read: Callable[[], Any]
+    if hasattr(table, "columns") and hasattr(table, "reset_index"):
+        table = _with_index(name, table)
+        columns, read = list(table.columns), lambda: table.to_dict("records")
+    elif hasattr(table, "columns") and hasattr(table, "to_dicts"):
+        columns, read = list(table.columns), table.to_dicts
+    elif hasattr(table, "column_names") and hasattr(table, "to_pylist"):
+        columns, read = list(table.column_names), table.to_pylist
+    elif hasattr(table, "__arrow_c_stream__"):
+        try:
+            pyarrow = import_module("pyarrow")
+        except ModuleNotFoundError:
+            told = f"{name}: reading {type(table).__name__} needs pyarrow, which is not installed: pip install pyarrow"
+            raise ModuleNotFoundError(told, name="pyarrow") from None
+        return rows_in(name, pyarrow.table(table))
+    else:
+        return table
+    column, times = Counter(columns).most_common(1)[0] if columns else ("", 1)
+    if times > 1:
+        raise ValueError(f"{name}: columns: wanted each name once, got {shown(column)} {times} times")
+    return without_index(name, [{key: cell(value) for key, value in row.items()} for row in read()])
+
+
+def _with_index(name: str, frame: Any) -> Any:
+    """A frame of pandas with the named levels of its index as columns."""
+    named = [level for level in frame.index.names if level is not None]
+    if not named:
+        if frame.index.dtype.kind not in "iu":
+            warn(f"{name}: the index has no name and is left out; reset_index() makes it a column", stacklevel=4)
+        return frame
+    try:
+        return frame.reset_index(level=named)
+    except ValueError as error:
+        raise ValueError(f"{name}: index: wanted names that no column has, got {shown(named)}: {error}") from None
+
+
+def cell(value: Any) -> Any:
+    """A value of a table as JSON would hold it, where it could."""
+    if isinstance(value, Decimal):
+        value = float(value)
+    elif hasattr(value, "tolist"):  # a number or an array of numpy
+        value = value.tolist()
+    if (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NAType", "NaTType")
+    ):
+        return None
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without the columns that number them from 0, as pandas writes an index; a warning says so. A table of
+    nothing else keeps them."""
+    columns = list(rows[0]) if rows else []
+    left = {columns[j] for j in index_of(columns, lambda j: [row.get(columns[j]) for row in rows])}
+    tell_index(name, left)
+    return [{key: value for key, value in row.items() if key not in left} for row in rows]
+
+
+def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> list[int]:
+    """The places of the columns that are an index that pandas wrote: called as one, with 0, 1, 2, ... in their `cells`,
+    which come by place. They are the first ones, or `__index_level_0__`, the last; a table of nothing else has none."""
+    found: list[int] = []
+    for j, column in enumerate(columns):
+        leading = len(found) == j or str(column).startswith("__")
+        if leading and is_index(column) and _counts(cells(j)):
+            found.append(j)
+    return found if len(found) < len(columns) else []
+
+
+def is_index(column: Any) -> bool:
+    """Whether a column is called as pandas calls an index that it writes."""
+    return isinstance(column, str) and _INDEX.fullmatch(column) is not None
+
+
+def tell_index(name: str, columns: Iterable[str]) -> None:
+    """Say that these columns are left out."""
+    for column in columns:
+        called = repr(column) if column else "that has no name"
+        warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
+
+
+def _counts(cells: Iterable[Any]) -> bool:
+    values = [number_in(each.strip()) if isinstance(each, str) else each for each in cells]
+    return all(not isinstance(value, bool) and value == i for i, value in enumerate(values))
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
+    """A data frame of these columns: pandas's, polars's, or a table of pyarrow. ValueError for another package,
+    ModuleNotFoundError, with what to install, where it is not there."""
+    if package not in PACKAGES:
+        raise ValueError(f"package: wanted {', '.join(PACKAGES)}, got {shown(package)}")
+    try:
+        module = import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        others = " or ".join(other for other in PACKAGES if other != package)
+        told = f"to_frame needs {package}, which is not installed: pip install {package}, or name {others}"
+        raise ModuleNotFoundError(told, name=package) from None
+    return (module.table if package == "pyarrow" else module.DataFrame)(dict(columns))

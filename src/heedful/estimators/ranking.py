@@ -1,0 +1,160 @@
+"""The coactive learners as a scikit-learn estimator that ranks: rows in groups, each a list, and how relevant each row
+is.
+
+Thin: it holds the state of its learner and folds groups into it. One epoch without shuffling is what a `Session` of the
+learner does with the same groups, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.metrics import ndcg_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from heedful.doors import describe, finite_array, numbers, wanted_count
+from heedful.estimators.labels import all_or_nothing
+from heedful.fold import Session
+from heedful.kernel import Ints
+from heedful.naming import about, learner_class, make_learner
+from heedful.spaces import Ranking
+
+Array = npt.NDArray[np.float64]
+
+
+class CoactiveRanker(BaseEstimator):
+    """Rank the rows of a group: w . x, with w taught by the order that the relevance of the rows makes.
+
+    A group is a list that was asked for at once, such as the documents of a query: `groups` (n,) says which group each
+    row is of; None: all are one. In every lesson the learner shows a group as it would rank it, and is told the order
+    by relevance, rows that are equally relevant as they were shown. Two things of which one was preferred are a group
+    of two rows.
+
+    Parameters: `learner`, a coactive one by its name, with parameters ("pairwise-logistic", "perceptron",
+    "second-order:epsilon=1"); `k`, how many positions count; `epochs`, how often `fit` goes over the groups; `shuffle`,
+    whether in an order drawn anew each time; `random_state`. After fitting: `coef_` (N,), `n_features_in_`, `t_`
+    (groups learned from). No `sample_weight`: a lesson is of a whole group.
+    """
+
+    n_features_in_: int
+    _session: Session
+
+    def __init__(
+        self,
+        learner: str = "pairwise-logistic",
+        *,
+        k: int = 10,
+        epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.k = k
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn afresh from rows X (n x N) with their relevance y (n,), more is better, in `groups` (n,).
+
+        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        """
+        wanted_count("epochs", self.epochs)
+        if not isinstance(self.shuffle, bool | np.bool_):
+            raise ValueError(f"shuffle: wanted True or False, got {describe(self.shuffle)}")
+        return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
+
+    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from rows X (n x N) with their relevance y (n,), once, group by group in the order of their first rows;
+        a group is given whole. ValueError, naming what is wrong, where they do not fit; then nothing is changed."""
+        return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
+
+    def _learn(self, X: Any, y: Any, groups: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
+        with all_or_nothing(self):
+            X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh, y_numeric=True)
+            X = finite_array("X", X, 2, self.n_features_in_)
+            relevance = numbers("y", y, "numbers, how relevant each row is")
+            lists = list(_lists(groups, len(X)))
+            draws = check_random_state(self.random_state)
+            if afresh:
+                session = Session(self._rule(), int(draws.randint(2**31)))
+            else:
+                old = self._session
+                session = Session(old.learner, old.seed, state=old.state, learned=old.learned)
+            for _ in range(epochs):
+                for g in draws.permutation(len(lists)) if shuffle else range(len(lists)):
+                    rows = lists[g]
+                    shown = session.propose(X[rows])
+                    shown = np.concatenate([shown, np.setdiff1d(np.arange(rows.size), shown)])  # k = 1 shows the first
+                    session.learn(shown[np.argsort(-relevance[rows][shown], kind="stable")])
+            if not np.isfinite(session.weights).all():
+                raise ValueError("X: wanted features on a smaller scale (StandardScaler), got weights that overflow")
+            self._session = session
+        return self
+
+    def _rule(self) -> Any:
+        if not isinstance(self.learner, str):
+            raise ValueError(f"learner: wanted its name, such as pairwise-logistic, got {describe(self.learner)}")
+        cls: Any = learner_class(self.learner)
+        if about(cls).interaction not in ("", "coactive") or not hasattr(cls, "weights"):
+            raise ValueError(f"learner: wanted a coactive one, such as pairwise-logistic, got {self.learner}")
+        wanted_count("k", self.k)
+        return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
+
+    def predict(self, X: Any) -> Array:
+        """The score of every row of X (n x N), more is better (n,): it orders the rows of a group."""
+        check_is_fitted(self, "_session")
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
+        return found
+
+    def score(self, X: Any, y: Any, groups: Any = None) -> float:
+        """NDCG@k of the order by score, averaged over the groups that have two rows and something relevant.
+
+        ValueError where there is none, and for a relevance below 0.
+        """
+        scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
+        if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
+            raise ValueError(f"y: wanted {scores.size} numbers, 0 or more, got {describe(y)}")
+        found = [
+            ndcg_score(relevance[None, rows], scores[None, rows], k=int(self.k))
+            for rows in _lists(groups, scores.size)
+            if rows.size > 1 and relevance[rows].any()
+        ]
+        if not found:
+            raise ValueError("y: wanted a group of two rows or more with something relevant in it, got none")
+        return float(np.mean(found))
+
+    @property
+    def coef_(self) -> Array:
+        """The weights w (N,)."""
+        return self._session.weights
+
+    @property
+    def t_(self) -> int:
+        """How many groups were learned from, each as often as it was."""
+        return self._session.learned
+
+
+def _lists(groups: Any, n: int) -> Iterator[Ints]:
+    """The rows of each group, in the order of their first rows."""
+    if groups is None:
+        groups = np.zeros(n, np.int64)
+    of = np.asarray(groups)
+    if of.shape != (n,):
+        raise ValueError(f"groups: wanted the group of each of {n} rows, got {describe(groups)}")
+    _, first, place = np.unique(of, return_index=True, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(place))[:-1])
+    yield from (rows[g] for g in np.argsort(first, kind="stable"))

@@ -1,0 +1,24 @@
+"""What to search and cross-validate by, where labels are in an order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heedful.estimators.labels import distinct, ranks_of
+
+
+def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
+    """Minus the mean of |predicted rank - true rank|: `scoring=neg_rank_loss` in a search or a cross-validation.
+
+    Of any fitted classifier whose `classes_` are the labels, lowest first, and of pipelines that end in one; labels may
+    be texts, of which scikit-learn's own "neg_mean_absolute_error" makes nothing. ValueError for a label that the
+    estimator does not know.
+    """
+    known = estimator.classes_
+    shown, true = (distinct(labels) for labels in (estimator.predict(X), y))
+    ranks = [ranks_of(labels, known)[at] for labels, at in (shown, true)]
+    if ranks[0].shape != ranks[1].shape:
+        raise ValueError(f"y: wanted as many labels as X has rows, {ranks[0].shape}, got {ranks[1].shape}")
+    return -float(np.abs(ranks[0] - ranks[1]).mean())

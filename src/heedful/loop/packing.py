@@ -1,0 +1,142 @@
+"""A decision as the log keeps it: short ones as JSON, of long ones the long parts deflated beside it.
+
+    payload    {"shown": [], "arm": ..., ..., "packed": {"record": 940, "lists": [["<u2", 200], ["<u4", 0]], ...}}
+    arrays     what `packed` tells of: differences of numbers, JSON of the rest; then the features of what came along
+
+What all was on offer is one number (`DecisionRecord.catalogue`). Records of before are JSON throughout and read as they
+always were. docs/decisions/0017 weighs what else this could have been.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from heedful.kernel import Ints
+from heedful.loop.wire import DecisionRecord, Packed
+
+LONG = 4_000
+"""Bytes of JSON, and of features, from which on it pays to pack them: what is shorter takes no more than one page."""
+MOST = 2**28
+"""Bytes that are packed at most: nobody is made to inflate more."""
+
+_LISTS = ("shown", "items")
+_TYPES = ("|u1", "<u2", "<u4", "<u8")
+
+
+class Known(NamedTuple):
+    """A decision as the log has it."""
+
+    id: str
+    seq: int
+    since: int
+    """when it was shown, in microseconds since 1970; of a deferred one, when it was made"""
+    person: str | None
+    record: DecisionRecord
+    arrays: bytes
+    """the features of what came along, and of the context"""
+    names: tuple[str, ...]
+    """of the candidates"""
+    version: int
+    """of the model it was made from"""
+    rows: Ints | None = None
+    """where its items stand on the shelf, of candidates of the catalogue"""
+
+
+class _Left(msgspec.Struct, omit_defaults=True):
+    """The fields that may be long, beside the lists of numbers; as in DecisionRecord."""
+
+    names: tuple[str, ...] = ()
+    prior: tuple[float, ...] = ()
+    proposal: dict[str, Any] = {}
+    context: dict[str, Any] | None = None
+    attributes: tuple[dict[str, Any], ...] = ()
+    grades: tuple[int, ...] = ()
+    ratings: tuple[float, ...] = ()
+    chances: tuple[float, ...] = ()
+    unknown: tuple[tuple[int, str], ...] = ()
+
+
+_LEFT = _Left.__struct_fields__
+
+
+def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
+    """(payload, arrays) of an event: a record with the numbers that came along, float32."""
+    if record.catalogue:
+        record = msgspec.structs.replace(record, items=())
+    told = Packed()
+    deflated = b""
+    written = msgspec.json.encode(record)
+    if LONG <= len(written) <= MOST:
+        lists = [_differences(getattr(record, name)) for name in _LISTS]
+        left = _Left(*(getattr(record, name) for name in _LEFT))
+        rest = b"".join([*(each.tobytes() for each in lists), msgspec.json.encode(left)])
+        deflated = zlib.compress(rest, 1)
+        told = Packed(len(deflated), tuple((each.dtype.str, each.size) for each in lists), len(rest))
+        record = msgspec.structs.replace(record, shown=(), items=(), **msgspec.structs.asdict(_Left()))
+    if LONG <= len(came) <= MOST and _is_sparse(came):
+        told = msgspec.structs.replace(told, features=len(came))
+        came = zlib.compress(came, 1)
+    if told.record or told.features:
+        written = msgspec.json.encode(msgspec.structs.replace(record, packed=told))
+    return written.decode(), deflated + came or None
+
+
+def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
+    """(record, features) of an event; of one that has `catalogue` without its items. ValueError where they are not as
+    `pack` makes them."""
+    record, came = _decode(payload), arrays or b""
+    told = record.packed
+    if told is None:
+        return record, came
+    record = msgspec.structs.replace(record, packed=None)
+    deflated, came = came[: told.record], came[told.record :]
+    if told.features:
+        came = _inflated(came, told.features)
+    if not told.record:
+        return record, came
+    rest, at = _inflated(deflated, told.rest), 0
+    lists: dict[str, tuple[int, ...]] = {}
+    for name, (kind, n) in zip(_LISTS, told.lists, strict=True):
+        if kind not in _TYPES or n < 0 or len(rest) - at < n * int(kind[2]):
+            raise ValueError(f"packed: wanted numbers of {', '.join(_TYPES)}, got {n} of {kind!r}")
+        lists[name] = tuple(np.frombuffer(rest, kind, n, at).cumsum(dtype=kind).tolist())
+        at += n * int(kind[2])
+    left = _decode_left(rest[at:])
+    return msgspec.structs.replace(record, **lists, **msgspec.structs.asdict(left)), came
+
+
+def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
+    """What each is more than the one before, in the narrowest type, modulo its size: versions of items that came one
+    after the other differ by 1, and so does an order that nothing has changed yet."""
+    wide = np.array(numbers, np.int64)
+    kind = next(each for each in _TYPES if wide.max(initial=0) < 256 ** int(each[2]))
+    return np.diff(wide.astype(kind), prepend=np.zeros(1, kind))
+
+
+def _is_sparse(features: bytes) -> bool:
+    """Whether half of these numbers are 0: others do not get any shorter."""
+    numbers = np.frombuffer(features, "<u4")
+    return 2 * int(np.count_nonzero(numbers)) <= numbers.size
+
+
+def _inflated(deflated: bytes, n: int) -> bytes:
+    """n bytes that were deflated. ValueError where it is not so many."""
+    if not 0 <= n <= MOST:
+        raise ValueError(f"packed: wanted at most {MOST} bytes, got {n}")
+    stream = zlib.decompressobj()
+    try:
+        found = stream.decompress(deflated, n + 1)
+    except zlib.error as error:
+        raise ValueError(f"packed: wanted what was deflated, got: {error}") from None
+    if len(found) != n or not stream.eof:
+        raise ValueError(f"packed: wanted {n} bytes that were deflated, got {'more' if len(found) > n else len(found)}")
+    return found
+
+
+_decode = msgspec.json.Decoder(DecisionRecord).decode
+_decode_left = msgspec.json.Decoder(_Left).decode

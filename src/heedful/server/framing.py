@@ -1,0 +1,68 @@
+"""What the head of a request must be, beyond what the parser refuses: nobody on the way may read another one of it.
+
+All of it is RFC 9112 and RFC 9110, on the strict side: what is refused here is nothing that a client sends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+Lines = Sequence[tuple[bytes, bytes]]
+"""Headers as they came, their names in small letters."""
+
+_AUTHORITY = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*)(?::[0-9]{0,5})?"
+_HOST = re.compile(_AUTHORITY)
+_ABSOLUTE = re.compile(rb"https?://(?=[^:/?])(" + _AUTHORITY + rb")(/[^?]*)?(\?.*)?", re.IGNORECASE)
+_ONCE = (b"host", b"authorization", b"content-type", b"idempotency-key", b"origin", b"sec-fetch-site")
+_OFFER = (b"upgrade", b"http2-settings")
+
+
+def fault(version: str, target: bytes, headers: Lines) -> str | None:
+    """What is wrong with a head, "Host: wanted ..., got ..."; None where nothing is.
+
+    `version` is "1.1" or another, `target` the target of the request as it came.
+    """
+    if version not in ("1.0", "1.1"):
+        return f"request: wanted HTTP/1.1, got version {version}"
+    if b"#" in target or not (target.startswith(b"/") or _ABSOLUTE.fullmatch(target)):
+        return "request: wanted a path, or http:// and a host before it, got another target"
+    names = [name for name, _ in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            return f"{name.decode().title()}: wanted it once, got it {names.count(name)} times"
+    if b"host" not in names and version == "1.1":  # RFC 9112, 3.2
+        return "Host: wanted the name of a host, got none"
+    codings = [value for name, value in headers if name == b"transfer-encoding"]
+    if codings and version == "1.0":  # RFC 9112, 6.1
+        return "Transfer-Encoding: wanted none with HTTP/1.0, got one"
+    if codings and (len(codings) > 1 or codings[0].strip(b" \t").lower() != b"chunked"):
+        return "Transfer-Encoding: wanted chunked, and nothing else, got another"
+    for name, value in headers:
+        if name == b"host" and not _HOST.fullmatch(value.strip(b" \t")):
+            return "Host: wanted the name of a host, perhaps with a port, got something else"
+    return None
+
+
+def split_target(target: bytes) -> tuple[bytes | None, bytes]:
+    """(the authority of a target that has one, the path and query): RFC 9112, 3.2.2, by which a Host that came beside
+    an authority does not count."""
+    if target.startswith(b"/"):
+        return None, target
+    match = _ABSOLUTE.fullmatch(target)
+    assert match is not None, "faults are looked for first"
+    return match[1], (match[2] or b"/") + (match[3] or b"")
+
+
+def without_offer(headers: Lines) -> list[tuple[bytes, bytes]]:
+    """Headers without the offer of another protocol; what else Connection says stays: also that it closes."""
+    kept = []
+    for name, value in headers:
+        if name == b"connection":
+            tokens = [token.strip(b" \t") for token in value.split(b",")]
+            value = b", ".join(token for token in tokens if token.lower() not in _OFFER)
+            if not value:
+                continue
+        if name not in _OFFER:
+            kept.append((name, value))
+    return kept

@@ -1,0 +1,93 @@
+"""What `import heedful` offers: to `dir` and whatever completes names, to `import *`, to type checkers."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heedful
+import heedful.estimators as heedful_estimators
+from heedful.naming import find_learners
+
+SOURCE = Path(heedful.__file__)
+
+
+def test_dir_names_everything_that_there_is() -> None:
+    """Loops, features, spaces, sessions, and every learner of the package; nothing that cannot be had."""
+    names = {name for name in dir(heedful) if not name.startswith("_")}
+    assert names >= {"Loop", "Settings", "Session", "Ranking", "Assignment", "Path", "Subset", "infer", "vectors"}
+    assert names >= {cls.__name__ for cls in find_learners().values()}
+    assert names <= {*heedful.__all__, *(path.stem for path in SOURCE.parent.iterdir())}
+    for name in heedful.__all__:
+        value = getattr(heedful, name)
+        assert value is not None
+        assert getattr(value, "__name__", name) == name
+
+
+def test_looking_at_the_names_imports_nothing() -> None:
+    program = "import sys, heedful; dir(heedful); print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "numba", "msgspec"} & set(out)
+
+
+@pytest.mark.parametrize("package", [heedful, heedful_estimators], ids=lambda package: package.__name__)
+def test_type_checkers_are_told_the_same_names(package: Any) -> None:
+    """They read the imports under TYPE_CHECKING, and the names as they are written in `__all__`."""
+    tree = ast.parse(Path(package.__file__).read_text())
+    block, _ = [node for node in tree.body if isinstance(node, ast.If)]
+    told = [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(told) == sorted(package.__all__)
+    [written] = [n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__"]
+    assert ast.literal_eval(written) == list(package.__all__)
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+
+
+TYPED = """
+from pathlib import Path
+
+import heedful
+from heedful import FairPairs, Loop, PreferencePerceptron, Ranking, Session, Settings, infer, team_draft
+from heedful.client import Client
+from heedful.estimators import PRankClassifier
+
+session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
+rows = [{"id": "a", "price": 1.0}, {"id": "b", "price": 2.0}]
+loop = Loop.create(Path("x.heedful"), encoding=infer(rows), items=rows, settings=Settings(k=3))
+decision = loop.decide(["a"], person="p")
+shown: tuple[str, ...] = decision.shown
+reveal_type(heedful.Loop.open)
+reveal_type(loop.report)
+reveal_type(FairPairs(2, Ranking(3)).swap)
+reveal_type(PRankClassifier.rank_loss)
+loop.decid()
+heedful.Lop
+"""
+
+
+def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: Path) -> None:
+    """Strictly, in a folder of its own: every name has its type, and a slip is found."""
+    (tmp_path / "mine.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, "mine.py"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MYPYPATH", "PYTHONPATH")}
+    got = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    lines = got.stdout.splitlines()
+    told = [line.split("Revealed type is ")[1].strip('"') for line in lines if "Revealed type" in line]
+    returned = [each.rpartition(" ")[2].rpartition(".")[2] for each in told]
+    assert returned == ["Loop", "Report]", "float", "float"], got.stdout
+    wrong = [line.split("error: ")[1] for line in lines if "error: " in line]
+    assert len(wrong) == 2, got.stdout
+    assert '"Loop" has no attribute "decid"' in wrong[0]
+    assert 'Module has no attribute "Lop"' in wrong[1]
+
+
+def test_a_name_that_is_none_is_told() -> None:
+    with pytest.raises(AttributeError, match="module 'heedful' has no attribute 'PRankState'"):
+        heedful.PRankState  # type: ignore[attr-defined]  # noqa: B018

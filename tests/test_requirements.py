@@ -1,0 +1,37 @@
+"""What heedful asks for: bounds where they matter, and locks that keep them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SERVE = {each.name: each.specifier for each in map(Requirement, PROJECT["optional-dependencies"]["serve"])}
+
+
+def test_uvicorn_is_one_whose_inside_is_known() -> None:
+    """`heedful.server.protocol` takes the place of parts of it: what comes after the locked one was never tried."""
+    major, minor, *_ = version("uvicorn").split(".")
+    assert SERVE["uvicorn"].contains(version("uvicorn"))
+    assert not SERVE["uvicorn"].contains(f"{major}.{int(minor) + 1}.0")
+    assert not SERVE["uvicorn"].contains(f"{int(major) + 1}.0.0")
+
+
+@pytest.mark.parametrize(("name", "old"), [("jinja2", "3.1.5"), ("starlette", "0.49.0"), ("httptools", "0.6.3")])
+def test_what_is_known_to_be_broken_is_refused(name: str, old: str) -> None:
+    """A template out of its sandbox, ranges without end, and heads that end where others do not see it."""
+    assert not SERVE[name].contains(old)
+    assert SERVE[name].contains(version(name))
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-demo.lock"])
+def test_the_locks_keep_the_bounds(lock: str) -> None:
+    pinned = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
+    for name, specifier in SERVE.items():
+        assert specifier.contains(pinned[name]), name
