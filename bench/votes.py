@@ -1,10 +1,10 @@
 """Do the bars of `heedful rank` hold where there are many votes? `python bench/votes.py`.
 
-Votes are drawn from the model itself, without lapses: items with a spread of .6, two called equally good within .3; pairs
-uniform, or skewed (an item's share falls as one over its rank). Of each study: the share of 90 % bars that hold, the lapse
-rate and the scale that were found, and the correlation with the truth, next to that of a logistic Bradley-Terry. Writes
-bench/results/votes/CELL.json while it goes and takes up where it was stopped; `--only CELL`, `--table`, and `--quick`, which
-takes two studies a cell and writes nothing.
+Votes are drawn from the model itself, without lapses: items with a spread of .6, two called equally good within .3;
+pairs uniform, or skewed (an item's share falls as one over its rank). Of each study: the share of 90 % bars that hold,
+the lapse rate and the scale that were found, and the correlation with the truth, next to that of a logistic
+Bradley-Terry. Writes bench/results/votes/CELL.json while it goes and takes up where it was stopped; `--only CELL`,
+`--table`, and `--quick`, which takes two studies a cell and writes nothing.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ def row(cell: Cell, studies: list[dict[str, float]]) -> list[str]:
     )
     error = bars.std(ddof=1) / np.sqrt(len(bars)) if len(bars) > 1 else np.nan
     return [
-        cell.name, str(len(studies)), f"{bars.mean():.3f} +- {error:.3f}", f"{np.median(lapse):.4f} (most {lapse.max():.4f})",
+        cell.name, str(len(studies)), f"{bars.mean():.3f} +- {error:.3f}",
+        f"{np.median(lapse):.4f} (most {lapse.max():.4f})",
         f"{scale.mean():.3f}", f"{(ours - theirs).mean():+.6f}", f"{seconds.mean():.1f}",
     ]  # fmt: skip
 
