@@ -382,7 +382,7 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     with pytest.raises(LookupError):
         lamps.explain("never")
     with pytest.raises(ValueError, match="candidates"):
-        lamps.decide(["never"])
+        lamps.decide(["never"], strict=True)
     answers = lamps.feedback_many([{"decision": "r1", "clicks": ["i1"]}, {"decision": "r1"}, "x"])
     assert [answer.status for answer in answers] == ["applied", "rejected", "rejected"]
     events = list(lamps.events(follow=False, kinds=["feedback"]))
