@@ -315,7 +315,6 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "a long header": lambda path: path.write_bytes(b"\xff" * 8 + path.read_bytes()[8:]),
     "text": lambda path: path.write_text("{}"),
     "a folder": _a_folder,
-    "gone again": lambda path: (path.unlink(), path.symlink_to(path.parent / "nowhere"))[0],
     "another learner": _made_with(learner="perceptron"),
     "other parameters": _made_with(fields={"rate": "0.2"}),
     "other code": _made_with(learner_version="000000000000"),
