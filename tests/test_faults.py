@@ -384,6 +384,16 @@ def test_a_spoilt_snapshot_is_never_used(
     assert "the log is folded again" in note
 
 
+def test_a_link_in_the_place_of_a_snapshot_is_not_followed(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
+    """It counts for none, so nothing is said of it: the log is folded, to the same bits."""
+    folder, whole = kept
+    shutil.copytree(folder, tmp_path / "loop")
+    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+    snapshot.unlink()
+    snapshot.symlink_to(tmp_path / "loop" / "nowhere")
+    assert _opened(tmp_path / "loop", whole) == []
+
+
 def test_every_byte_of_a_snapshot_counts(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
     folder, whole = kept
     shutil.copytree(folder, tmp_path / "loop")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from heedful.data.orders import listed
 from heedful.preferences.estimating import Estimate
+from heedful.preferences.hyperparameters import RANDOM
 from heedful.preferences.noise import PRIOR
 from heedful.preferences.table import Choices, circle, parts, wins
 
@@ -22,9 +23,6 @@ RARE = 1e-3
 
 MAJORITY = 0.05
 """A majority is one where heads would be so many less often."""
-
-RANDOM = 0.5
-"""P(somebody answers at random) above which they are named."""
 
 ENOUGH, LITTLE = 20, 1.0
 """One person's answers, at least so many, are as good as tossed where their log evidence is more by less than this."""
