@@ -10,7 +10,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from heedful.data.orders import Answered, Choices, gathered, pooled, with_items
-from heedful.preferences import evidence, hyperparameters
+from heedful.preferences import hyperparameters, subsample
 from heedful.preferences.answers import answers, chosen_rows
 from heedful.preferences.estimating import Estimate, estimate, infer_utilities
 from heedful.preferences.evidence import Kernel, covariance
@@ -184,8 +184,8 @@ def test_what_features_explain_is_looked_for_among_items_that_hang_together(monk
     f = 1.5 * rng.standard_normal(30)
     told = [*asked(f, 200, rng), Answered("", (("0",), ("1",), ("2",))), Answered("", (("0",), ("1",), ("29",)))]
     rows = estimate(gathered(told, map(str, range(30)))).belief.rows
-    monkeypatch.setattr(evidence, "NEAR", 12)
-    part = evidence.among_near(rows)
+    monkeypatch.setattr(subsample, "NEAR", 12)
+    part = subsample.sample_items(rows)
     assert np.unique(part.pairs).size <= 12
     assert 10 < part.size < rows.size
     inside = np.isin(rows.pairs, np.unique(part.pairs)).all(axis=1)

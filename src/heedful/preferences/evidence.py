@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Ints
-from heedful.preferences.answers import Answers, chosen_rows
-from heedful.preferences.hyperparameters import Problem, some_people
+from heedful.preferences.answers import Answers
+from heedful.preferences.hyperparameters import Problem
 from heedful.preferences.kernels import kernel_for
 from heedful.preferences.noise import PRIOR
+from heedful.preferences.subsample import sample_items, sample_people
 
 Array = npt.NDArray[np.float64]
 
 SHARES, LENGTHS = (0.5, 0.8, 0.95), (0.5, 1.0, 2.0)
 """What features may explain, besides nothing; length-scales, in median distances."""
 
-TRIED, NEAR = 5_000, 150
-"""What features explain is chosen by so many rows of several people, and by so many items of one person, at most."""
+TRIED = 5_000
+"""What features explain is chosen by so many rows of several people at most."""
 
 
 class Kernel(NamedTuple):
@@ -47,7 +48,7 @@ def choose_kernel(X: Array, met: Ints, users: int, rows: Answers) -> Kernel:
     them."""
     if not X.shape[1]:
         return Kernel()
-    rows, users = some_people(rows, users, TRIED) if users > 1 else (among_near(rows), 1)
+    rows, users = sample_people(rows, users, TRIED) if users > 1 else (sample_items(rows), 1)
     few, at = np.unique(rows.pairs, return_inverse=True)
     rows, among = rows._replace(pairs=at.reshape(-1, 2)), np.ix_(met[few], met[few])
     plain = Problem(np.eye(few.size), users, rows, PRIOR)
@@ -62,24 +63,3 @@ def choose_kernel(X: Array, met: Ints, users: int, rows: Answers) -> Kernel:
             if value > most:
                 best, most = kernel, value
     return best
-
-
-def among_near(rows: Answers) -> Answers:
-    """The answers about NEAR items that were much compared with one another; all where there are no more items."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    n = int(rows.pairs.max()) + 1
-    if n <= NEAR:
-        return rows
-    a, b = rows.pairs.T
-    graph = coo_array((rows.times, (a, b)), shape=(n, n)).tocsr()
-    chosen = np.zeros(n, bool)
-    for start in np.argsort(-np.bincount(rows.pairs.ravel(), np.repeat(rows.times, 2), n), kind="stable"):
-        left = NEAR - int(chosen.sum())
-        if left > 0 and not chosen[start]:
-            chosen[breadth_first_order(graph, start, directed=False, return_predecessors=False)[:left]] = True
-    inside: Any = chosen[a] & chosen[b]
-    broken = np.unique(rows.group[~inside & (rows.group >= 0)])
-    inside &= ~np.isin(rows.group, broken) | (rows.group < 0)
-    return chosen_rows(rows, inside) if inside.any() else rows

@@ -18,12 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.preferences.answers import Answers, chosen_rows
+from heedful.preferences.answers import Answers
 from heedful.preferences.ep import Many, infer_many
 from heedful.preferences.joint_ep import Joint, infer_joint, some_at_a_time
-from heedful.preferences.noise import MOST_LAPSES, Noise, NoisePrior, at_random, noise_slopes
+from heedful.preferences.noise import MOST_LAPSES, Noise, NoisePrior, noise_slopes, random_log_odds
 from heedful.preferences.people import Few
 from heedful.preferences.sites import Sites, Table, diagonal, ready
+from heedful.preferences.subsample import sample_items, sample_people
 
 Array = npt.NDArray[np.float64]
 
@@ -50,14 +51,17 @@ ENOUGH = 5_000
 NATS = 1e-2
 """Hyperparameters whose next ones are likelier by less, are the likeliest."""
 
-NEAR, STEPS = 0.1, 6
-"""Newton's steps end where they are shorter than this share of a standard deviation; and after so many."""
+NEAR = 0.05
+"""The search ends where the next step is shorter than this share of a standard deviation."""
 
 BOUNDS = ((-6.0, 6.0), (-8.0, 8.0), (-9.0, 4.0), (-7.0, 4.0))
 """Of log spread, logit share, logit lapse rate, log width."""
 
 RANDOM = 0.5
 """Whose answers are as likely as this to be random altogether, is taken to answer so."""
+
+ALIKE = 20.0
+"""How many of all do, is learned from them; what is supposed before counts as so many people."""
 
 APART, LEAST = 0.1, 0.25
 """Between the points that curvature is taken from; and what it is at least."""
@@ -154,25 +158,30 @@ class Problem:
             slope[3] -= off / prior.spread
         return float(out)
 
-    def likeliest(self, x: Array) -> Array:
-        """The likeliest hyperparameters (4,), from x on."""
+    def likeliest(self, x: Array, H: Array | None = None) -> Array:
+        """The likeliest hyperparameters (4,), from x on; H (4 x 4): about the curvature there."""
         from scipy.optimize import minimize
 
         free = self.free
+        value, slope, _ = self.at(x)
+        curved = np.abs(slope) if H is None else H.diagonal()
+        scale = 1.0 / np.sqrt(np.maximum(curved[free], 1.0 if H is None else LEAST))  # a first step of about one each
 
-        def worse(part: Array) -> tuple[float, Array]:
+        def worse(z: Array) -> tuple[float, Array]:
+            value, slope, _ = self.at(spread_out(z))
+            return -value, -slope[free] * scale
+
+        def spread_out(z: Array) -> Array:
             whole = x.copy()
-            whole[free] = part
-            value, slope, _ = self.at(whole)
-            return -value, -slope[free]
+            whole[free] += scale * z
+            return whole
 
         got = minimize(
-            worse, x[free], jac=True, method="L-BFGS-B", bounds=[BOUNDS[k] for k in free],
-            options={"ftol": NATS / max(abs(self.at(x)[0]), 1.0), "gtol": 2e-2, "maxiter": 40, "maxls": 12},
+            worse, np.zeros(len(free)), jac=True, method="L-BFGS-B",
+            bounds=(np.array(BOUNDS)[free] - x[free, None]) / scale[:, None],
+            options={"ftol": NATS / max(abs(value), 1.0), "gtol": NEAR, "maxiter": 40, "maxls": 6},
         )  # fmt: skip
-        out = x.copy()
-        out[free] = got.x
-        return out
+        return spread_out(got.x)
 
     def curvature(self, x: Array) -> Array:
         """Minus the second derivatives at x (4,), of all four (4 x 4); 0 of those that are not learned."""
@@ -186,26 +195,20 @@ class Problem:
             H[k] = (ends[0] - ends[1]) / (2.0 * APART)
         return 0.5 * (H + H.T)
 
-    def settled(self, x: Array, H: Array) -> Array:
-        """The likeliest hyperparameters (4,), by Newton's steps from near them; H (4 x 4) the curvature."""
-        free = self.free
-        scale = np.sqrt(np.maximum(H[free, free], LEAST))
-        values, Q = np.linalg.eigh(H[np.ix_(free, free)] / np.multiply.outer(scale, scale))
-        inverse = (Q / np.maximum(values, 0.1)) @ Q.T / np.multiply.outer(scale, scale)
-        for _ in range(STEPS):
-            step = np.clip(inverse @ self.at(x)[1][free], -0.5, 0.5)
-            if np.abs(step * scale).max() < NEAR:
-                break
-            x = x.copy()
-            x[free] += step
-        return x
-
     def find_random(self, x: Array) -> bool:
-        """Find who answers at random altogether; whether there are some. From now on their answers say next to
-        nothing."""
+        """Find who answers at random altogether, and how many do; whether there are some. From now on their answers say
+        next to nothing."""
+        from scipy.special import expit, logit
+
         joint = self.at(x)[2].joint
         assert joint is not None
-        self.random = at_random(self.rows, joint.each, self.noise_at(x), self.prior)
+        more = random_log_odds(self.rows, joint.each, self.noise_at(x))
+        share = self.prior.random
+        for _ in range(100):
+            self.random = expit(logit(share) + more)
+            last, share = share, (self.random.sum() + ALIKE * self.prior.random) / (self.users + ALIKE)
+            if abs(share - last) < 1e-3 * last:
+                break
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
@@ -227,17 +230,25 @@ class Problem:
 def learned(K: Array, users: int, rows: Answers, prior: NoisePrior) -> tuple[Problem, tuple[Node, ...]]:
     """What is believed of the items that rows are about, how alike K (q x q): Gaussians, the likeliest first."""
     problem = Problem(K, users, rows, prior)
-    some, size = some_people(rows, users, ENOUGH) if users > 1 else (rows, 1)
-    small = problem if some.size == rows.size else Problem(K, size, some, prior)
+    some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
+    items, small = len(K), problem
+    if some.size < rows.size:
+        met, at = np.unique(some.pairs, return_inverse=True) if users == 1 else (np.arange(items), some.pairs)
+        items = met.size
+        small = Problem(K[np.ix_(met, met)], size, some._replace(pairs=at.reshape(-1, 2)), prior)
     x = small.likeliest(small.start)
     if users > 1:
         small.learn_shape(x)
         problem.R = small.R
         x = small.likeliest(x)
-    H = small.curvature(x) * (rows.times.sum() / some.times.sum())
-    x = problem.settled(x, H)
+    # The spread is learned from items or people, the rest from answers: so much more is known of each from all.
+    answers = float(rows.times.sum() / some.times.sum())
+    more = np.sqrt([len(K) / items if users == 1 else answers, answers, answers, answers])
+    H = small.curvature(x) * np.multiply.outer(more, more)
+    if small is not problem:
+        x = problem.likeliest(x, H)
     if users > 1 and 2 in problem.free and problem.find_random(x):
-        x = problem.settled(x, H)
+        x = problem.likeliest(x, H)
     return problem, integrated(problem, x, H)
 
 
@@ -288,19 +299,6 @@ def _moves(node: Node, k: int, sd: float) -> float:
         return own * (1.0 - share) * sd / (1.0 + 2.0 * own) / uncertain
     rate = float(np.median(noise.lapse))
     return 2.0 * rate * (1.0 - rate) * sd / uncertain
-
-
-def some_people(rows: Answers, users: int, most: int) -> tuple[Answers, int]:
-    """The rows of some people, drawn at random, all that each of them said: so many rows at most, but of one person at
-    least. They have new numbers; how many they are. All, where that is no more."""
-    if rows.size <= most:
-        return rows, users
-    mixed = np.random.default_rng(0).permutation(users)
-    size = np.bincount(rows.user, minlength=users)
-    kept = mixed[np.cumsum(size[mixed]) <= most]
-    rows = chosen_rows(rows, np.isin(rows.user, kept if size[kept].any() else mixed[:1]))
-    people, user = np.unique(rows.user, return_inverse=True)
-    return rows._replace(user=user), people.size
 
 
 def _expit(x: float) -> float:

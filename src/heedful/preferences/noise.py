@@ -211,7 +211,17 @@ def noise_slopes(rows: Answers, cavities: tuple[Array, Array], noise: Noise, lap
 def at_random(rows: Answers, log_evidence: Array, noise: Noise, prior: NoisePrior) -> Array:
     """P(each person answers at random altogether) (U,), from the log evidence (U,) of what they said if they do not:
     Bayes' rule with `prior.random`. Of those who said nothing, that."""
-    from scipy.special import betaln, expit
+    from scipy.special import expit
+
+    odds = np.log(prior.random / (1.0 - prior.random))
+    sure: Array = expit(odds + random_log_odds(rows, log_evidence, noise))
+    return sure
+
+
+def random_log_odds(rows: Answers, log_evidence: Array, noise: Noise) -> Array:
+    """By how much what each person said speaks for answers at random (U,): the log of its probability then, less the
+    log evidence (U,) if they do not."""
+    from scipy.special import betaln
 
     alone, U = rows.group < 0, noise.lapse.size
     tied = added(rows.user, np.where(alone & rows.equal, rows.times, 0.0), U)
@@ -227,9 +237,7 @@ def at_random(rows: Answers, log_evidence: Array, noise: Noise, prior: NoisePrio
         if key not in known:
             known[key] = _log_orders(local.reshape(-1, 2), equal)
         guessed[rows.user[at[0]]] -= rows.times[at[0]] * known[key]
-    odds = np.log(prior.random / (1.0 - prior.random))
-    sure: Array = expit(odds + guessed - log_evidence)
-    return sure
+    return guessed - log_evidence
 
 
 def _groups(rows: Answers) -> list[Ints]:
