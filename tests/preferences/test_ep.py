@@ -368,6 +368,14 @@ def test_two_identical_items() -> None:
         assert p[0] == pytest.approx(p[1], abs=1e-12)
 
 
+def test_nothing_but_identical_items() -> None:
+    """However often one was chosen: utilities are what they were before."""
+    got = infer(np.ones((2, 2)), np.zeros(2), [(0, 1), (0, 1), (1, 0)])
+    np.testing.assert_allclose(got.posterior.mean, 0.0, atol=1e-12)
+    np.testing.assert_allclose(got.posterior.cov, np.ones((2, 2)), atol=1e-12)
+    assert got.log_evidence == pytest.approx(-3.0 * np.log(2.0), abs=1e-12)
+
+
 def test_an_item_never_shown_keeps_its_prior_or_learns_from_others_like_it() -> None:
     apart = infer(np.eye(3), np.zeros(3), [(0, 1)] * 5).posterior
     assert (apart.mean[2], apart.cov[2, 2]) == (0.0, 1.0)

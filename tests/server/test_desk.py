@@ -335,7 +335,7 @@ def test_what_is_wrong_with_one_is_its_own(tmp_path: Path) -> None:
         async def work(desk: Desk) -> Any:
             return await asyncio.gather(
                 desk.decide({"id": "d"}),
-                desk.decide({"candidates": ["nowhere"]}),
+                desk.decide({"candidates": ["nowhere"], "strict": True}),
                 desk.decide({"show": 0}),
                 desk.feedback({"decision": "nowhere", "clicks": ["i1"]}),
                 desk.feedback({"decision": "nowhere", "clicks": "i1", "thumb": "up"}),
@@ -408,7 +408,9 @@ def test_another_process_puts_an_item_and_makes_a_decision(tmp_path: Path) -> No
             assert (a.status, b.status) == ("applied", "applied")
             other.withdraw("new")
             with pytest.raises(LookupError, match="new"):
-                await desk.decide({"id": "then", "candidates": ["new", "i1", "nowhere"]})
+                await desk.decide({"id": "then", "candidates": ["new", "i1", "nowhere"], "strict": True})
+            then = await desk.decide({"id": "then", "candidates": ["new", "i1", "nowhere"]})
+            assert (then.shown, then.unknown) == (("i1", "new", "nowhere"), ("new", "nowhere"))
 
         at_desk(loop, work)
         assert loop.verify() == []

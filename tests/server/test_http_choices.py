@@ -93,7 +93,7 @@ def test_every_field_of_a_loop_of_choices_is_described(url: str, folder: Path) -
     """What only such loops say, too; and they say all that is described but what is of others."""
     choice_loop(folder / "described.heedful").close()
     path, others = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    others |= {"ratings", "rating", "error", "rated", "thumbs"}
+    others |= {"ratings", "rating", "error", "rated", "thumbs", "query_features"}
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "choice": "first"}))

@@ -85,7 +85,7 @@ def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_pat
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of ratings."""
-    ratings = {"ratings", "rating", "error", "rated", "choices", "chances", "choice", "thumbs"}
+    ratings = {"ratings", "rating", "error", "rated", "choices", "chances", "choice", "thumbs", "query_features"}
     small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
     path = "/v1/loops/described"
     with closing(Caller(url)) as ask:

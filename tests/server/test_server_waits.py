@@ -199,7 +199,7 @@ def test_another_process_teaches_undoes_and_forgets_meanwhile(tmp_path: Path) ->
             assert other.returncode == 0, other.stderr.read()
         names = client.post("/v1/loops/a/decisions", json={"candidates": ["new5", "i1"]}).json()["shown"]
         assert set(names) == {"new5", "i1"}
-        reply = client.post("/v1/loops/a/decisions", json={"candidates": ["new0", "i1"]})
+        reply = client.post("/v1/loops/a/decisions", json={"candidates": ["new0", "i1"], "strict": True})
         assert problem(reply, 422, "bad-input")["field"] == "candidates"
         assert client.post("/v1/loops/a/feedback", json={"decision": "o1", "clicks": ["i1"]}).status_code == 409
         assert client.get("/v1/loops/a").json()["items"] == 12 + 4

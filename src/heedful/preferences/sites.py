@@ -201,7 +201,8 @@ def _spread(cov: Array, where: Ints, count: int) -> Array:
 
 def diagonal(K: Array) -> bool:
     """Whether this is one matrix (n x n) with nothing beside its diagonal."""
-    return K.ndim == 2 and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
+    square = K.ndim == 2 and K.shape[0] == K.shape[1]
+    return square and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
 
 
 def inverses(B: Array) -> Array:
