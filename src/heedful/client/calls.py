@@ -14,6 +14,7 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
+from heedful.decoding import decoder
 from heedful.doors import describe
 from heedful.loop.wire import Answer
 
@@ -212,7 +213,7 @@ def retry_after(outcome: Reply | Failed) -> float:
 def read(reply: Reply, wanted: type[T]) -> T:
     """A reply's body as what it should be. ConnectionError where it is something else: that was no heedful server."""
     try:
-        return msgspec.json.decode(reply.body, type=wanted)
+        return decoder(wanted).decode(reply.body)
     except msgspec.MsgspecError as error:
         told = f"wanted an answer of heedful's, got {describe(reply.body[:40])} ({error}); is the url the server's?"
         raise ConnectionError(told) from None

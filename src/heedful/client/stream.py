@@ -10,6 +10,7 @@ import msgspec
 
 from heedful.client import calls
 from heedful.client.calls import Call, Failed, Reply, error_of
+from heedful.decoding import decoder
 from heedful.doors import describe
 
 
@@ -65,7 +66,7 @@ class Following:
     @staticmethod
     def _event(text: str) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(text, type=dict[str, Any])
+            return decoder(dict[str, Any]).decode(text)
         except msgspec.MsgspecError:
             raise ConnectionError(f"events: wanted JSON, got {describe(text[:40])}; is the url the server's?") from None
 

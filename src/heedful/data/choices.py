@@ -18,6 +18,7 @@ from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.spreadsheet import plain_row
 from heedful.data.table import Table, open_table, table_of
+from heedful.decoding import decoder
 
 
 class Opened(NamedTuple):
@@ -75,7 +76,7 @@ def _study(path: Path) -> Choices | None:
         except GZIP_ERRORS as error:
             raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
     try:
-        document = msgspec.json.decode(text, type=_Document)
+        document = decoder(_Document).decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
     read = []

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from heedful.decoding import decoder
 from heedful.features.columns import Column, Prose, item_name, shown
 
 Features: TypeAlias = npt.NDArray[np.float32]
@@ -120,7 +121,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def from_json(written: bytes | str) -> Encoding:
         """The encoding that `to_json` wrote. ValueError, by field, for anything else."""
         try:
-            return msgspec.json.decode(written, type=Encoding)
+            return decoder(Encoding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(f"encoding: wanted what Encoding.to_json writes, got: {error}") from None
 

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from heedful.decoding import decoder
 from heedful.kernel import Ints
 from heedful.loop.wire import DecisionRecord, Packed
 
@@ -138,5 +139,5 @@ def _inflated(deflated: bytes, n: int) -> bytes:
     return found
 
 
-_decode = msgspec.json.Decoder(DecisionRecord).decode
-_decode_left = msgspec.json.Decoder(_Left).decode
+_decode = decoder(DecisionRecord).decode
+_decode_left = decoder(_Left).decode

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from heedful.decoding import decoder
 from heedful.doors import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
 from heedful.loop import wire
@@ -197,7 +198,7 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def from_json(written: str) -> Founding:
         """What `to_json` wrote. ValueError where it is something else, or a newer heedful's."""
         try:
-            founding = msgspec.json.decode(written, type=Founding)
+            founding = decoder(Founding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(
                 f"loop: wanted the settings of a loop, got: {error}; was it made by a newer heedful?"

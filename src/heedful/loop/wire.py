@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
+from heedful.decoding import decoder
 from heedful.doors import MOST, describe, is_number
 
 Status = Literal["applied", "duplicate", "rejected"]
@@ -452,5 +453,5 @@ def _says_none(value: Any, name: str) -> bool:
     return name not in value._field_defaults
 
 
-decode_export = msgspec.json.Decoder(ExportRecord).decode
-decode_feedback = msgspec.json.Decoder(FeedbackRecord).decode
+decode_export = decoder(ExportRecord).decode
+decode_feedback = decoder(FeedbackRecord).decode

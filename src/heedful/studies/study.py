@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from heedful.decoding import decoder
 from heedful.doors import describe, wanted_count
 from heedful.loop import Loop
 from heedful.loop.keeping import read_own
@@ -121,7 +122,7 @@ def study_of(path: Path) -> Study:
     except FileNotFoundError:
         return Study()
     try:
-        return msgspec.json.decode(content, type=Study)
+        return decoder(Study).decode(content)
     except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(f"{FILE}: wanted a study as it was written, got another: {error}") from None
 

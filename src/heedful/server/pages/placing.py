@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from heedful.decoding import decoder
 from heedful.doors import describe
 from heedful.loop import wire
 
@@ -64,7 +65,7 @@ class Hand(NamedTuple):
 def placed(text: str, most: int) -> Placed:
     """What a page was given to keep, of at most so many cards. ValueError where it is something else."""
     try:
-        found = msgspec.json.decode(text, type=Placed)
+        found = decoder(Placed).decode(text)
         for names in (found.order, found.cards):
             if len(wire.distinct("placed", list(names), 0)) > most:
                 raise ValueError(f"at most {most} cards")
