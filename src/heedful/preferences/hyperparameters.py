@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 MEDIAN, LOG_SD = 1.0, 1.0
 """Before anything is known: the median of the spread, and the standard deviation of its logarithm."""
 
-SHARE, LAPSE = (0.5, 1.0), (0.3, 15.0)
+SHARE, LAPSE = (0.2, 0.5), (0.1, 15.0)
 """And the Beta distributions of the share, and of the lapse rate of those who do not answer at random altogether: most
 people are much of one mind, and hardly lapse, so few answers are not taken for the contrary."""
 
