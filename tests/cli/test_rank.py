@@ -353,7 +353,9 @@ def test_what_is_printed_for_many_people() -> None:
     assert re.search(r"^ +1 +assam +1,\d\d\d +\d+ +\d+ % +\d+ % +1-\d +.*─●─", row)
     assert sum("●" in line for line in lines) == 8
     assert any(line.startswith("Neighbours of which no two can be told apart (less than 90%): ") for line in lines)
-    assert any(re.match(r"Not sure enough yet \(0.9\): assam is the best with probability 0.89", line) for line in lines)
+    assert any(
+        re.match(r"Not sure enough yet \(0.9\): assam is the best with probability 0.89", line) for line in lines
+    )
     less = heedful("rank {} --sure 0.85", TEAS, width=100).out.splitlines()
     assert any(re.match(r"Sure enough \(0.85\): assam is the best with probability 0.89", line) for line in less)
     surer = heedful("rank {} --sure 0.97", TEAS, width=100).out.splitlines()

@@ -168,6 +168,7 @@ async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told],
             wanted = before + (rng.randrange(1, 100) if n % 4 == 1 else rng.randrange(300, 1000))
             while heard(told) < wanted:
                 await stop_where_one_failed(at_work)
+                assert server.child.poll() is None, f"it ended by itself: {server.child.returncode}"
                 await asyncio.sleep(0.001)
                 if n and heard(told) == before:
                     begins = time.monotonic() - start
@@ -190,6 +191,7 @@ async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told],
         count = [len(each.seq) for each in told]
         while min(len(each.seq) - before for each, before in zip(told, count)) < 50:
             await stop_where_one_failed(at_work)
+            assert server.child.poll() is None, f"it ended by itself: {server.child.returncode}"
             await asyncio.sleep(0.01)
         for task in at_work:
             task.cancel()
