@@ -308,3 +308,24 @@ def test_their_log_is_small(tmp_path: Path) -> None:
             loop.decide(candidates, id=f"d{t}")
         events = list(loop.ledger.log.events(kinds=["decision"]))
         assert max(len(event.payload) + len(event.arrays or b"") for event in events) < 1_400
+
+
+def test_hits_of_a_search_engine_bring_what_is_declared(tmp_path: Path) -> None:
+    """From `_source`, or from `fields`, where an engine puts what it has computed, each in a list."""
+    with shop(tmp_path / "loop") as loop:
+        plain = said(1)
+        hits = [
+            {
+                "_id": each["id"],
+                "_score": 1.0 + i,
+                "_source": {"title": "A", "source": each["source"], "clicks_7d": each["clicks_7d"]},
+                "fields": {"bm25": [each["bm25"]], "other": [1, 2]},
+            }
+            for i, each in enumerate(plain)
+        ]
+        assert loop.rank(hits) == loop.rank(plain, prior=[1.0 + i for i in range(len(plain))])
+        assert set(loop.decide(hits, id="hits").shown) == {each["id"] for each in plain}
+        unknown = [*hits, {"_id": "nobody", "_score": 0.5}]
+        assert loop.decide(unknown, id="more").unknown == ("nobody",)
+        with pytest.raises(ValueError, match=r"^candidates\[0\]: bm25: "):
+            loop.decide([{**hits[0], "fields": {}}, *hits[1:]])

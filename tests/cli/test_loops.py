@@ -147,14 +147,14 @@ def test_init_tells_what_columns_became_and_what_is_next() -> None:
 
 def test_init_gives_the_very_command_that_takes_ignored_texts_in() -> None:
     Path("small.csv").write_text("id,title,maker,code,price\n1,toner red,a,x1,3\n2,toner blue,b,x2,4\n3,paper,b,x3,5\n")
-    got = heedful("init {} small.csv --identifier id --k 3 --people 2.5 --only-shown --control 0", "my shop")
+    got = heedful("init {} small.csv --identifier id --k 3 --people 2.5 --only-shown --strict --control 0", "my shop")
     assert got.code == 0
     lines = got.out.splitlines()
     at = lines.index("Ignored, though they may well matter: title, maker. With them:")
     remove, again = (shlex.split(line) for line in lines[at + 1 : at + 3])
     assert remove == ["rm", "-r", "my shop.heedful"]
     assert again[:4] == ["heedful", "init", "my shop", "small.csv"]
-    assert {"--identifier", "--only-shown", "--kind=title=text", "--kind=maker=category"} < set(again)
+    assert {"--identifier", "--only-shown", "--strict", "--kind=title=text", "--kind=maker=category"} < set(again)
     Path("my shop.heedful").rename("before.heedful")
     got = heedful(" ".join("{}" for _ in again[1:]), *again[1:])
     assert got.code == 0

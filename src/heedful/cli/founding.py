@@ -120,6 +120,9 @@ def init(
     only_shown: Annotated[
         bool, typer.Option("--only-shown", help="Of candidates that come with a request, keep what was shown alone.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse requests that name an item twice, or one that is not on offer.")
+    ] = False,
     texts: Annotated[
         bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
     ] = False,
@@ -169,7 +172,7 @@ def init(
         if query_features is None
         else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
-        | {"keep_unshown": not only_shown}
+        | {"keep_unshown": not only_shown, "strict": strict}
         | ({"actions": weights} if weights else {})
         | purpose
         | ({} if bounds is None else {"ratings": bounds, "repeats": repeats}),

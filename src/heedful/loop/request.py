@@ -178,7 +178,8 @@ class Requests:
         if not are_hits(candidates):
             return candidates, prior
         identifier = self.founding.encoding.identifier or "id"
-        return from_hits(candidates, prior, identifier, self.shelf.current)
+        query = () if self._query is None else self._query.places.keys()
+        return from_hits(candidates, prior, identifier, self.shelf.current, query)
 
     def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""

@@ -115,11 +115,12 @@ def are_hits(candidates: Any) -> bool:
 
 
 def from_hits(
-    candidates: Sequence[Any], prior: Any, identifier: str, on_offer: Collection[str]
+    candidates: Sequence[Any], prior: Any, identifier: str, on_offer: Collection[str], query: Collection[str] = ()
 ) -> tuple[list[Any], Any]:
     """(candidates, prior) that hits stand for: names of items and the engine's scores; objects with what is in
-    `_source` where none of them is on offer and all have one. Scores that come beside them go before. ValueError, by
-    name."""
+    `_source` where none of them is on offer and all have one. Where requests say something of each item, `query`, the
+    names of that: items with what `_source` or `fields` has of it. Scores that come beside them go before. ValueError,
+    by name."""
     names, scores = [], []
     for j, hit in enumerate(candidates):
         if not isinstance(hit, Mapping) or HIT not in hit:
@@ -136,9 +137,19 @@ def from_hits(
         scores.append(None if score is None else wire.wanted_number(f"candidates[{j}]: _score", score))
     if prior is None and any(score is not None for score in scores):
         prior = {name: score for name, score in zip(names[::-1], scores[::-1]) if score is not None}
+    if query:
+        return [{identifier: name, **_values(hit, query)} for hit, name in zip(candidates, names)], prior
     if not any(name in on_offer for name in names) and all(hit.get("_source") is not None for hit in candidates):
         return [{**hit["_source"], identifier: name} for hit, name in zip(candidates, names)], prior
     return list(names), prior
+
+
+def _values(hit: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """What a hit has of these names; in `fields`, where every value is a list, the one that is in it."""
+    fields = hit.get("fields")
+    computed = {name: value for name, value in fields.items() if name in names} if isinstance(fields, Mapping) else {}
+    single = {name: v[0] if isinstance(v, list) and len(v) == 1 else v for name, v in computed.items()}
+    return {name: value for name, value in (hit.get("_source") or {}).items() if name in names} | single
 
 
 # ---------------------------------------------------------------------------- feedback
