@@ -36,7 +36,9 @@ def predictor(model: AnyModel, person: str | None) -> list[bytes] | None:
     as in loops of ratings and choices."""
     own = model.people.get(person) if person is not None else None
     if isinstance(model, Model):  # of a person without an offset so far as of one that is 0
-        parts: list[Any] = [model.effective(model.shared, None), model.effective(model.shared, own)]
+        parts: list[Any] = [model.learner.weights(model.shared)]
+        if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
+            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
     elif isinstance(model, GradingModel):
         learner = model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
