@@ -60,7 +60,7 @@ class Cell(NamedTuple):
 
 CELLS = [
     Cell(people, each, studies, spread, share)
-    for people, each, studies in ((1, 50, 1_000), (3, 25, 1_000), (20, 10, 1_000), (1_000, 5, 100))
+    for people, each, studies in ((1, 20, 1_000), (1, 50, 1_000), (3, 25, 1_000), (20, 10, 1_000), (1_000, 5, 100))
     for spread in SPREADS
     for share in (SHARES if people > 1 else SHARES[:1])
 ]
