@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,56 +20,77 @@ from heedful.kernel import kernel, shown
 Array = npt.NDArray[np.float64]
 Generators = tuple[np.random.Generator, np.random.Generator, np.random.Generator]
 T = TypeVar("T")
+X = TypeVar("X")
+"""A context: what is asked."""
+Y = TypeVar("Y")
+"""A proposal: what is shown, with whatever else `update` needs of it."""
+F = TypeVar("F")
+"""Feedback: what the person answered."""
+S = TypeVar("S")
+"""The state of a learner."""
+W = TypeVar("W")
+"""The state of a world."""
+Asked = TypeVar("Asked", contravariant=True)
+Shown = TypeVar("Shown", contravariant=True)
+Given = TypeVar("Given", contravariant=True)
 
 
-class Learner(Protocol):
-    """Hyperparameters, as a NamedTuple of scalars and arrays, with three functions of a state (the same)."""
+class Learner(Protocol[Asked, Y, Given, S]):
+    """Hyperparameters, as a NamedTuple of scalars and arrays, with three functions of a state S (the same), for
+    contexts, proposals Y and feedback of these types."""
 
-    def init(self, rng: np.random.Generator, /) -> Any:
+    def init(self, rng: np.random.Generator, /) -> S:
         """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
 
-    def propose(self, state: Any, x: Any, rng: np.random.Generator, /) -> Any:
+    def propose(self, state: S, x: Asked, rng: np.random.Generator, /) -> Y:
         """What to show for the context x; a NamedTuple whose first field is shown, where update needs more."""
 
-    def update(self, state: Any, x: Any, y: Any, feedback: Any, /) -> Any:
+    def update(self, state: S, x: Asked, y: Y, feedback: Given, /) -> S:
         """The state after feedback on the proposal y. Owns `state` and may overwrite its arrays; copies what
         it keeps of x, y and feedback."""
 
 
-class World(Protocol):
-    """What only a simulation knows, as a NamedTuple: the stream of contexts, the person who answers, the regret."""
+class World(Protocol[X, Shown, F, W]):
+    """What only a simulation knows, as a NamedTuple: the stream of contexts X, the person who answers F, the regret."""
 
-    def init(self, rng: np.random.Generator, /) -> Any:
+    def init(self, rng: np.random.Generator, /) -> W:
         """The state of the world before round 0; its arrays are its own."""
 
-    def over(self, state: Any, t: int, /) -> bool:
+    def over(self, state: W, t: int, /) -> bool:
         """Whether nothing is left to ask in round t."""
 
-    def context(self, state: Any, t: int, rng: np.random.Generator, /) -> Any:
+    def context(self, state: W, t: int, rng: np.random.Generator, /) -> X:
         """The context of round t = 0, 1, ..."""
 
-    def respond(self, state: Any, x: Any, shown: Any, rng: np.random.Generator, /) -> Any:
+    def respond(self, state: W, x: X, shown: Shown, rng: np.random.Generator, /) -> F:
         """The person's answer to what was shown."""
 
-    def regret(self, state: Any, x: Any, shown: Any, /) -> float:
+    def regret(self, state: W, x: X, shown: Shown, /) -> float:
         """U(x, y*) - U(x, y) for what was shown."""
 
-    def advance(self, state: Any, x: Any, shown: Any, feedback: Any, /) -> Any:
+    def advance(self, state: W, x: X, shown: Shown, feedback: F, /) -> W:
         """The state of the world after the round. Owns `state`, as update does."""
 
 
-class Round(NamedTuple):
+class Round(NamedTuple, Generic[X, Y, F]):
     """One round as a log keeps it."""
 
-    x: Any
-    y: Any
-    feedback: Any
+    x: X
+    y: Y
+    feedback: F
 
 
 @kernel
 def step(
-    learner: Any, world: Any, state: Any, truth: Any, t: int, asked: Any, answered: Any, drawn: Any
-) -> tuple[Any, Round, float]:
+    learner: Learner[X, Y, F, S],
+    world: World[X, Any, F, W],
+    state: S,
+    truth: W,
+    t: int,
+    asked: np.random.Generator,
+    answered: np.random.Generator,
+    drawn: np.random.Generator,
+) -> tuple[S, Round[X, Y, F], float]:
     """One round, up to the world's next state: the learner's next state, the round, its regret."""
     x = world.context(truth, t, asked)
     y = learner.propose(state, x, drawn)
@@ -80,16 +101,16 @@ def step(
 
 @kernel
 def run(
-    learner: Any,
-    world: Any,
-    state: Any,
-    truth: Any,
+    learner: Learner[X, Y, F, S],
+    world: World[X, Any, F, W],
+    state: S,
+    truth: W,
     regrets: Array,
     start: int,
-    asked: Any,
-    answered: Any,
-    drawn: Any,
-) -> tuple[Any, Any, int]:
+    asked: np.random.Generator,
+    answered: np.random.Generator,
+    drawn: np.random.Generator,
+) -> tuple[S, W, int]:
     """Rounds start, start + 1, ... until `regrets` is full or the world is over; how many were played."""
     for i in range(regrets.size):
         if world.over(truth, start + i):
@@ -159,7 +180,9 @@ def _wanted_learner(learner: Any) -> None:
         )
 
 
-def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Round, Any]]:
+def play(
+    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int
+) -> Iterator[tuple[Round[X, Y, F], S]]:
     """The rounds of a simulation, interpreted, one at a time, each with the state after it.
 
     The state is live: the next round goes on with its arrays. `copied(state)` keeps it as it is.
@@ -169,7 +192,9 @@ def play(learner: Any, world: Any, rounds: int, seed: int) -> Iterator[tuple[Rou
     return _played(coerced(learner), coerced(world), rounds, generators(seed))
 
 
-def _played(learner: Any, world: Any, rounds: int, draws: Generators) -> Iterator[tuple[Round, Any]]:
+def _played(
+    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, draws: Generators
+) -> Iterator[tuple[Round[X, Y, F], S]]:
     asked, answered, drawn = draws
     state, truth = learner.init(drawn), world.init(asked)
     for t in range(rounds):
@@ -181,7 +206,9 @@ def _played(learner: Any, world: Any, rounds: int, draws: Generators) -> Iterato
         yield played, state
 
 
-def trace(learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool = False) -> Array:
+def trace(
+    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int, *, interpreted: bool = False
+) -> Array:
     """The regret of every round of a simulation (rounds,), in utility; shorter where the world is over before.
 
     The same fold as `play`, compiled; interpreted where asked, or where the learner or world says so itself by a
@@ -192,7 +219,13 @@ def trace(learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool
 
 
 def traced(
-    learner: Any, world: Any, rounds: int, seed: int, *, interpreted: bool = False, chunk: int = 100_000
+    learner: Learner[X, Y, F, S],
+    world: World[X, Any, F, W],
+    rounds: int,
+    seed: int,
+    *,
+    interpreted: bool = False,
+    chunk: int = 100_000,
 ) -> Iterator[Array]:
     """`trace` in pieces of `chunk` rounds: the regrets so far, after each piece. What a progress bar iterates over."""
     _wanted_learner(learner)
@@ -224,7 +257,7 @@ def must_interpret(rule: Any) -> bool:
     return bool(getattr(rule, "interpreted", False))
 
 
-def replay(learner: Any, log: Iterable[Round], seed: int) -> Any:
+def replay(learner: Learner[X, Y, F, S], log: Iterable[Round[X, Y, F]], seed: int) -> S:
     """The state after the rounds of `log`, as they were shown and answered: a fold, and nothing else.
 
     Trusts the log: what was let in by a door, or played, is not checked again.
@@ -253,7 +286,7 @@ class _Drawn:
         return getattr(rng, name)
 
 
-class Session:
+class Session(Generic[S]):
     """A learner with its state, for use by hand: propose, learn, propose better. Checks what it is given.
 
     >>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
@@ -265,25 +298,27 @@ class Session:
     `Session(learner, seed, state=state, learned=n)`.
     """
 
-    def __init__(self, learner: Any, seed: int = 0, *, state: Any = None, learned: int = 0) -> None:
+    def __init__(
+        self, learner: Learner[Any, Any, Any, S], seed: int = 0, *, state: S | None = None, learned: int = 0
+    ) -> None:
         _wanted_learner(learner)
         self.learner = coerced(learner)
         self.seed = seed
         self.learned = learned
         first = self.learner.init(generators(seed)[2])
-        self._state = first if state is None else copied(state)
+        self._state: S | None = first if state is None else copied(state)
         if type(self._state) is not type(first) or _shapes(self._state) != _shapes(first):
             raise ValueError(f"state: wanted one of this learner, {_shapes(first)}, got {_shapes(state)}")
         wanted_count("learned", learned, least=0)
         self._key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-        self._door = getattr(self.learner, "space", self.learner)
+        self._door: Any = getattr(self.learner, "space", self.learner)
         self._open: tuple[Any, Any] | None = None
 
     def propose(self, x: Any) -> Any:
         """What to show for the context x. ValueError, naming what is wrong, where x is not one."""
-        self._whole()
+        state = self._whole()
         x = copied(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
-        y = self.learner.propose(self._state, x, _Drawn(self._key, self.learned))
+        y = self.learner.propose(state, x, cast(np.random.Generator, _Drawn(self._key, self.learned)))
         self._open = x, y
         return copied(shown(y))
 
@@ -293,7 +328,7 @@ class Session:
         LookupError where nothing was proposed since the last lesson; ValueError, naming what is wrong, where the
         feedback does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
         """
-        self._whole()
+        state = self._whole()
         if self._open is None:
             raise LookupError(
                 "learn: wanted a proposal that is not answered yet, got none: call propose(x) first"
@@ -302,24 +337,23 @@ class Session:
             )
         x, y = self._open
         feedback = self._door.check_object("feedback", x, feedback)
-        state, self._state = self._state, None  # until the lesson is over: an update may stop half-way
+        self._state = None  # until the lesson is over: an update may stop half-way
         self._state = self.learner.update(state, x, y, feedback)
         self._open = None
         self.learned += 1
 
-    def _whole(self) -> None:
+    def _whole(self) -> S:
         if self._state is None:
             raise RuntimeError("session: a lesson was interrupted, so the state is lost: start a new session")
+        return self._state
 
     @property
-    def state(self) -> Any:
+    def state(self) -> S:
         """A copy of the state."""
-        self._whole()
-        return copied(self._state)
+        return copied(self._whole())
 
     @property
     def weights(self) -> Array:
         """The utility weights in the caller's features, N."""
-        self._whole()
-        weights: Array = np.array(self.learner.weights(self._state))
-        return weights
+        linear: Any = self.learner
+        return np.array(linear.weights(self._whole()))

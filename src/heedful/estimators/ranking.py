@@ -42,7 +42,7 @@ class CoactiveRanker(BaseEstimator):
     """
 
     n_features_in_: int
-    _session: Session
+    _session: Session[Any]
 
     def __init__(
         self,
