@@ -64,7 +64,7 @@ def silent(what: str, share: float) -> None:
 @pytest.fixture(autouse=True)
 def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled for a few rounds."""
-    from heedful.figures import rated as module
+    from heedful.figures import runs as module
 
     monkeypatch.setattr(module, "simulate", partial(module.simulate, interpreted=True))
 
@@ -211,7 +211,7 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
 def test_what_two_panels_share_is_run_once(table: RatingTable, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
     first = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
-    monkeypatch.setattr("heedful.figures.rated.simulate", lambda *args, **how: pytest.fail("run twice"))
+    monkeypatch.setattr("heedful.figures.runs.simulate", lambda *args, **how: pytest.fail("run twice"))
     second = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
     np.testing.assert_array_equal(first["item-mean"].regrets, second["item-mean"].regrets)
 

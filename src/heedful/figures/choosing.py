@@ -17,13 +17,13 @@ from heedful.data.paired import Paired
 from heedful.figures.choice_models import Fit, Problem, model, tuned_apart
 from heedful.figures.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.figures.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
+from heedful.figures.runs import Tell
 from heedful.figures.toy import on_a_line
 from heedful.kernel import Ints
 from heedful.preferences.answers import Answers, answers
 from heedful.preferences.questions import bald, mes
 
 Array = npt.NDArray[np.float64]
-Tell = Callable[[str, float], None]
 Sets = Callable[[str, str], Paired]
 """The choices of a world, with right or published labels."""
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.experiment import Advance, Run, Scene, Setting, simulate
+from heedful.experiment import Scene, Setting
 from heedful.figures.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.figures.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
+from heedful.figures.runs import Group, Tell, best_of, run_group
 from heedful.figures.statistics import log_spaced
 from heedful.fold import play, trace
 from heedful.naming import make_learner
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from heedful.data.movielens import Ratings
 
 Array = npt.NDArray[np.float64]
-Tell = Callable[[str, float], None]
 
 RANKS = 5
 STEPS = (0.001, 0.01, 0.1, 1.0, 1.9)
@@ -173,28 +173,14 @@ def graded(
         batch = raters(people(RATERS[panel.world]), size, panel.features)
     steps = [step / batch.R**2 for step in STEPS]
     specs = {spec: spec.format(eta=1.0 / batch.R**2, etas=steps) for line in panel.lines for spec in line.learners}
-    runs: dict[str, list[Run]] = {spec: [] for spec in specs}
-    total, done = size.rounds * size.runs * len(specs), 0
-    for setting in batch.parts:
-        learners = {spec: setting.learner(name) for spec, name in specs.items()}
-        for event in simulate(learners, setting, size.rounds, jobs=jobs):
-            if isinstance(event, Run):
-                runs[event.learner].append(event)
-            elif isinstance(event, Advance):
-                done += event.rounds
-                tell("grades", done / total)
-    return {line.label: _drawn_line(line, runs, specs, panel) for line in panel.lines}
 
+    def make(spec: str, setting: Setting) -> Any:
+        return setting.learner(specs[spec])
 
-def _drawn_line(line: Line, runs: dict[str, list[Run]], specs: dict[str, str], panel: Panel) -> Ran:
-    """A line of the learner with the least loss at the end."""
-    ordered = {
-        spec: np.array([run.regrets for run in sorted(runs[spec], key=lambda run: (run.seed, run.person))])
-        for spec in line.learners
-    }
-    best = min(ordered, key=lambda spec: float(ordered[spec].mean()))
-    seconds = [run.seconds for run in sorted(runs[best], key=lambda run: (run.seed, run.person))]
-    return _ran(line, specs[best], ordered[best], np.array(seconds))
+    group = Group((panel.world, panel.features, size), list(specs), batch.parts, make, size.runs, "grades")
+    found = run_group(group, size.rounds, kept, jobs, tell)
+    bests = {line: best_of(line, found) for line in panel.lines}
+    return {line.label: _ran(line, specs[best], *found[best]) for line, best in bests.items()}
 
 
 def _ran(line: Line, learner: str, regrets: Array, seconds: Array = NOTHING) -> Ran:

@@ -6,16 +6,16 @@ Run s of every line of a panel is of seed s: the same people arrive in the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from heedful.experiment import Advance, Run, Scene, Setting, simulate
+from heedful.experiment import Scene, Setting
 from heedful.figures.figure import Panel, Ran, Size
 from heedful.figures.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
 from heedful.figures.ranked import DEPTH, ByRatings, Ranked
+from heedful.figures.runs import Group, Many, Tell, best_of, run_group
 from heedful.naming import learner_class
 from heedful.spaces_offers import Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
@@ -23,8 +23,6 @@ from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_r
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
 
-Array = npt.NDArray[np.float64]
-Tell = Callable[[str, float], None]
 Tables = Callable[[str], "RatingTable"]
 
 SYNTHETIC: dict[str, Callable[..., Any]] = {
@@ -46,30 +44,23 @@ TUNING = 1000
 """The seed of the first run of a grid, so that nothing is tuned on the runs that are drawn."""
 
 
-class Many(NamedTuple):
-    """The runs of one learner by seed: regrets (runs x T), processor time of each (runs,)."""
-
-    regrets: Array
-    seconds: Array
-
-
 def rated(panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Ran]:
     """A panel of [A18], its lines by label; `tables` gives the ratings of a world. What was run before is `kept`."""
     timed = panel.features == "seconds"
-    specs = [spec for line in panel.lines for spec in line.learners]
     found: dict[str, Many] = {}
     by_features: dict[str, list[str]] = {}
-    for spec in specs:
+    for spec in (spec for line in panel.lines for spec in line.learners):
         by_features.setdefault(_features(spec, panel), []).append(spec)
     for i, (features, some) in enumerate(by_features.items()):
 
         def part(what: str, share: float, i: int = i) -> None:
             tell(what, (i + share) / len(by_features))
 
-        found |= _runs(panel._replace(features=features), size, some, tables, kept, 1 if timed else jobs, part)
+        group = _group(panel._replace(features=features), size, some, tables)
+        found |= run_group(group, size.rounds, kept, 1 if timed else jobs, part)
     ran = {}
     for line in panel.lines:
-        best = min(line.learners, key=lambda spec: float(found[spec].regrets.mean()))
+        best = best_of(line, found)
         regrets, seconds = found[best]
         ended = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
         held = seconds[:, None] if timed else ended
@@ -112,35 +103,13 @@ def _features(spec: str, panel: Panel) -> str:
     return panel.features
 
 
-def _runs(
-    panel: Panel, size: Size, specs: Sequence[str], tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
-) -> dict[str, Many]:
-    """The runs of learners, those that are not there yet with each other."""
+def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
+    """Learners that meet the same scenes; of a grid nothing but the sum of each run is kept."""
+
+    def settings() -> Iterator[Setting]:
+        nan = math.nan
+        yield Setting(0, Slate(), nan, nan, nan, size.rounds, scenes(panel, size, tables), "rating", "regret")
+
     grid = panel.kind == "cells"
-    keys = {spec: (panel.world, panel.features, size, grid, spec) for spec in specs}
-    missing = [spec for spec, key in keys.items() if key not in kept]
-    if missing:
-        setting = Setting(
-            0, Slate(), math.nan, math.nan, math.nan, size.rounds, scenes(panel, size, tables), "rating", "regret"
-        )
-        runs: dict[str, list[Run]] = {spec: [] for spec in missing}
-        total, done = size.rounds * size.runs * len(missing), 0
-        learners = {spec: learner(spec, panel) for spec in missing}
-        for event in simulate(learners, setting, size.rounds, jobs=jobs):
-            if isinstance(event, Run):
-                runs[event.learner].append(event)
-            elif isinstance(event, Advance):
-                done += event.rounds
-                tell("ratings", done / total)
-        for spec in missing:
-            ordered = sorted(runs[spec], key=lambda run: run.seed)
-            T = min(run.regrets.size for run in ordered)
-            regrets = np.array([run.regrets[:T] for run in ordered])
-            kept[keys[spec]] = Many(_ends(regrets) if grid else regrets, np.array([run.seconds for run in ordered]))
-    return {spec: kept[key] for spec, key in keys.items()}
-
-
-def _ends(regrets: Array) -> Array:
-    """The sum of each run (runs x 1): of a grid nothing else is kept."""
-    ends: Array = regrets.sum(axis=1, keepdims=True)
-    return ends
+    key = panel.world, panel.features, size, grid
+    return Group(key, specs, settings(), lambda spec, _: learner(spec, panel), size.runs, "ratings", sums=grid)

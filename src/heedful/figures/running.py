@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
-from heedful.experiment import RADIUS, Advance, Interpreting, Run, Setting, letor_setting, simulate
+from heedful.experiment import RADIUS, Setting, letor_setting
 from heedful.figures.choosing import choices
 from heedful.figures.figure import Figure, Line, Outcome, Panel, Ran, Size, first
 from heedful.figures.grading import People, graded, people_who_rated
@@ -37,6 +36,7 @@ from heedful.figures.panels import (
 from heedful.figures.places import files_of, load_choices, looked_for
 from heedful.figures.rated import SYNTHETIC as MADE
 from heedful.figures.rated import rated
+from heedful.figures.runs import Group, Many, Tell, best_of, run_group
 from heedful.figures.statistics import log_spaced
 from heedful.figures.theory import promised, with_slack
 from heedful.fold import trace
@@ -45,18 +45,6 @@ from heedful.spaces import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
 Array = npt.NDArray[np.float64]
-Tell = Callable[[str, float], None]
-"""Told what is being run, and which share of the figure is done."""
-
-KEPT = 1_000_000_000
-"""Bytes of regrets that are kept for the next figure."""
-
-
-class Many(NamedTuple):
-    """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
-
-    regrets: Array
-    seconds: Array
 
 
 class Sources:
@@ -77,7 +65,6 @@ class Sources:
         self._tables: dict[str, Any] = {}
         self._choices: dict[tuple[str, str], Any] = {}
         self.kept: dict[Any, Any] = {}
-        self._runs: dict[tuple[str, str, str, Size, bool], Many] = {}
 
     def lacks(self, panel: Panel) -> str:
         """Why a panel cannot be run, in words; empty where it can."""
@@ -149,43 +136,8 @@ class Sources:
             ]
         return self._chains
 
-    def runs(self, panel: Panel, size: Size, user: str, specs: Sequence[str], jobs: int, tell: Tell) -> dict[str, Many]:
-        """The runs of learners with one person, those that are not there yet with each other.
-
-        Where one of them cannot be compiled none is, so that their times can be compared.
-        """
-        plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
-        keys = {spec: (panel.world, user, spec, size, plain) for spec in specs}
-        missing = [spec for spec, key in keys.items() if key not in self._runs]
-        if missing:
-            setting = self.setting(panel.world, make_user(user), size.runs)
-            learners = {spec: setting.learner(_named(spec, panel.world, size, setting)) for spec in missing}
-            total, done = size.rounds * len(setting.scenes) * len(missing), 0
-            runs: dict[str, list[Run]] = {spec: [] for spec in missing}
-            for event in simulate(learners, setting, size.rounds, jobs=jobs, interpreted=plain):
-                if isinstance(event, Run):
-                    runs[event.learner].append(event)
-                elif isinstance(event, Advance):
-                    done += event.rounds
-                    tell(user, done / total)
-                elif isinstance(event, Interpreting):
-                    warnings.warn(f"{event.learner} with {user} runs interpreted: {event.reason}", stacklevel=2)
-            for spec in missing:
-                self._runs[keys[spec]] = _together(runs[spec])
-        found = {spec: self._runs[key] for spec, key in keys.items()}
-        while sum(many.regrets.nbytes for many in self._runs.values()) > KEPT and len(self._runs) > len(found):
-            del self._runs[next(key for key in self._runs if key not in keys.values())]
-        return found
-
     def _files(self, world: str) -> list[Path]:
         return files_of(world, self._data)
-
-
-def _together(runs: Sequence[Run]) -> Many:
-    ordered = sorted(runs, key=lambda run: (run.seed, run.person))
-    T = min(run.regrets.size for run in ordered)
-    seconds = np.array([run.seconds for run in ordered])
-    return Many(np.array([run.regrets[:T] for run in ordered]), seconds)
 
 
 def lacking(figure: Figure, sources: Sources) -> dict[str, str]:
@@ -230,19 +182,30 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
             tell(what, (i + share) / len(users))
 
         lines = [line for line in panel.lines if line.user == user]
-        many = sources.runs(panel, size, user, [spec for line in lines for spec in line.learners], jobs, part)
+        specs = [spec for line in lines for spec in line.learners]
         setting = sources.setting(panel.world, make_user(user), size.runs)
+        found = run_group(_group(panel, size, user, specs, setting), size.rounds, sources.kept, jobs, part)
         for line in lines:
-            ran[line.label] = _best(line, many, panel, size, setting)
+            ran[line.label] = _best(line, found, panel, size, setting)
     T = min(one.regrets.shape[1] for one in ran.values())
     return {line.label: first(ran[line.label], T) for line in panel.lines}
 
 
-def _best(line: Line, many: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
+def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
+    """Learners that one person teaches. Where one of them cannot be compiled none is: their times are compared."""
+    plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
+
+    def make(spec: str, setting: Setting) -> Any:
+        return setting.learner(_named(spec, panel.world, size, setting))
+
+    return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
+
+
+def _best(line: Line, found: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
     """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
     judged = _judged(panel.world, size, setting)
-    spec = min(line.learners, key=lambda spec: float(many[spec].regrets[:, :judged].mean()))
-    regrets, seconds = many[spec]
+    spec = best_of(line, found, judged)
+    regrets, seconds = found[spec]
     name, user = _named(spec, panel.world, size, setting), make_user(line.user)
     T = regrets.shape[1]
     once = judged if judged < T else 0
