@@ -377,6 +377,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.packing",
         "heedful.loop.wire",
     ),
+    "heedful.loop.versions": ("heedful.loop.old_versions",),
+    "heedful.loop.old_versions": (),
     "heedful.loop.interaction": (
         "heedful.loop.choosers",
         "heedful.loop.choosing",
@@ -385,6 +387,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.model",
         "heedful.loop.raters",
         "heedful.loop.rating",
+        "heedful.loop.versions",
     ),
     "heedful.loop.settings": (
         "heedful.doors",
@@ -417,6 +420,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.model",
         "heedful.loop.settings",
         "heedful.snapshot",
+        "heedful.loop.versions",
     ),
     "heedful.loop.ledger": (
         "heedful.loop.movement",
@@ -435,6 +439,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.settings",
         "heedful.loop.shelf",
         "heedful.loop.wire",
+        "heedful.loop.versions",
     ),
     "heedful.loop.lessons": (
         "heedful.kernel",

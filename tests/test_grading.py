@@ -14,7 +14,7 @@ from heedful.checks import same
 from heedful.fold import copied
 from heedful.loop.graders import graded_spec, grader, is_grading
 from heedful.loop.grading import GradingModel, Offset, ranks
-from heedful.loop.interaction import grades_of, learner_version, model_of
+from heedful.loop.interaction import grades_of, model_of
 from heedful.loop.model import Context, Model
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.naming import learner_class, make_learner
@@ -367,13 +367,6 @@ def test_the_interaction_chooses_the_model() -> None:
     assert (grades_of(prank), grades_of(perceptron)) == (4, None)
     assert is_grading(learner_class("widrow-hoff"))
     assert not is_grading(learner_class("fair-pairs"))
-
-
-def test_the_version_is_that_of_the_code() -> None:
-    one, two = grader("prank:n_ranks=4", N, 0.0), grader("prank:n_ranks=5", N, 0.0)
-    assert learner_version(one) == learner_version(two)
-    assert len(learner_version(one)) == 12
-    assert learner_version(one) != learner_version(make_learner("perceptron", n_features=N, space=Primed(Ranking(3))))
 
 
 @pytest.mark.parametrize(

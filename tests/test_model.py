@@ -1,8 +1,6 @@
 """What each form of feedback teaches each learner: worked by hand, and against the words in code."""
 
 import math
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,9 @@ import naive
 from budget import examples
 from heedful.checks import same
 from heedful.fold import copied
-from heedful.loop.model import Context, Model, learner_version, order_shown
+from heedful.loop.model import Context, Model, order_shown
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.naming import find_learners, make_learner
+from heedful.naming import make_learner
 from heedful.spaces import Primed, Ranking
 
 N = 3  # two features and the caller's score
@@ -554,14 +552,6 @@ def test_a_proposal_goes_through_json_and_back() -> None:
     assert model("perceptron").described(np.arange(3)) == {}
 
 
-def test_the_version_is_that_of_the_code() -> None:
-    """The same for the same class, whatever its parameters; another for another."""
-    one, two = model("perceptron").learner, model("perceptron:batch=2").learner
-    assert learner_version(one) == learner_version(two)
-    assert learner_version(one) != learner_version(model("second-order").learner)
-    assert len(learner_version(one)) == 12
-
-
 # ---------------------------------------------------------------------------- learners that take the clicked alone
 
 
@@ -609,17 +599,3 @@ def test_the_clicked_alone_decide_a_duel() -> None:
         m = model("dueling-bandit:delta=0.5")
         learn(m, x, [0, 1, 2, 3], "clicks", clicked)
         assert weights(m) == pytest.approx([0.3, 0.4, 0.0] if won else [0.0] * 3), clicked
-
-
-@pytest.mark.parametrize("spec", ["fair-pairs", "perceptron"])
-def test_the_version_of_a_learner_does_not_depend_on_what_else_was_imported(spec: str) -> None:
-    """A process that needed less hashes the same code as one that has everything."""
-    program = (
-        "from heedful.loop.model import learner_version\n"
-        "from heedful.naming import make_learner; from heedful.spaces import Primed, Ranking\n"
-        f"made = make_learner({spec!r}, n_features=3, space=Primed(Ranking(3)))\n"
-        "print(learner_version(made))"
-    )
-    alone = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-    find_learners()  # imports them all, and so what they are made of
-    assert alone == learner_version(make_learner(spec, n_features=3, space=Primed(Ranking(3))))

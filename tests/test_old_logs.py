@@ -35,6 +35,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str,
 def test_an_old_log_opens_and_decides_as_it_did(old: tuple[Path, dict[str, Any]]) -> None:
     folder, expected = old
     with Loop.open(folder) as loop:
+        assert loop.notes == []
         assert loop.verify() == []
         found = json.loads(json.dumps(seen(loop)))
         assert found["sums"] == pytest.approx(expected["sums"], rel=1e-10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from heedful.checks import same
 from heedful.fold import copied
-from heedful.loop.interaction import grades_of, learner_version, model_of, ratings_of
+from heedful.loop.interaction import grades_of, model_of, ratings_of
 from heedful.loop.model import Context
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
@@ -19,7 +18,6 @@ from heedful.loop.slating import Watched, _places
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.naming import learner_class
 from heedful.spaces_offers import Slate
-from loops import specs
 
 ACTIONS = {"look": (3.0, 0.25), "buy": (5.0, 1.0), "hide": (1.0, 2.0)}
 NONE = np.zeros((0, 0))
@@ -132,20 +130,6 @@ def test_the_interaction_chooses_the_model() -> None:
     assert (grades_of(learner), ratings_of(learner)) == (None, (1.0, 5.0))
     assert is_rating(learner_class("alb"))
     assert not is_rating(learner_class("prank"))
-
-
-@pytest.mark.parametrize("spec", specs("rating"))
-def test_the_version_is_that_of_the_code_that_a_fold_runs(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of what the learner's module is made of."""
-    learner = rater(spec, 3, (1.0, 5.0))
-    before = learner_version(learner)
-    assert before == learner_version(rater(spec, 9, (0.0, 1.0)))
-    for name in (type(learner).__module__, "heedful.pairs", "heedful.loop.rating"):
-        code = "heedful.loop.interaction.model._code"
-        with monkeypatch.context() as patch:
-            real = sys.modules["heedful.loop.model"]._code  # type: ignore[attr-defined]
-            patch.setattr(code, lambda module, name=name, real=real: real(module) + ("x" if module == name else ""))
-            assert learner_version(learner) != before, name
 
 
 def test_other_forms_are_refused_with_what_to_do() -> None:

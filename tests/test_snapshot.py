@@ -14,7 +14,7 @@ from heedful.checks import same
 from heedful.fold import Session
 from heedful.learners.coactive import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.snapshot import load_state, save_state
+from heedful.snapshot import load_state, read_arrays, save_state, write_arrays
 from heedful.spaces import Ranking
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -59,9 +59,19 @@ def test_the_manifest_is_json_for_anybody(file: Path) -> None:
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     manifest = json.loads(header["__metadata__"]["heedful"])
     assert manifest["schema"] == 2
-    assert manifest["learner"] == "heedful.learners.coactive.PreferencePerceptron"
+    assert manifest["learner"] == "heedful.PreferencePerceptron"
     assert manifest["fields"] == {"n_features": 2, "space.k": 3, "batch": 2}
     assert header["w"]["shape"] == [2]
+
+
+def test_a_state_is_read_wherever_its_learner_was_when_it_was_written(file: Path) -> None:
+    arrays, manifest = read_arrays(file)
+    before = {"learner": "heedful.learners.coactive.PreferencePerceptron", "fields": manifest["fields"]}
+    write_arrays(file, arrays, before)
+    assert load_state(file, LEARNER).w.tolist() == arrays["w"].tolist()
+    write_arrays(file, arrays, before | {"learner": "mine.learners.PreferencePerceptron"})
+    with pytest.raises(ValueError, match=r"mine\.learners"):
+        load_state(file, LEARNER)
 
 
 def test_every_flipped_bit_is_seen(file: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,9 +68,15 @@ def _fields(learner: Any) -> dict[str, Any]:
     """What a state belongs to: the learner and its hyperparameters."""
     kind = type(learner)
     return {
-        "learner": f"{kind.__module__}.{kind.__qualname__}",
+        "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
         "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")},
     }
+
+
+def _plain_name(name: str) -> str:
+    """A learner's name without the module that it is in, where that is one of the package: it may move."""
+    package = __name__.partition(".")[0]
+    return re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
 
 
 def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
@@ -165,6 +172,7 @@ def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
     """
     arrays, manifest = read_arrays(path)
     wanted = {"schema": SCHEMA, **_fields(learner)}
+    manifest["learner"] = _plain_name(str(manifest.get("learner")))
     if manifest != wanted:
         raise ValueError(f"{path}: wanted a state of {wanted}, got one of {manifest}")
     try:

@@ -93,6 +93,11 @@ class ALB(NamedTuple):
     """room to begin with, as of items: both grow"""
     n_items: int = 64
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> ALBState:
         wanted_slate(self.space)
         wanted_count("n_factors", self.n_factors, most=1000)

@@ -100,6 +100,11 @@ class BMF(NamedTuple):
     gamma: float = 1.0
     """what is left of the weight of a rating after each further round; 1 forgets nothing"""
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> BMFState:
         wanted_slate(self.space)
         wanted_count("n_factors", self.n_factors, most=1000)

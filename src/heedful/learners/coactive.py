@@ -41,6 +41,11 @@ class PreferencePerceptron(NamedTuple):
     space: Any
     batch: int = 1
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> PerceptronState:
         wanted_count("n_features", self.n_features)
         wanted_count("batch", self.batch)
@@ -153,6 +158,11 @@ class ExponentiatedPerceptron(NamedTuple):
     signed: bool = True
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def simulated(self) -> str | None:
         """Why it is there for simulations alone, where it is not signed, and no loop takes it then."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
@@ -238,6 +248,11 @@ class ConvexPerceptron(NamedTuple):
     n_features: int
     space: Any
     radius: float
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     def init(self, rng: np.random.Generator) -> ConvexState:
         wanted_count("n_features", self.n_features)

@@ -72,6 +72,11 @@ class CollaborativeGP(NamedTuple):
     every: int = 20
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def interpreted(self) -> bool:
         """It leans on solvers."""
         return True

@@ -71,6 +71,11 @@ class FairPairs(NamedTuple):
     implied: float = 0.3
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def partial(self) -> bool:
         """Whether what was clicked is an answer: it need not be a whole order."""
         return True

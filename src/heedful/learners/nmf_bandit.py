@@ -127,6 +127,11 @@ class NMFBandit(NamedTuple):
     every: int = 50
     sweeps: int = 5
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> NMFState:
         wanted_slate(self.space)
         wanted_count("n_factors", self.n_factors, most=1000)

@@ -30,6 +30,11 @@ class FixedOrder(NamedTuple):
     space: Any
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def simulated(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "it learns nothing"
@@ -63,6 +68,11 @@ class RandomOrder(NamedTuple):
 
     n_features: int
     space: Any
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     @property
     def simulated(self) -> str:

@@ -52,6 +52,11 @@ class PRank(NamedTuple):
     n_ranks: int
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def space(self) -> Ranks:
         """What can be shown."""
         return Ranks(self.n_ranks)
@@ -118,6 +123,11 @@ class AveragedPRank(NamedTuple):
     n_ranks: int
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def space(self) -> Ranks:
         """What can be shown."""
         return Ranks(self.n_ranks)
@@ -163,6 +173,11 @@ class MulticlassPerceptron(NamedTuple):
 
     n_features: int
     n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     @property
     def space(self) -> Ranks:
@@ -215,6 +230,11 @@ class WidrowHoff(NamedTuple):
     eta: float = 0.01
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def space(self) -> Ranks:
         """What can be shown."""
         return Ranks(self.n_ranks)
@@ -254,6 +274,11 @@ class ConstantRank(NamedTuple):
 
     n_features: int
     n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     @property
     def space(self) -> Ranks:

@@ -54,6 +54,11 @@ class PairwiseLogistic(NamedTuple):
     rate: float = 0.1
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def partial(self) -> bool:
         """Whether what was chosen is an answer: it need not be a whole order."""
         return True

@@ -45,6 +45,11 @@ class PerturbedPerceptron(NamedTuple):
     swap: float = 0.5
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def simulated(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "fair-pairs makes the same swaps and learns more from them"

@@ -63,6 +63,11 @@ class PreferenceGP(NamedTuple):
     """whether each person's width and lapse rate are learned (MAP), from `width` and `lapse` on"""
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def interpreted(self) -> bool:
         """It leans on solvers."""
         return True
@@ -153,6 +158,11 @@ class HierarchicalGP(NamedTuple):
     """-1: as many as there are items"""
     kappa0: float = 1.0
     learn_noise: bool = False
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     @property
     def interpreted(self) -> bool:

@@ -142,6 +142,11 @@ class PTS(NamedTuple):
     resample: float = 1.0
     """the share of particles that must count, or all are drawn anew; 1, as in the paper: at every step"""
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> PTSState:
         wanted_slate(self.space)
         wanted_count("n_factors", self.n_factors, most=1000)

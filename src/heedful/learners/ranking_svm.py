@@ -61,6 +61,11 @@ class RankingSVM(NamedTuple):
     capacity: int = 10_000
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def simulated(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "before its first training it shows something random, and a training takes seconds"

@@ -40,6 +40,11 @@ class SecondOrderPerceptron(NamedTuple):
     epsilon: float = 1.0
     radius: float = 100.0
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> SecondOrderState:
         wanted_count("n_features", self.n_features)
         wanted_positive("gamma", self.gamma)

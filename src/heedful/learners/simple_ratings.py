@@ -198,6 +198,11 @@ class RandomItem(NamedTuple):
 
     space: Any = Slate()
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> Drawn:
         wanted_slate(self.space)
         return Drawn(0)
@@ -228,6 +233,11 @@ class UserGreedy(NamedTuple):
     """
 
     space: Any = Slate()
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)
@@ -268,6 +278,11 @@ class ItemMean(NamedTuple):
     space: Any = Slate()
     prior: float = 1.0
 
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)
         wanted_prior(self.prior)
@@ -305,6 +320,11 @@ class PairMean(NamedTuple):
 
     space: Any = Slate()
     prior: float = 1.0
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)

@@ -54,6 +54,11 @@ class Template(NamedTuple):
     rule: Any = AdaGrad()
 
     @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
     def interpreted(self) -> bool:
         """Whether the rule says that it does not compile."""
         return bool(getattr(self.rule, "interpreted", False))

@@ -66,6 +66,9 @@ class ChoiceModel:
     A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
     """
 
+    version = 1
+    """of how feedback becomes lessons: a change of what is folded raises it"""
+
     def __init__(self, learner: Any, n_features: int) -> None:
         """`learner` of choices, over items of so many features, 0 where they have none."""
         self.learner = learner

@@ -50,6 +50,9 @@ class GradingModel:
     A sibling of `heedful.loop.model.Model`, with the same methods.
     """
 
+    version = 1
+    """of how feedback becomes lessons: a change of what is folded raises it"""
+
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
         """`learner` over N features of which the last is the prior (N + 1 where it has no thresholds); `shrink` > 0
         learns an offset per person, which counts half after that many grades."""

@@ -7,12 +7,9 @@ choices a loop of choices (`heedful.loop.choosing`).
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from heedful.loop import model
 from heedful.loop.choosers import is_choosing
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.graders import is_grading
@@ -20,6 +17,7 @@ from heedful.loop.grading import GradingModel
 from heedful.loop.model import Model
 from heedful.loop.raters import is_rating
 from heedful.loop.rating import RatingModel
+from heedful.loop.versions import version_of
 
 AnyModel: TypeAlias = Model | GradingModel | RatingModel | ChoiceModel
 Numbered: TypeAlias = RatingModel | ChoiceModel
@@ -49,35 +47,13 @@ def model_of(
 
 
 def learner_version(learner: Any) -> str:
-    """A digest of the code that a fold of this learner runs. Comments and docstrings do not count."""
+    """The version of the fold of this learner: what the model declares, then what the learner does."""
     kind = type(learner)
-    if not is_grading(kind) and not is_rating(kind) and not is_choosing(kind):
-        return model.learner_version(learner)
-    modules = {type(part).__module__ for part in (learner, learner.space, *learner) if hasattr(part, "_fields")}
-    modules |= {"heedful.kernel"}
+    model: type[AnyModel] = Model
     if is_rating(kind):
-        modules |= {"heedful.loop.rating", "heedful.actions", "heedful.pairs", "heedful.spaces_offers"}
-        modules = _reached(modules)
+        model = RatingModel
     elif is_choosing(kind):
-        modules = _reached({*modules, "heedful.loop.choosing", "heedful.spaces_pairs"})
-    else:
-        modules |= {"heedful.loop.grading"}
-    digest = hashlib.sha256()
-    for name in sorted(modules):
-        digest.update(name.encode() + model._code(name).encode())
-    return digest.hexdigest()[:12]
-
-
-def _reached(modules: set[str]) -> set[str]:
-    """These modules, and those of this package that theirs are made of; doors, which change no fold, left out."""
-    found, left = set[str](), modules
-    while left:
-        found |= left
-        parts = [
-            part
-            for name in left - {"heedful.loop.rating", "heedful.loop.choosing"}
-            for part in vars(sys.modules[name]).values()
-        ]
-        made_of = {str(getattr(part, "__module__", "")) for part in parts}
-        left = {name for name in made_of if name.startswith("heedful.")} - found - {"heedful.doors"}
-    return found
+        model = ChoiceModel
+    elif is_grading(kind):
+        model = GradingModel
+    return version_of(model.version, learner)

@@ -23,6 +23,7 @@ from heedful.loop.interaction import AnyModel
 from heedful.loop.log import Log
 from heedful.loop.model import Model, Person
 from heedful.loop.settings import Founding
+from heedful.loop.versions import declared_version
 from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
 
 LOG = "log.db"
@@ -95,7 +96,7 @@ def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
     """What a state depends on besides the log: learner and code, executor, builds."""
     return {
         "learner": founding.learner,
-        "fields": {name: repr(value) for name, value in zip(learner._fields, learner)},
+        "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
         "learner_version": version,
         "executor": "interpreted",
         "shrink": founding.settings.shrink,
@@ -104,6 +105,17 @@ def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
         "scipy": version_of("scipy"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _values(written: str) -> str:
+    """What the fields of a learner hold, without the names of spaces and their fields: a renaming changes no state."""
+    return re.sub(r"\b[A-Za-z_]\w*=|\b[A-Za-z_][\w.]*(?=\()", "", written)
+
+
+def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What a snapshot is stamped with, as `stamp` would write it today."""
+    fields = {name: _values(value) for name, value in manifest["fields"].items()}
+    return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
 def save(path: Path, model: AnyModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
@@ -153,6 +165,7 @@ def restore(
             continue
         try:
             arrays, manifest = read_arrays(path)
+            manifest = _as_today(manifest)
             other = sorted(name for name, value in stamped.items() if manifest.get(name) != value)
             if other:
                 note(f"{path.name}: made with another {', '.join(other)}: the log is folded again")
@@ -163,7 +176,7 @@ def restore(
                 continue
             given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
             _fill(model, arrays, manifest["people"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             note(f"{path.name}: {error}: the log is folded again")
             continue
         return position, (int(given), int(moved))

@@ -33,6 +33,7 @@ from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
 from heedful.loop.strangers import unlearned
+from heedful.loop.versions import declared_version
 from heedful.loop.wire import Answer, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
@@ -129,7 +130,7 @@ class Ledger:
         self._every = min(self.settings.snapshot_every, KEEP_EVERY if self.choices is not None else 2**62)
         self._by_numbers = self.ratings is not None or self.choices is not None
         self.learner_version = learner_version(self.learner)
-        if self.learner_version != self.founding.learner_version:
+        if self.learner_version != declared_version(self.founding.learner_version):
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.founding.learner}@{self.learner_version}"

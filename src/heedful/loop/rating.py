@@ -57,6 +57,9 @@ class RatingModel:
     A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
     """
 
+    version = 1
+    """of how feedback becomes lessons: a change of what is folded raises it"""
+
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
         """`learner` of ratings; what `actions` say, (value, weight) by name."""
         self.learner = learner
