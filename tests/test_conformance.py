@@ -19,15 +19,13 @@ from heedful.spaces_graded import Ranks
 from heedful.spaces_offers import Slate
 from heedful.spaces_pairs import Choice
 from heedful.spaces_structured import Subset
-from heedful.worlds.assignments import synthetic_assignments
 from heedful.worlds.choices import Orderers, gaussian_choosers
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
-from heedful.worlds.paths import synthetic_paths
 from heedful.worlds.queries import query_stream, synthetic_queries
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
-from heedful.worlds.subsets import synthetic_subsets
+from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
 from heedful.worlds.users import Better, Noisy, StrictAlpha
 
 N = 6
@@ -87,7 +85,7 @@ COACTIVE: dict[str, tuple[Any, Any]] = {
     "clicks": (synthetic_queries(40, 8, N, noise=1.0, user=PositionBiased(0.5))[0], Primed(Ranking(3))),
     "items": (pool(False), Ranking(1)),
     "integer items": (pool(True), Ranking(1)),
-    "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5)), Assignment(3)),
+    "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5))[0], Assignment(3)),
     "paths": (PATHS, PATHS.space),
     "subsets": (synthetic_subsets(40, 7, 3, N, StrictAlpha(0.5))[0], Subset(3)),
 }

@@ -2,7 +2,8 @@
 
 A space is a NamedTuple with `phi`, `argmax` and `add_difference` (which adds phi(x, ybar) - phi(x, y) without
 building it), with `add_pair_gradient` for learners on all implied pairs, and with `check`, `check_context` and
-`check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3).
+`check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3). Where a simulated person
+corrects objects step by step, it has `towards` as well.
 
 `Primed` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
 
@@ -117,6 +118,18 @@ class Assignment(NamedTuple):
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """out += scale (phi(x, ybar) - phi(x, y))."""
         self.add_objects(out, x, ybar, y, scale, -scale)
+
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the first slot that differs filled as in `best`; who held another slot takes the place of who goes."""
+        out = y.copy()
+        for s in range(y.size):
+            if y[s] != best[s]:
+                for i in range(y.size):
+                    if y[i] == best[s]:
+                        out[i] = y[s]
+                out[s] = best[s]
+                break
+        return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""

@@ -56,6 +56,23 @@ class Path(NamedTuple):
             coef[e] -= 1.0
         add_rows(out, x, coef, scale)
 
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the first stretch that differs, between two nodes of both paths, gone as in `best`."""
+        i, j = 0, 0
+        while i < y.size:
+            p, q = i + 1, j + 1
+            while (p < y.size or q < best.size) and not (
+                p < y.size and q < best.size and self.tails[y[p]] == self.tails[best[q]]
+            ):  # numbers rise along a path
+                if q == best.size or (p < y.size and self.tails[y[p]] < self.tails[best[q]]):
+                    p += 1
+                else:
+                    q += 1
+            if p - i != q - j or np.any(y[i:p] != best[j:q]):
+                return np.concatenate((y[:i], best[j:q], y[p:]))
+            i, j = p, q
+        return y.copy()
+
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
         s = scores(x, w)
@@ -196,6 +213,18 @@ class Subset(NamedTuple):
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """out += scale (phi(x, ybar) - phi(x, y))."""
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
+
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the last member that is not in `best` exchanged for the first of `best` that is missing."""
+        out = y.copy()
+        for b in best:
+            if not np.any(y == b):
+                for i in range(y.size - 1, -1, -1):
+                    if not np.any(best == y[i]):
+                        out[i] = b
+                        break
+                break
+        return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""

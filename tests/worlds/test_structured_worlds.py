@@ -14,8 +14,7 @@ from heedful.fold import play, trace
 from heedful.learners.coactive import PreferencePerceptron
 from heedful.spaces_structured import Path
 from heedful.worlds.answers import gain
-from heedful.worlds.paths import synthetic_paths
-from heedful.worlds.subsets import synthetic_subsets
+from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
 from heedful.worlds.users import Better, StrictAlpha
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -28,9 +27,10 @@ def plain_paths(space: Path) -> naive.Paths:
 
 def turn(state: Any, t: int) -> int:
     """Which of its contexts a world asks in round t."""
-    order = getattr(state, "order", state)
-    return int(order[t % order.size])
+    return int(state.order[t % state.order.size])
 
+
+STRICT = StrictAlpha(0.5)
 
 # ---------------------------------------------------------------------------- paths
 
@@ -64,17 +64,22 @@ def test_paths(seed: int, rows: int, columns: int, alpha: float) -> None:
     assert met[3:] == (met[:3] * 2)[:4]
 
 
-def test_a_detour_by_hand() -> None:
+def test_a_path_corrected_by_hand() -> None:
     """Three nodes in a row, each step by one of two edges; the second gain 1 and 3. A quarter of 4 is one step."""
-    tails = np.array([0, 0, 1, 1])
-    u, y, best = np.array([0.0, 1.0, 0.0, 3.0]), np.array([0, 2]), np.array([1, 3])
+
+    def corrected(alpha: float, u: np.ndarray, best: list[int], y: list[int]) -> list[int]:
+        answer = StrictAlpha(alpha).correct(space, u[:, None], np.ones(1), np.array(best), np.array(y))
+        return answer.tolist()  # type: ignore[no-any-return]
+
+    space = Path(np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]))
+    u = np.array([0.0, 1.0, 0.0, 3.0])
     for alpha, wanted in [(0.25, [1, 2]), (0.26, [1, 3]), (1.0, [1, 3])]:
-        assert StrictAlpha(alpha).detour(u, best, y, tails).tolist() == wanted
-    assert StrictAlpha(1.0).detour(u, best, best, tails).tolist() == [1, 3]
+        assert corrected(alpha, u, [1, 3], [0, 2]) == wanted
+    assert corrected(1.0, u, [1, 3], [1, 3]) == [1, 3]
     # a longer way round: 0 to 3 straight, or by 1 and 2; both go on from 3 to 4
-    tails, u = np.array([0, 0, 1, 2, 3]), np.array([0.0, 1.0, 1.0, 1.0, 5.0])
-    assert StrictAlpha(0.1).detour(u, np.array([1, 2, 3, 4]), np.array([0, 4]), tails).tolist() == [1, 2, 3, 4]
-    assert StrictAlpha(0.1).detour(-u, np.array([0, 4]), np.array([1, 2, 3, 4]), tails).tolist() == [0, 4]
+    space, u = Path(np.array([0, 0, 1, 2, 3]), np.array([3, 1, 2, 3, 4])), np.array([0.0, 1.0, 1.0, 1.0, 5.0])
+    assert corrected(0.1, u, [1, 2, 3, 4], [0, 4]) == [1, 2, 3, 4]
+    assert corrected(0.1, -u, [0, 4], [1, 2, 3, 4]) == [0, 4]
 
 
 # ---------------------------------------------------------------------------- sets
@@ -108,13 +113,13 @@ def test_subsets(seed: int, k: int, spare: int, alpha: float) -> None:
         state = world.advance(state, x, y, y_bar)
 
 
-def test_an_exchange_by_hand() -> None:
+def test_a_set_corrected_by_hand() -> None:
     """Of 0 1 the best exchange is for 2 3: the first of these for the last of those, as long as needed."""
     world, _ = synthetic_subsets(1, 4, 2, 1, StrictAlpha(1.0))
     x, w, y, best = np.array([[0.0], [0.0], [1.0], [8.0]]), np.ones(1), np.array([0, 1]), np.array([2, 3])
-    assert StrictAlpha(0.3).exchange(world.space, x, w, best, y).tolist() == [0, 2]  # sqrt 1 of sqrt 9
-    assert StrictAlpha(0.4).exchange(world.space, x, w, best, y).tolist() == [3, 2]
-    assert StrictAlpha(1.0).exchange(world.space, x, w, best, best[::-1]).tolist() == [3, 2]
+    assert StrictAlpha(0.3).correct(world.space, x, w, best, y).tolist() == [0, 2]  # sqrt 1 of sqrt 9
+    assert StrictAlpha(0.4).correct(world.space, x, w, best, y).tolist() == [3, 2]
+    assert StrictAlpha(1.0).correct(world.space, x, w, best, best[::-1]).tolist() == [3, 2]
 
 
 def test_the_bound_with_what_greed_gives_away() -> None:
@@ -135,6 +140,61 @@ def test_the_bound_with_what_greed_gives_away() -> None:
         assert w @ w_star == pytest.approx(gains)
         assert regrets[:T].sum() <= root / 0.5 + 1e-9
     assert failed > 0  # greed is not the argmax, and somewhere here it shows
+
+
+# ---------------------------------------------------------------------------- what is drawn
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "shown", "answered", "costs", "weights"),
+    [
+        (
+            "assignments",
+            [-0.801931, 1.73353, 0.103023, -1.091329, 0.010473, -0.058371],
+            [[0, 1, 2], [1, 3, 0], [3, 2, 0], [0, 1, 3], [2, 3, 0], [3, 2, 0]],
+            [[0, 2, 1], [1, 3, 0], [3, 2, 0], [0, 1, 3], [2, 3, 0], [3, 0, 2]],
+            [3.4346749766, 0.0, 0.0, 0.0, 0.0, 0.3914248727],
+            [-0.10985578952237611, -0.9939267569842138, 0.006427072370755609],
+        ),
+        (
+            "paths",
+            [-0.801931, 1.73353, 0.103023, -1.091329, 0.010473, -0.058371],
+            [[0, 2, 4, 9], [0, 2, 4, 9], [1, 6, 10, 11], [0, 3, 8, 11], [1, 6, 10, 11], [1, 5, 7, 9]],
+            [[0, 3, 7, 9], [0, 2, 4, 9], [1, 5, 7, 9], [0, 3, 8, 11], [0, 2, 4, 9], [1, 5, 7, 9]],
+            [0.1776823490, 0.0, 4.4302028325, 0.0, 0.1342171689, 0.0],
+            [-0.10985578952237611, -0.9939267569842138, 0.006427072370755609],
+        ),
+        (
+            "sets",
+            [0.0, 0.0, 0.0, 0.0, 0.380475, 0.631436],
+            [[0, 1, 2], [0, 1, 2], [3, 0, 1], [2, 1, 0], [1, 5, 0], [0, 2, 5]],
+            [[0, 1, 2], [0, 4, 2], [3, 5, 1], [2, 1, 3], [1, 5, 0], [0, 2, 1]],
+            [0.0, 1.2659728049, 0.0253552166, 0.0615516409, 0.0, 0.0288293561],
+            [0.16041538778792763, 0.10843535218385347, 0.981075266102256],
+        ),
+    ],
+)
+def test_a_seed_draws_what_it_always_drew(
+    kind: str,
+    first: list[float],
+    shown: list[list[int]],
+    answered: list[list[int]],
+    costs: list[float],
+    weights: list[float],
+) -> None:
+    """Contexts, weights and their order of a seed stay for good, so that figures on record can be had again."""
+    world, w_star = {
+        "assignments": lambda: synthetic_assignments(6, 4, 3, 3, STRICT, seed=5),
+        "paths": lambda: synthetic_paths(6, 3, 3, 3, STRICT, seed=5),
+        "sets": lambda: synthetic_subsets(6, 6, 3, 3, STRICT, seed=5),
+    }[kind]()
+    assert w_star.tolist() == pytest.approx(weights, abs=1e-15)
+    learner = PreferencePerceptron(3, world.space)
+    rounds = [played for played, _ in play(learner, world, 6, 5)]
+    assert [float(played.x.flat[0]) for played in rounds] == pytest.approx(first, abs=1e-6)
+    assert [played.y.tolist() for played in rounds] == shown
+    assert [played.feedback.tolist() for played in rounds] == answered
+    assert trace(learner, world, 6, 5, interpreted=True) == pytest.approx(costs, abs=1e-9)
 
 
 # ---------------------------------------------------------------------------- learning
@@ -162,9 +222,6 @@ def test_the_perceptron_is_its_transcription(kind: str) -> None:
         np.testing.assert_allclose(state.w, oracle.w, rtol=1e-9, atol=1e-11)
 
 
-STRICT = StrictAlpha(0.5)
-
-
 @pytest.mark.parametrize("kind", ["paths", "sets"])
 def test_a_learner_learns(kind: str) -> None:
     """Regret falls to less than a tenth, and goes on falling."""
@@ -183,10 +240,16 @@ def test_what_is_refused() -> None:
         (lambda: synthetic_paths(5, 2, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
         (lambda: synthetic_subsets(5, 4, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
         (lambda: synthetic_paths(0, 2, 2, 2, STRICT), "rounds: wanted a whole number, 1 or more, got 0"),
-        (lambda: synthetic_paths(5, 2, 2, 2, Better()), "user: wanted one who goes another way (strict), got Better"),
+        (
+            lambda: synthetic_paths(5, 2, 2, 2, Better()),
+            "user: wanted one who corrects assignments, paths and sets (strict), got Better",
+        ),
         (lambda: synthetic_subsets(5, 2, 3, 2, STRICT), "candidates: wanted a whole number, 3 or more, got 2"),
         (lambda: synthetic_subsets(5, 40, 5, 2, STRICT), "k: wanted at most 20000 sets to try, got 658008"),
-        (lambda: synthetic_subsets(5, 4, 2, 2, Better()), "user: wanted one who exchanges members of a set (strict)"),
+        (
+            lambda: synthetic_subsets(5, 4, 2, 2, Better()),
+            "user: wanted one who corrects assignments, paths and sets (strict)",
+        ),
     ]:
         with pytest.raises(ValueError) as error:
             make()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import naive
 from heedful import naming
+from heedful.spaces import Assignment
 from heedful.worlds import users
 from heedful.worlds.answers import insert, least_gaining, next_above, nth, promoted
 from heedful.worlds.users import (
@@ -35,7 +36,7 @@ def test_everybody_goes_by_one_name() -> None:
     assert [type(naming.make_user(name)) for name in users.USERS] == list(users.USERS.values())
     assert users.who("rank") == "strict, noisy, position-biased, cascade, expected"
     assert users.who("pick") == "strict, better, best, expected"
-    assert users.who("rearrange") == users.who("detour") == users.who("exchange") == "strict"
+    assert users.who("correct") == "strict"
 
 
 def values(rng: np.random.Generator, m: Any) -> np.ndarray:
@@ -233,6 +234,11 @@ def test_ratings_round_half_up_into_one_to_five() -> None:
 # ---------------------------------------------------------------------------- assignments
 
 
+def corrected(user: StrictAlpha, u: np.ndarray, best: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """An assignment corrected by a user with utilities u (people x slots): one feature, which is the utility."""
+    return user.correct(Assignment(u.shape[1]), u[:, :, None], np.ones(1), best, y)
+
+
 @given(SEEDS, ALPHAS, st.integers(1, 5), st.integers(0, 3))
 def test_strict_alpha_on_assignments(seed: int, alpha: float, slots: int, spare: int) -> None:
     """Eq. 5, slot after slot, and no further than needed; nobody twice; what was shown is left alone."""
@@ -241,7 +247,7 @@ def test_strict_alpha_on_assignments(seed: int, alpha: float, slots: int, spare:
     u, y = rng.standard_normal((m, slots)), rng.permutation(m)[:slots]
     y_star = np.array(naive.Assignments(slots).argmax([1.0], u[:, :, None]))
     given_y = y.copy()
-    y_bar = StrictAlpha(alpha).rearrange(u, y_star, y)
+    y_bar = corrected(StrictAlpha(alpha), u, y_star, y)
     assert y.tolist() == given_y.tolist()
     assert y_bar.tolist() == naive.strict_alpha_assignment(u, y_star.tolist(), y.tolist(), alpha)
     assert len({*y_bar.tolist()}) == slots
@@ -258,10 +264,10 @@ def test_strict_alpha_on_assignments_by_hand() -> None:
     with 0: 4 + 1 = 5. The second is then right; the third brings person 3: 8."""
     u = np.array([[0.0, 1.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
     y, y_star = np.array([0, 1, 2]), np.array([1, 0, 3])
-    assert StrictAlpha(0.5).rearrange(u, y_star, y).tolist() == [1, 0, 2]
-    assert StrictAlpha(5 / 8).rearrange(u, y_star, y).tolist() == [1, 0, 2]
-    assert StrictAlpha(0.63).rearrange(u, y_star, y).tolist() == [1, 0, 3]
-    assert StrictAlpha(1.0).rearrange(u, y_star, y_star).tolist() == [1, 0, 3]
+    assert corrected(StrictAlpha(0.5), u, y_star, y).tolist() == [1, 0, 2]
+    assert corrected(StrictAlpha(5 / 8), u, y_star, y).tolist() == [1, 0, 2]
+    assert corrected(StrictAlpha(0.63), u, y_star, y).tolist() == [1, 0, 3]
+    assert corrected(StrictAlpha(1.0), u, y_star, y_star).tolist() == [1, 0, 3]
 
 
 # ---------------------------------------------------------------------------- the pieces

@@ -1,8 +1,8 @@
 """Simulated people, [J15] section 6.1.
 
 A user is a NamedTuple with one method for each kind of object: `rank` (an order for an order), `pick` (an item
-for an item), `prefer` (the better of two items), `rearrange` (an assignment for an assignment), `detour` (a path for
-a path), `exchange` (a set for a set). Utilities and labels belong to the candidates at hand (m,).
+for an item), `prefer` (the better of two items), `correct` (an assignment, a path or a set for another). Utilities and
+labels belong to the candidates at hand (m,).
 """
 
 from __future__ import annotations
@@ -67,69 +67,14 @@ class StrictAlpha(NamedTuple):
         """How much better a is than b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
-    def rearrange(self, utilities: Array, best: Ints, y: Ints) -> Ints:
-        """y with slots set as in y* (best), from the first on, until it gains enough. utilities: people x slots."""
-        top_utility, u = 0.0, 0.0
-        for s in range(y.size):
-            top_utility += utilities[best[s], s]
-            u += utilities[y[s], s]
-        out = y.copy()
-        for s in range(y.size):
-            gained = 0.0
-            for i in range(y.size):
-                gained += utilities[out[i], i]
-            if gained - u >= self.alpha * (top_utility - u):
-                break
-            for i in range(y.size):
-                if out[i] == best[s]:  # held another slot: the two swap
-                    out[i] = out[s]
-            out[s] = best[s]
-        return out
-
-    def detour(self, utilities: Array, best: Ints, y: Ints, tails: Ints) -> Ints:
-        """y with stretches between two nodes of both paths gone as in y* (best), from the first on, until it gains
-        enough. utilities and tails (E,), of the edges; y* gains on every stretch, for each of its own is best."""
-        needed = 0.0
-        for e in best:
-            needed += self.alpha * utilities[e]
-        for e in y:
-            needed -= self.alpha * utilities[e]
-        out = np.empty(y.size + best.size, np.int64)
-        size, i, j, gained = 0, 0, 0, 0.0
-        while i < y.size:
-            p, q = i + 1, j + 1
-            while (p < y.size or q < best.size) and not (
-                p < y.size and q < best.size and tails[y[p]] == tails[best[q]]
-            ):  # numbers rise along a path
-                if q == best.size or (p < y.size and tails[y[p]] < tails[best[q]]):
-                    p += 1
-                else:
-                    q += 1
-            stretch = best[j:q] if gained < needed else y[i:p]
-            for e in stretch:
-                out[size] = e
-                size += 1
-            if gained < needed:
-                for e in best[j:q]:
-                    gained += utilities[e]
-                for e in y[i:p]:
-                    gained -= utilities[e]
-            i, j = p, q
-        return out[:size]
-
-    def exchange(self, space: Any, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """y with members exchanged for those of y* (best), one at a time, until it gains enough: the first of y* that
-        is missing for the last that is not in y*. x (m x N), w (N,)."""
+    def correct(self, space: Any, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
+        """y taken towards y* (best) step by step (`space.towards`) until it gains enough. x of the space, w (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
-        for b in best:
+        for _ in range(best.size):
             if gain(space, x, w, out, y) >= needed:
                 break
-            if not np.any(out == b):
-                for i in range(out.size - 1, -1, -1):
-                    if not np.any(best == out[i]):
-                        out[i] = b
-                        break
+            out = space.towards(out, best)
         return out
 
 
@@ -260,12 +205,12 @@ USERS: dict[str, Any] = {
 
 
 def who(answer: str) -> str:
-    """The names of those who answer in a way (`rank`, `pick`, `rearrange`), separated by commas."""
+    """The names of those who answer in a way (`rank`, `pick`, `correct`), separated by commas."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
 def wanted_user(user: Any, answer: str, meaning: str) -> None:
-    """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `rearrange`), with parameters
+    """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `correct`), with parameters
     that make sense."""
     if isinstance(user, type) or not hasattr(user, answer):
         raise ValueError(f"user: wanted one who {meaning} ({who(answer)}), got {user!r}")

@@ -1,0 +1,122 @@
+"""Streams of structured objects (assignments, paths, sets), round after round, and someone who corrects them.
+
+What differs between them is the space: how contexts look, what the best object is, what one step towards it is.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.doors import wanted_count
+from heedful.kernel import Floats, Ints
+from heedful.spaces import Assignment
+from heedful.spaces_structured import Subset, grid
+from heedful.worlds.answers import gain
+from heedful.worlds.queries import StreamState
+from heedful.worlds.users import wanted_user
+
+Array = npt.NDArray[np.float64]
+
+MOST_SETS = 20_000
+"""Of one context, as many as are tried for the best."""
+
+
+class StructuredStream(NamedTuple):
+    """X (T x the shape of a context): what is asked in round t; rounds beyond the last begin again.
+
+    w_star (N,) are the utility weights of the user, best (T x parts) the objects of greatest utility, which the user
+    knows (`user.correct`). Regret is against these.
+    """
+
+    X: Floats
+    w_star: Array
+    best: Ints
+    space: Any
+    user: Any
+
+    def init(self, rng: np.random.Generator) -> StreamState:
+        return StreamState(rng.permutation(self.X.shape[0]), 0)
+
+    def over(self, state: StreamState, t: int) -> bool:
+        return False
+
+    def context(self, state: StreamState, t: int, rng: np.random.Generator) -> Floats:
+        x: Floats = self.X[state.order[t % state.order.size]]
+        return x
+
+    def respond(self, state: StreamState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
+        best = self.best[state.order[state.t % state.order.size]]
+        corrected: Ints = self.user.correct(self.space, x, self.w_star, best, shown)
+        return corrected
+
+    def regret(self, state: StreamState, x: Floats, shown: Ints) -> float:
+        best = self.best[state.order[state.t % state.order.size]]
+        return gain(self.space, x, self.w_star, best, shown)
+
+    def advance(self, state: StreamState, x: Floats, shown: Ints, feedback: Ints) -> StreamState:
+        return StreamState(state.order, state.t + 1)
+
+
+def synthetic_assignments(
+    rounds: int, people: int, slots: int, n_features: int, user: Any, seed: int = 0
+) -> tuple[StructuredStream, Array]:
+    """People for slots, and w* (N,): normal features, |w*| = 1. ValueError where there are fewer people than slots."""
+    wanted_count("slots", slots)
+    wanted_count("people", people, least=slots)
+    return _exact(Assignment(slots), rounds, (people, slots), n_features, user, seed)
+
+
+def synthetic_paths(
+    rounds: int, rows: int, columns: int, n_features: int, user: Any, seed: int = 0
+) -> tuple[StructuredStream, Array]:
+    """Paths from corner to corner of a grid, and w* (N,): normal features, |w*| = 1."""
+    space = grid(rows, columns)
+    return _exact(space, rounds, space.tails.shape, n_features, user, seed)
+
+
+def synthetic_subsets(
+    rounds: int, candidates: int, k: int, n_features: int, user: Any, seed: int = 0
+) -> tuple[StructuredStream, Array]:
+    """Candidates that cover each feature with chance .3, as much as a uniform number; w* >= 0 (N,), |w*| = 1.
+
+    The best set is found by trying all of them, not by greed. ValueError where there are fewer candidates than k, or
+    more sets than MOST_SETS to try.
+    """
+    wanted_count("k", k)
+    wanted_count("candidates", candidates, least=k)
+    if comb(candidates, k) > MOST_SETS:
+        raise ValueError(f"k: wanted at most {MOST_SETS} sets to try, got {comb(candidates, k)}")
+    rng = _generator(rounds, n_features, user, seed)
+    X = rng.random((rounds, candidates, n_features)) * (rng.random((rounds, candidates, n_features)) < 0.3)
+    w_star = np.abs(rng.standard_normal(n_features))
+    w_star /= np.linalg.norm(w_star)
+    sets = np.array([*combinations(range(candidates), k)], np.int64)  # sets x k
+    covered = [np.sqrt(x[sets].sum(axis=1)) @ w_star for x in X]
+    best = sets[[int(u.argmax()) for u in covered]]
+    return StructuredStream(X, w_star, np.ascontiguousarray(best), Subset(k), user), w_star
+
+
+def _exact(
+    space: Any, rounds: int, parts: tuple[int, ...], n_features: int, user: Any, seed: int
+) -> tuple[StructuredStream, Array]:
+    """A stream of a space whose argmax is exact, so that it finds the best objects."""
+    rng = _generator(rounds, n_features, user, seed)
+    X = rng.standard_normal((rounds, *parts, n_features))
+    w_star = rng.standard_normal(n_features)
+    w_star /= np.linalg.norm(w_star)
+    best = np.array([space.argmax(w_star, x) for x in X])
+    return StructuredStream(X, w_star, best, space, user), w_star
+
+
+def _generator(rounds: int, n_features: int, user: Any, seed: int) -> np.random.Generator:
+    """What a stream is drawn with. ValueError where one of these makes no sense."""
+    for name, value in (("rounds", rounds), ("n_features", n_features)):
+        wanted_count(name, value)
+    wanted_count("seed", seed, least=0, most=2**128)
+    wanted_user(user, "correct", "corrects assignments, paths and sets")
+    return np.random.default_rng(seed)
