@@ -204,7 +204,7 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
 def test_a_newer_server_may_say_more() -> None:
     from heedful.client import calls
     from heedful.loop.comparison import Difference
-    from heedful.loop.hindsight import Explanation, Foreseen, Moved, Part
+    from heedful.loop.explain import Explanation, Foreseen, Moved, Part
     from heedful.loop.report import Arm, Counts, Report, Window
     from heedful.loop.simulation import At, Measured
     from heedful.loop.standing import Left, Standing, Standings

@@ -14,8 +14,8 @@ from heedful.checks import same
 from heedful.fold import copied
 from heedful.loop.graders import graded_spec, grader, is_grading
 from heedful.loop.grading import GradingModel, Offset, ranks
-from heedful.loop.interaction import grades_of, model_of
-from heedful.loop.model import Context, Model
+from heedful.loop.interaction import grades_of
+from heedful.loop.model import Context
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.naming import learner_class, make_learner
 from heedful.spaces import Primed, Ranking
@@ -359,11 +359,9 @@ def test_what_is_no_grade_teaches_nothing() -> None:
     assert same(m.shared, before)
 
 
-def test_the_interaction_chooses_the_model() -> None:
+def test_a_learner_says_what_it_is_taught() -> None:
     prank = make_learner("prank", n_features=N, space=grader("prank:n_ranks=4", N, 0.0).space)
     perceptron = make_learner("perceptron", n_features=N, space=Primed(Ranking(3)))
-    assert isinstance(model_of(prank), GradingModel)
-    assert isinstance(model_of(perceptron), Model)
     assert (grades_of(prank), grades_of(perceptron)) == (4, None)
     assert is_grading(learner_class("widrow-hoff"))
     assert not is_grading(learner_class("fair-pairs"))

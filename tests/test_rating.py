@@ -10,7 +10,7 @@ import pytest
 
 from heedful.checks import same
 from heedful.fold import copied
-from heedful.loop.interaction import grades_of, model_of, ratings_of
+from heedful.loop.interaction import grades_of, ratings_of
 from heedful.loop.model import Context
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
@@ -123,10 +123,8 @@ def test_a_copy_shares_nothing() -> None:
     assert set(m.people) == {"p"}
 
 
-def test_the_interaction_chooses_the_model() -> None:
+def test_a_learner_says_what_it_is_taught() -> None:
     learner = rater("bmf", 3, (1.0, 5.0))
-    made = model_of(learner, 0.0, ACTIONS)
-    assert isinstance(made, RatingModel)
     assert (grades_of(learner), ratings_of(learner)) == (None, (1.0, 5.0))
     assert is_rating(learner_class("alb"))
     assert not is_rating(learner_class("prank"))

@@ -89,7 +89,16 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     others = {"alb", "bmf", "pts", "nmf_bandit", "ordinal", "preference_gp", "collaborative_gp", "coactive", "dueling"}
     assert not {f"heedful.learners.{name}" for name in others} & loaded
     assert "heedful.learners.fair_pairs" in loaded
-    unused = {"preferences", "worlds", "exchange", "rating_models", "figures", "loop.report", "loop.hindsight"}
+    unused = {
+        "preferences",
+        "worlds",
+        "exchange",
+        "rating_models",
+        "figures",
+        "loop.report",
+        "loop.explain",
+        "loop.counterfactual",
+    }
     assert not {f"heedful.{name}" for name in unused} & loaded
 
 

@@ -11,7 +11,8 @@ from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.terminal import BadInput, console, new_table, number, print_json, short
 
 if TYPE_CHECKING:
-    from heedful.loop.hindsight import Explanation, Foreseen, Replayed, Weighed
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Foreseen, Weighed
 
 ROWS = 10
 WEIGHTS = 5

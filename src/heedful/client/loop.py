@@ -20,7 +20,8 @@ from heedful.client.fallback import Decision
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
 from heedful.client.question import features_of
 from heedful.data.frames import Frame, rows_in
-from heedful.loop.hindsight import Explanation, Replayed
+from heedful.loop.counterfactual import Replayed
+from heedful.loop.explain import Explanation
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Report
 from heedful.loop.standing import Standings

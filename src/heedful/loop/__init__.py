@@ -11,7 +11,9 @@ grading    the same for a learner of grades; interaction says which of the three
 rating     the same for a learner of ratings, raters how one is named, slating what it shows
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
-hindsight  explain and replay: fold again, look, change nothing (regrading: of a grading loop; rerating: of ratings)
+interactions  what differs from one kind of feedback to another: one instance a loop, which all others ask
+explain    why a decision was made: fold again, look, change nothing
+counterfactual  replay: what another learner would have made of the log
 lessons    what was said, by name, the newest first
 report     what was learned, measured: learned lists against those left alone (comparison), predicted grades against
            those given (accuracy), ratings (foretelling), what feedback was worth

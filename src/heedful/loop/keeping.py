@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from heedful.fold import copied
-from heedful.loop.interaction import AnyModel
+from heedful.loop.interactions.protocol import Folded
 from heedful.loop.log import Log
-from heedful.loop.model import Model, Person
+from heedful.loop.model import Person
 from heedful.loop.settings import Founding
 from heedful.loop.versions import declared_version
 from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
@@ -118,7 +118,7 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
-def save(path: Path, model: AnyModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
+def save(path: Path, model: Folded, position: int, log: Log, stamped: dict[str, Any]) -> None:
     """Keep a model as it is after the event at `position`; OSError where that cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
@@ -152,9 +152,16 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 
 def restore(
-    folder: Path, model: AnyModel, log: Log, head: int, stamped: dict[str, Any], note: Callable[[str], None]
+    folder: Path,
+    model: Folded,
+    like: Any,
+    log: Log,
+    head: int,
+    stamped: dict[str, Any],
+    note: Callable[[str], None],
 ) -> tuple[int, tuple[int, int]]:
-    """Put the newest snapshot up to `head` that still holds into a fresh `model`; (its position, how much feedback it
+    """Put the newest snapshot up to `head` that still holds into a fresh `model`, whose people have states
+    like `like`; (its position, how much feedback it
     is made of, how much of that moved it), all 0 without one.
 
     One no longer holds once a lesson in it was undone, and is not used where it was made by other code or builds;
@@ -175,7 +182,7 @@ def restore(
                 note(f"{path.name}: made of another log, or of what was in this one before: the log is folded again")
                 continue
             given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
-            _fill(model, arrays, manifest["people"])
+            _fill(model, like, arrays, manifest["people"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             note(f"{path.name}: {error}: the log is folded again")
             continue
@@ -183,12 +190,11 @@ def restore(
     return 0, (0, 0)
 
 
-def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:
+def _fill(model: Folded, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
     """Put the arrays of a snapshot into a model; nothing is changed where they do not fit."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
     shared = state_like(model.shared, arrays, "shared")
-    like = model.shared if isinstance(model, Model) else model.nobody()
     people = {
         name: Person(
             state_like(like, {leaf: array[i] for leaf, array in own.items()}, "people"),
@@ -200,7 +206,7 @@ def _fill(model: AnyModel, arrays: dict[str, Any], names: list[str]) -> None:
     model.shared, model.people = shared, people
 
 
-def same(a: AnyModel, b: AnyModel) -> bool:
+def same(a: Folded, b: Folded) -> bool:
     """Whether two models are the same, bit for bit."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:

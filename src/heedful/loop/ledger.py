@@ -19,16 +19,16 @@ import msgspec
 import numpy as np
 
 from heedful.fold import copied
-from heedful.kernel import Floats, Ints
+from heedful.kernel import Floats
 from heedful.loop import keeping, wire
-from heedful.loop.choosing import ChoiceModel
 from heedful.loop.group import GroupCommit
-from heedful.loop.interaction import AnyModel, Numbered, grades_of, learner_version, model_of, ratings_of
+from heedful.loop.interaction import grades_of, learner_version, ratings_of
+from heedful.loop.interactions import interaction_of
+from heedful.loop.interactions.protocol import Folded, Interaction, Step
 from heedful.loop.log import Busy, Closed, Damaged, Event, Log
 from heedful.loop.model import Person
-from heedful.loop.movement import Moves, predictor
+from heedful.loop.movement import Moves
 from heedful.loop.packing import Known, unpack
-from heedful.loop.rating import RatingModel
 from heedful.loop.request import Requests
 from heedful.loop.settings import Founding, built_learner
 from heedful.loop.shelf import Shelf
@@ -38,9 +38,6 @@ from heedful.loop.wire import Answer, FeedbackRecord
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""
-OFTEN, KEEP_EVERY = 50, 1_000
-"""How many lie between two marks in a loop of choices, whose lessons take milliseconds and whose people are a number
-each; after how many at most a snapshot is due there."""
 LONG = 200
 """Lessons that may be learned while somebody waits to decide."""
 AGAIN = "another process has changed the model meanwhile"
@@ -126,9 +123,9 @@ class Ledger:
         """the lowest and the highest rating, in a loop of ratings; None in another"""
         self.choices = self.settings.choices
         """what choices are for, best or ranking, in a loop of choices; None in another"""
-        self._often = 0 if self.choices is None else OFTEN
-        self._every = min(self.settings.snapshot_every, KEEP_EVERY if self.choices is not None else 2**62)
-        self._by_numbers = self.ratings is not None or self.choices is not None
+        self.interaction: Interaction[Any] = interaction_of(self.founding, self.learner)
+        """what its kind of feedback is"""
+        self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self.learner_version = learner_version(self.learner)
         if self.learner_version != declared_version(self.founding.learner_version):
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
@@ -196,11 +193,11 @@ class Ledger:
             else:
                 time.sleep(0.0)  # a newer state is published in a moment
 
-    def reading_of(self, items: Ints, person: str | None) -> tuple[Published, Person | None]:
-        """The same in a loop of choices, of a state that knows these items by number (m,): one that is being taken in
-        stands on the shelf before that."""
+    def reading_of(self, x: Any, person: str | None) -> tuple[Published, Person | None]:
+        """The same, of a state that knows the candidates x."""
+        person = self.interaction.person(person)
         state, own = self.reading(person)
-        if items.size and int(items.max()) >= state.shared.n:
+        if self.interaction.lacks(state.shared, x):
             self.catch_up()  # waits for whoever takes it in
             state, own = self.reading(person)
         return state, own
@@ -316,7 +313,7 @@ class Ledger:
             self._head = max(head, self._head)
             self._stale = False
             self._publish()
-            if self._since_mark >= (self._often or max(BETWEEN, len(self._model.people))):
+            if self._since_mark >= (self.interaction.mark_every or max(BETWEEN, len(self._model.people))):
                 self._mark()
             if patient and self.due:
                 self.keep()
@@ -376,10 +373,9 @@ class Ledger:
 
     def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """Whether there is a lesson in feedback."""
-        context = self.requests.context(decision)
-        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
-        lesson = self._model.lesson(context, feedback, extra)
-        return lesson is not None and (not isinstance(self._model, RatingModel) or self._model.knows(lesson))
+        step = self.step(event, decision, feedback)
+        lesson = self._model.lesson(step.context, feedback, step.extra)
+        return lesson is not None and self.interaction.teaches(self._model, lesson)
 
     def _catch_up(self) -> int:
         """Take in what another process appended since, inside a transaction; the head of the log."""
@@ -424,10 +420,9 @@ class Ledger:
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
-        """An item was put on offer or withdrawn: loops of ratings and choices are made of that too (`folded`: it is
-        already)."""
+        """An item was put on offer or withdrawn: some models are made of that too (`folded`: it is already)."""
         self.shelf.put(event)
-        if isinstance(self._model, Numbered):
+        if self.interaction.folds_items:
             self._version = max(event.seq, self._version)
             if not folded:
                 self.offer(self._model, event)
@@ -448,35 +443,32 @@ class Ledger:
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> AnyModel:
+    def fresh(self) -> Folded:
         """A model that has learned nothing."""
-        return model_of(self.learner, self.settings.shrink, self.settings.actions, self.founding.encoding.size)
+        model: Folded = self.interaction.fresh()
+        return model
 
-    def offer(self, model: Numbered, event: Event) -> None:
-        """One step of a fold of ratings, or choices: an item comes or goes."""
-        if isinstance(model, ChoiceModel):
-            if event.arrays is not None:
-                model.put(self.shelf.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
-            return
-        number, there = self.shelf.number(event.subject or ""), event.arrays is not None
-        try:
-            model.put(number, there)
-        except Exception as error:  # whatever a learner of somebody's own raises
-            model.put(number, there, unlearn=False)
-            told = f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
+    def offer(self, model: Folded, event: Event) -> None:
+        """One step of a fold that is made of items, too: one comes or goes."""
+        if told := self.interaction.on_item(model, event, self.shelf):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
-    def teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def teach(self, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
+        step = self.step(event, decision, feedback)
+        return model.teach(step.context, feedback, step.extra, event.seq)
+
+    def step(self, event: Event, decision: Known, feedback: FeedbackRecord) -> Step:
+        """A piece of feedback with all that a fold takes with it."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
-        return model.teach(context, feedback, extra, event.seq)
+        return Step(event, decision, feedback, context, extra)
 
-    def _teach(self, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def _teach(self, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
         if event.seq in self.failed:
             return False
-        before = predictor(model, decision.person)
+        before = self.interaction.predictor(model, decision.person)
         try:
             learned = self.teach(model, event, decision, feedback)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -487,7 +479,7 @@ class Ledger:
             return False
         self._since_snapshot += learned
         self._since_mark += learned
-        moved = learned and (before is None or predictor(model, decision.person) != before)
+        moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
         self.moves = Moves(self.moves.given + 1, self.moves.moved + moved)
         return learned
 
@@ -499,7 +491,7 @@ class Ledger:
         known = self.decision(event)
         return self.requests.context(known).x[candidate : candidate + 1]
 
-    def folded(self, head: int, *, from_scratch: bool = False) -> AnyModel:
+    def folded(self, head: int, *, from_scratch: bool = False) -> Folded:
         """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
 
         What another process appends meanwhile is left for later."""
@@ -516,16 +508,20 @@ class Ledger:
             else:
                 return model
 
-    def _start(self, model: AnyModel, head: int) -> int:
+    def _start(self, model: Folded, head: int) -> int:
         """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
         if self._marks:
             mark = self._marks[-1]
             model.shared, model.people, self.moves = copied(mark.shared), dict(mark.people), mark.moves
             return mark.position
         self._since_snapshot = 0
-        position, moves = keeping.restore(self.path, model, self.log, head, self.stamp(), self.note)
+        position, moves = keeping.restore(self.path, model, self._like(model), self.log, head, self.stamp(), self.note)
         self.moves = Moves(*moves)
         return position
+
+    def _like(self, model: Folded) -> Any:
+        """What one person's own state is like."""
+        return self.interaction.personal(model)
 
     def _mark(self) -> None:
         """Remember the model as it is."""
@@ -535,7 +531,7 @@ class Ledger:
         ][-MARKS:]
         self._since_mark = 0
 
-    def before(self, model: AnyModel, version: int) -> int:
+    def before(self, model: Folded, version: int) -> int:
         """Put the newest state up to a version that was kept and still holds into a fresh model; its position in the
         log, from which on to fold."""
         with self.turn:  # what is kept comes and goes
@@ -543,7 +539,8 @@ class Ledger:
             if there:
                 model.shared, model.people = copied(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
-            return keeping.restore(self.path, model, self.log, version, self.stamp(), lambda _: None)[0]
+            like = self._like(model)
+            return keeping.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
         """A lesson at `position` no longer counts: what was made with it is of no use."""
@@ -560,10 +557,10 @@ class Ledger:
                 yield event, self.decision(decided), wire.decode_feedback(event.payload)
 
     def steps(
-        self, model: AnyModel, after: int = 0, up_to: int | None = None
+        self, model: Folded, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
-        """The same `lessons`; a model of ratings, or choices, is told on the way which items come and go."""
-        if not isinstance(model, Numbered):
+        """The same `lessons`; a model that is made of items, too, is told on the way which come and go."""
+        if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
             return
         items = ((event, None, None) for event in self.log.events(after, kinds=["item"]))
@@ -581,7 +578,7 @@ class Ledger:
         undone = set(self.log.targets("undo"))
         for target in undone - self._undone:
             self._drop_marks(target)
-        head, version = self.log.last(self._by_numbers)
+        head, version = self.log.last(self.interaction.folds_items)
         model = self.folded(head)
         self._undone, self._head, self._version, self._model = undone, head, version, model
         self._stale = False
@@ -589,11 +586,10 @@ class Ledger:
 
     def _publish(self) -> None:
         model = self._model
-        shared = model.published() if isinstance(model, Numbered) else copied(model.shared)
-        self._published = Published(self._version, shared, model.people)
+        self._published = Published(self._version, self.interaction.publish(model), model.people)
 
     @property
-    def model(self) -> AnyModel:
+    def model(self) -> Folded:
         """The model that is written to; hold `turn` while reading its state."""
         return self._model
 

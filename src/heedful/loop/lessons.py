@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from heedful.kernel import Floats
 from heedful.loop import wire
-from heedful.loop.interaction import AnyModel
+from heedful.loop.interactions.protocol import Folded
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context
@@ -94,7 +94,7 @@ def shown_at(ledger: Ledger, decision: Known) -> int:
 
 
 def lesson_of(
-    ledger: Ledger, model: AnyModel, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
+    ledger: Ledger, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
 ) -> Any:
     """What feedback says to the learner of a model, a Lesson, Thumb, Grades, Weighed or Heard; None where that is
     nothing. `context` is the decision's."""

@@ -30,16 +30,18 @@ from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
+from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request, encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
 
 if TYPE_CHECKING:
-    from heedful.loop.hindsight import Explanation, Replayed
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.rating import Expected
     from heedful.loop.lessons import LessonTold
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
-    from heedful.loop.rerating import Expected
     from heedful.loop.standing import Standings
 
 Array = npt.NDArray[np.float64]
@@ -222,8 +224,7 @@ class Loop:
     @property
     def overflown(self) -> str:
         """Why the weights of a grading loop say nothing any more, and what to do, in a sentence; "" where they do."""
-        model = self.ledger.model
-        return model.overflown(self.ledger.reading(None)[0].shared) if isinstance(model, GradingModel) else ""
+        return self.ledger.interaction.overflown(self.ledger.model, self.ledger.reading(None)[0].shared)
 
     # ------------------------------------------------------------------------ items
 
@@ -366,11 +367,9 @@ class Loop:
     ) -> Ranking:
         """The same, with the version of the model that ranks them so, and what of them is unknown."""
         request, state, own = self._look(candidates, person, context, prior, strict)
-        if self.choices is not None and person is None:
-            own = state.people.get("")
         from heedful.loop.ranking import ranking
 
-        return ranking(self.ledger.model, state, own, request)
+        return ranking(self.ledger, state, own, request)
 
     def graded(
         self,
@@ -395,10 +394,13 @@ class Loop:
         """What the model expects this person to give each candidate at this moment, by name, the most first.
 
         For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
-        from heedful.loop.rerating import expected
+        from heedful.loop.interactions.rating import expected
 
         request, state, own = self._look(candidates, person, None, None)
-        return expected(self.ledger, request, state, own)
+        model = self.ledger.model
+        if not isinstance(model, RatingModel):
+            raise ValueError(f"rated: wanted a loop of ratings, got one of {self.founding.learner}")
+        return expected(model, state.shared, own, request, self.founding.learner)
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
         """How things stand in a loop of choices: the ranking with its uncertainty, whether that is sure enough to stop,
@@ -419,9 +421,7 @@ class Loop:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
         person = None if person is None else wire.wanted_id("person", person)
         request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
-        if self.choices is not None:
-            return request, *self.ledger.reading_of(request.x, person)
-        return request, *self.ledger.reading(person)
+        return request, *self.ledger.reading_of(request.x, person)
 
     def _reread(self, read: Callable[[bool], T]) -> T:
         """What `read` gives; where something is not there, another process may have put it there. It is told whether
@@ -579,34 +579,17 @@ class Loop:
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
-        look: Callable[[Ledger, str], Explanation]
-        if self.choices is not None:
-            from heedful.loop.rechoosing import explain_choice as look
-        elif self.ratings is not None:
-            from heedful.loop.rerating import explain_rating as look
-        elif self.grades is not None:
-            from heedful.loop.regrading import explain_grade as look
-        else:
-            from heedful.loop.hindsight import explain as look
-        known = self.ledger.known(wire.wanted_id("decision", decision))
-        if known is not None and not known.record.shown:
-            raise LookupError(f"decision {known.id} showed nothing that was on offer: there is nothing to explain")
-        return look(self.ledger, wire.wanted_id("decision", decision))
+        from heedful.loop.explain import explain
+
+        return explain(self.ledger, wire.wanted_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
-        again: Callable[[Ledger, str], Replayed]
-        if self.choices is not None:
-            from heedful.loop.rechoosing import replay_choices as again
-        elif self.ratings is not None:
-            from heedful.loop.rerating import replay_ratings as again
-        elif self.grades is not None:
-            from heedful.loop.regrading import replay_grades as again
-        else:
-            from heedful.loop.hindsight import replay as again
-        return again(self.ledger, learner)
+        from heedful.loop.counterfactual import replay
+
+        return replay(self.ledger, learner)
 
     def report(self, last: int = 10_000) -> Report:
         """What the loop learned, measured: learned lists against those left alone, what feedback was worth.

@@ -4,15 +4,10 @@ learned and changes no prediction."""
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.loop import wire
-from heedful.loop.grading import GradingModel
-from heedful.loop.interaction import AnyModel
-from heedful.loop.model import Model
-from heedful.snapshot import arrays_of
+from heedful.loop.interactions.protocol import Newest
 
 if TYPE_CHECKING:
     from heedful.loop.ledger import Ledger
@@ -29,26 +24,6 @@ class Moves(NamedTuple):
     given: int = 0
     moved: int = 0
     """after how many of them it predicted otherwise"""
-
-
-def predictor(model: AnyModel, person: str | None) -> list[bytes] | None:
-    """What a model's predictions for a person come from, to be compared with later; None where every lesson moves it,
-    as in loops of ratings and choices."""
-    own = model.people.get(person) if person is not None else None
-    if isinstance(model, Model):  # of a person without an offset so far as of one that is 0
-        parts: list[Any] = [model.learner.weights(model.shared)]
-        if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
-            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
-    elif isinstance(model, GradingModel):
-        learner = model.learner
-        if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
-            parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
-        else:
-            parts = [part for name, part in arrays_of(model.shared).items() if part.ndim]
-        parts += list(model.nobody() if own is None else own.state) if model.shrink > 0.0 else []
-    else:
-        return None
-    return [np.asarray(part).tobytes() for part in parts]
 
 
 def unmoved(ledger: Ledger, least: int = LEAST) -> str:
@@ -75,12 +50,8 @@ def why_unmoved(ledger: Ledger) -> tuple[str, str]:
         aside += record.arm == "control"
     thumbs = "A thumb, up or down, does: it is about one item alone"
     thumbs = f"{thumbs}; so do lists of two or more." if ledger.model.refusal("thumb") is None else ""
-    if looked and alone == looked and isinstance(ledger.model, Model):
-        told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
-        return told, thumbs or "Lists of two or more do."
+    if why := ledger.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
+        return why
     if looked and said == 0:
         return "none of it says that anything was preferred", "Send what people do choose, too."
-    if looked and aside == looked and isinstance(ledger.model, Model):
-        told = "all of it is about lists that were left in your own order, in which nothing was swapped"
-        return told, "Feedback on learned lists does."
     return "what was said is what the model says already", "Something else that is preferred does."

@@ -24,13 +24,13 @@ from heedful.loop.comparison import Difference, difference
 from heedful.loop.foretelling import Foretelling, Foretold
 from heedful.loop.grading import Grades, GradingModel
 from heedful.loop.guessing import Guessed, Guessing, best_of, share
-from heedful.loop.hindsight import direction, order_reader
+from heedful.loop.interactions.coactive import direction, order_reader
+from heedful.loop.interactions.comparison import chosen_place
 from heedful.loop.ledger import Ledger
 from heedful.loop.lessons import lesson_of
 from heedful.loop.log import Event
 from heedful.loop.model import Person
 from heedful.loop.rating import RatingModel
-from heedful.loop.rechoosing import chosen_place
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.standing import SURE
 from heedful.loop.strangers import around

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Floats, top
-from heedful.loop.hindsight import direction
+from heedful.loop.interactions.coactive import direction
 from heedful.loop.keeping import read_own
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event

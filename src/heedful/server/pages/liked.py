@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.loop import Loop
-from heedful.loop.hindsight import Explanation
+from heedful.loop.explain import Explanation
 from heedful.loop.packing import Known
 from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.server.pages.cards import cards, title_of, titled

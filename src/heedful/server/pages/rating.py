@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from heedful.doors import describe
 from heedful.loop import Loop, wire
+from heedful.loop.interactions.rating import Expected
 from heedful.loop.rating import CONSUMED, RatingModel
-from heedful.loop.rerating import Expected
 from heedful.loop.settings import Settings
 from heedful.loop.wire import Answer
 from heedful.server.pages.cards import title_of

@@ -1,0 +1,48 @@
+"""What would another learner have made of the same log? Counterfactual replay, one procedure for all kinds.
+
+Every answer is compared with what the other learner would have predicted, before it learns from it. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from heedful.loop.ledger import Ledger
+
+
+class Replayed(NamedTuple):
+    """What another learner makes of the same log."""
+
+    learner: str
+    lessons: int
+    weights: dict[str, float]
+    """by feature, the caller's score last (1 more than what was learned of it)"""
+    agreement: float | None
+    """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
+    comparisons: float
+    """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours; in
+    a loop of ratings pairs of items that one answer rates differently, in a loop of choices what was chosen and each of
+    the others"""
+    rank_loss: float | None = None
+    """of a grading loop, the mean of |predicted - given|, each before it learned from it; None without any"""
+    graded: int | None = None
+    """of a grading loop, how many grades that is over"""
+    error: float | None = None
+    """of a loop of ratings, the mean of |predicted - given|, each before it learned from it; None without any, and for
+    a learner that does not predict"""
+    rated: int | None = None
+    """of a loop of ratings, how many ratings that is over"""
+
+
+def replay(ledger: Ledger, spec: str) -> Replayed:
+    """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
+    found, lessons = ledger.interaction.counterfactual(spec), 0
+    for event, decision, feedback in ledger.steps(found.model):
+        try:
+            step = ledger.step(event, decision, feedback)
+            found.score(step)
+            lessons += found.model.teach(step.context, feedback, step.extra, event.seq)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            raise ValueError(f"learner: {spec} failed on feedback {event.id}: {error}") from error
+    result: Replayed = found.result(spec, lessons)
+    return result

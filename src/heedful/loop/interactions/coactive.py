@@ -1,0 +1,255 @@
+"""The coactive interaction: a person says what is better than what was shown, by clicks, an order, an edit, a thumb.
+
+The model is `heedful.loop.model.Model`: weights of features that all share, and an offset for each person.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.fold import copied
+from heedful.kernel import Floats, Ints, scores, top
+from heedful.loop.graders import is_grading
+from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Lesson, Model, Person, Thumb
+from heedful.loop.packing import Known
+from heedful.loop.settings import Founding, founded_on
+from heedful.loop.shelf import Shelf
+from heedful.naming import learner_class
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation
+
+Array = npt.NDArray[np.float64]
+
+
+class Coactive:
+    """What is shown is answered by something better."""
+
+    name = "coactive"
+    model_type = Model
+    folds_items = False
+    mark_every, snapshot_most = 0, 2**62
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        self.founding, self.learner = founding, learner
+        self._shrink = founding.settings.shrink
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> Model:
+        """A model that has learned nothing."""
+        return Model(self.learner, self._shrink)
+
+    def personal(self, model: Model) -> Any:
+        """One person's own state: like the one that all share."""
+        return model.shared
+
+    def on_item(self, model: Model, event: Event, shelf: Shelf) -> str:
+        """The model is not made of what is on offer."""
+        return ""
+
+    def teaches(self, model: Model, lesson: Any) -> bool:
+        """There is something in every lesson."""
+        return True
+
+    def publish(self, model: Model) -> Any:
+        """A copy of the state that all share."""
+        return copied(model.shared)
+
+    def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
+        """The weights; of a person without an offset so far as of one that is 0."""
+        own = model.people.get(person) if person is not None else None
+        parts: list[Any] = [model.learner.weights(model.shared)]
+        if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
+            parts += [offset, own.lessons]  # it counts for more, the more lessons there were
+        return [np.asarray(part).tobytes() for part in parts]
+
+    # ------------------------------------------------------------------------ reading
+
+    def person(self, name: str | None) -> str | None:
+        """Nobody has no offset."""
+        return name
+
+    def lacks(self, shared: Any, x: Floats) -> bool:
+        """Candidates come with their features."""
+        return False
+
+    def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
+        """By score, shared and personal."""
+        return top(scores(x, model.effective(shared, own)), len(x))
+
+    def overflown(self, model: Model, shared: Any) -> str:
+        """Nothing is said of weights that have overflown."""
+        return ""
+
+    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
+        """A single item is compared with nothing; in the control nothing was swapped."""
+        looked, alone, said, control = newest
+        if looked and alone == looked:
+            told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
+            return told, thumbs or "Lists of two or more do."
+        if looked and said and control == looked:
+            told = "all of it is about lists that were left in your own order, in which nothing was swapped"
+            return told, "Feedback on learned lists does."
+        return None
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[Model]) -> Explanation:
+        """Why the first stood before the second: which features put it there, and which lessons."""
+        from heedful.loop.explain import Explanation, Part
+
+        record, names, x = decision.record, decision.names, context.x
+        first = record.shown[0]
+        second = _second(record.shown, x, past, decision.person)
+        gap = x[first] - (x[second] if second is not None else 0.0)
+
+        def lead(model: Model) -> float:
+            return float(scores(gap[None, :], _weights(model, decision.person))[0])
+
+        model, moved = past.follow(lead)
+        margin = lead(model)
+        parts = [
+            Part(name, float(w), float(a), float(a - g), float(w * g))
+            for name, w, a, g in zip(self.founding.names, _weights(model, decision.person), x[first], gap)
+            if w * g != 0.0
+        ]
+        return Explanation(
+            decision.id,
+            record.arm,
+            names[first],
+            None if second is None else names[second],
+            _because(record.arm, margin),
+            margin,
+            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
+            tuple(moved),
+        )
+
+    def counterfactual(self, spec: str) -> _Counterfactual:
+        """How often another learner would have ranked as people did."""
+        if is_grading(learner_class(spec)):
+            raise ValueError(
+                f"learner: wanted one that is taught what is better, got {spec}: this loop learns orders, and does not "
+                "fix how many grades there are"
+            )
+        return _Counterfactual(self, Model(founded_on(self.founding, spec), self._shrink))
+
+
+# ---------------------------------------------------------------------------- why
+
+
+def _because(arm: str, margin: float) -> str:
+    if arm == "control":
+        return "this was a control: the caller's order was shown, whatever the model says"
+    if arm == "imported":
+        return "somebody else made this order; the margin is what the model said of it at that time"
+    if margin < 0.0:
+        return (
+            "the model had them the other way round: neighbours were swapped at random, so that clicks can be compared"
+        )
+    return "the model had them in this order"
+
+
+def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
+    """What the first is compared with: what was shown after it, else the candidate that was not shown."""
+    if len(shown) > 1:
+        return shown[1]
+    others = [j for j in range(len(x)) if j != shown[0]]
+    if not others:
+        return None
+    utilities = scores(x, _weights(past.model(), person))
+    return max(others, key=lambda j: utilities[j])
+
+
+def _weights(model: Model, person: str | None) -> Array:
+    return model.effective(model.shared, model.people.get(person) if person is not None else None)
+
+
+# ---------------------------------------------------------------------------- what another would say
+
+
+class _Counterfactual:
+    """The share of comparisons that another learner ranks as people did.
+
+    Corrections of a learner's own order say where it was wrong, so they would speak against it whoever it is. What is
+    fair to all: what neither learner chose.
+    """
+
+    def __init__(self, interaction: Coactive, model: Model) -> None:
+        self.model = model
+        self._interaction = interaction
+        self._reader = order_reader(model.learner)
+        self._right = self._compared = 0.0
+
+    def score(self, step: Step) -> None:
+        """How much of it the model ranks as the person did, how much there is to rank."""
+        agreed, weight = self._agreed(step)
+        self._right, self._compared = self._right + agreed, self._compared + weight
+
+    def _agreed(self, step: Step) -> tuple[float, float]:
+        record, x, _ = step.context
+        feedback, weights = step.feedback, _weights(self.model, step.decision.person)
+        if record.arm == "learned":
+            from heedful.learners.fair_pairs import fair_pairs
+
+            if feedback.form != "clicks" or record.proposal.get("start", -1) < 0:
+                return 0.0, 0.0
+            clicked = np.zeros(len(x), np.bool_)
+            clicked[[j for j in feedback.chosen if j >= 0]] = True
+            swapped = np.array(record.proposal["swapped"], np.bool_)
+            start, shown = int(record.proposal["start"]), np.array(record.shown, np.int64)
+            swapped = swapped[: max((shown.size - start) // 2, 0)]
+            better, worse, weight = fair_pairs(shown, start, swapped, clicked, self._interaction.learner.swap)
+            utilities = scores(x, weights)
+            gaps = utilities[better] - utilities[worse]
+            return float(((gaps > 0.0) + 0.5 * (gaps == 0.0)) @ weight), float(weight.sum())
+        lesson = self._reader.lesson(step.context, feedback, step.extra)
+        if lesson is None:
+            return 0.0, 0.0
+        D = direction(self._reader, lesson)
+        if not D.any():
+            return 0.0, 0.0  # the person agreed with what was shown, or nothing tells the two apart
+        gap = float(scores(D[None, :], weights)[0])
+        return float(gap > 0.0) + 0.5 * float(gap == 0.0), 1.0
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        """The weights that it ends with, and the share."""
+        from heedful.loop.counterfactual import Replayed
+
+        weights = map(float, self.model.effective(self.model.shared, None))
+        shared = dict(zip(self._interaction.founding.names, weights))
+        share = self._right / self._compared if self._compared else None
+        return Replayed(spec, lessons, shared, share, self._compared)
+
+
+def order_reader(learner: Any) -> Model:
+    """What reads feedback as a whole order that is better than the one shown, whatever `learner` makes of it."""
+    return Model(_Order(learner.n_features, learner.space))
+
+
+def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
+    """D of a lesson, N: phi(x, ybar) - phi(x, y); of a thumb phi of what was shown, turned round where it is down."""
+    if isinstance(lesson, Thumb):
+        return lesson.sign * lesson.z
+    D = np.zeros(reader.learner.n_features)
+    reader.learner.space.add_difference(D, lesson.x, lesson.feedback, lesson.y, 1.0)
+    return D
+
+
+class _Order(NamedTuple):
+    """No learner: feedback reads as a whole order that is better than the one shown."""
+
+    n_features: int
+    space: Any
+
+    def init(self, rng: Any) -> tuple[()]:
+        return ()
+
+    def propose(self, state: Any, x: Floats, rng: Any) -> Any:
+        return np.arange(len(x))

@@ -1,0 +1,200 @@
+"""The comparison interaction: a person says which of two, or of several, is better; the learner predicts who wins.
+
+The model is `heedful.loop.choosing.ChoiceModel`: what is believed of everybody's utilities, of items known by number.
+Learners name it `pairwise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heedful.kernel import Ints
+from heedful.loop.choosers import chooser
+from heedful.loop.choosing import ChoiceModel, Heard
+from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person
+from heedful.loop.packing import Known
+from heedful.loop.settings import Founding
+from heedful.loop.shelf import Shelf
+from heedful.spaces_pairs import EQUAL
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Weighed
+    from heedful.preferences.posterior import Posterior
+
+
+class Comparison:
+    """What is shown is answered by what is better of it."""
+
+    name = "pairwise"
+    model_type = ChoiceModel
+    folds_items = True
+    mark_every, snapshot_most = 50, 1_000
+    """its lessons take milliseconds, and its people are a number each"""
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        self.founding, self.learner = founding, learner
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> ChoiceModel:
+        """A model that has learned nothing."""
+        return ChoiceModel(self.learner, self.founding.encoding.size)
+
+    def personal(self, model: ChoiceModel) -> Any:
+        """One person's own state: a number."""
+        return model.nobody()
+
+    def on_item(self, model: ChoiceModel, event: Event, shelf: Shelf) -> str:
+        """An item is known from when it comes; what was said of it stays when it goes."""
+        if event.arrays is not None:
+            model.put(shelf.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
+        return ""
+
+    def teaches(self, model: ChoiceModel, lesson: Any) -> bool:
+        """There is something in every lesson."""
+        return True
+
+    def publish(self, model: ChoiceModel) -> Any:
+        """The state itself: the next lesson begins with a copy."""
+        return model.published()
+
+    def predictor(self, model: ChoiceModel, person: str | None) -> list[bytes] | None:
+        """Every lesson moves it."""
+        return None
+
+    # ------------------------------------------------------------------------ reading
+
+    def person(self, name: str | None) -> str | None:
+        """All who have no name are one person."""
+        return name or ""
+
+    def lacks(self, shared: Any, x: Ints) -> bool:
+        """An item that is being taken in stands on the shelf before the state knows it."""
+        return bool(x.size) and int(x.max()) >= shared.n
+
+    def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
+        """By expected utility."""
+        return np.argsort(-model.believed(shared, own, x).mean, kind="stable")
+
+    def overflown(self, model: ChoiceModel, shared: Any) -> str:
+        """There are no weights."""
+        return ""
+
+    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
+        """Nothing but what is the same for all kinds."""
+        return None
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[ChoiceModel]) -> Explanation:
+        """Why the first two were asked about, and which answers said which is better."""
+        from heedful.loop.explain import Explanation, Weighed
+
+        record, names = decision.record, decision.names
+        if len(record.shown) < 2:
+            raise LookupError(f"decision {decision.id} showed one item alone: there was nothing to choose between")
+        pair: Ints = np.array(context.x[list(record.shown[:2])], np.int64)
+
+        def lead(model: ChoiceModel) -> float:
+            if model.shared.known <= pair.max():  # one of the two had not come yet
+                return 0.0
+            return float(_of(model, decision.person, pair).gap(0, 1)[0])
+
+        model, moved = past.follow(lead)
+        own = model.people.get(decision.person or "")
+        believed = _of(model, decision.person, pair)
+        gap, var = believed.gap(0, 1)
+        asked = model.pairs_asked(model.shared, own, np.arange(model.shared.n))
+        first, second = (int((asked == number).any(axis=1).sum()) for number in pair.tolist())
+        weighed = Weighed(
+            getattr(self.learner, "rule", None) if record.arm == "learned" else None,
+            float(believed.beats(0, 1)),
+            float(believed.better(0, 1)),
+            float(np.sqrt(var)),
+            first,
+            second,
+            0 if own is None else own.lessons,
+        )
+        return Explanation(
+            decision.id,
+            record.arm,
+            names[record.shown[0]],
+            names[record.shown[1]],
+            _because(record.arm, weighed),
+            float(gap),
+            (),
+            tuple(moved),
+            choice=weighed,
+        )
+
+    def counterfactual(self, spec: str) -> _Counterfactual:
+        """How often what another learner would have predicted was chosen."""
+        size = self.founding.encoding.size
+        return _Counterfactual(ChoiceModel(chooser(spec, self.founding.settings.choices, size), size))
+
+
+def _because(arm: str, weighed: Weighed) -> str:
+    if arm == "control":
+        return "this was a control: chance picked what was asked"
+    if arm == "imported":
+        return "somebody else asked this; the margin is what the model believed at that time"
+    aims = {
+        "bald": "the answer says most about what the person likes",
+        "mes": "it was least certain what would be answered",
+        "eubo": "the better one is likely to be among the best",
+        "random": "chance picked it",
+    }
+    why = aims.get(weighed.rule or "")
+    return "the learner asked this" if why is None else f"of all that was left to ask, {why} ({weighed.rule})"
+
+
+def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
+    return model.believed(model.shared, model.people.get(person or ""), items)
+
+
+# ---------------------------------------------------------------------------- what another would say
+
+
+class _Counterfactual:
+    """How often what was chosen was likelier to win than each of the others."""
+
+    def __init__(self, model: ChoiceModel) -> None:
+        self.model = model
+        self._right = self._compared = 0.0
+
+    def score(self, step: Step) -> None:
+        """Of how many of the others the model has what was chosen ahead."""
+        for share in self._ahead(step):
+            self._right, self._compared = self._right + share, self._compared + 1.0
+
+    def _ahead(self, step: Step) -> Iterator[float]:
+        """1 for each of the others that what was chosen was likelier to beat, 0 where it was less likely, 1/2 where
+        neither; nothing where nothing was chosen."""
+        heard = self.model.lesson(step.context, step.feedback, step.extra)
+        best = None if heard is None else chosen_place(heard)
+        if heard is None or best is None:
+            return
+        mean = _of(self.model, step.decision.person, heard.items).mean
+        for i in range(heard.items.size):
+            if i != best:
+                yield (float(np.sign(mean[best] - mean[i])) + 1.0) / 2.0
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        """The share."""
+        from heedful.loop.counterfactual import Replayed
+
+        return Replayed(spec, lessons, {}, self._right / self._compared if self._compared else None, self._compared)
+
+
+def chosen_place(heard: Heard) -> int | None:
+    """The place of what an answer put first; None where all were called equally good."""
+    answer: Any = heard.answer
+    if isinstance(answer, np.ndarray):
+        return int(answer[0])
+    return None if answer == EQUAL else int(answer)

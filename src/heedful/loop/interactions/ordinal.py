@@ -1,0 +1,177 @@
+"""The ordinal interaction: a person grades what is shown from 1 to k, and the learner predicts the grade.
+
+The model is `heedful.loop.grading.GradingModel`: a score that all share with thresholds, and a shift for each person.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heedful.fold import copied
+from heedful.kernel import Floats, Ints
+from heedful.loop.graders import grader, is_grading
+from heedful.loop.grading import GradingModel
+from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person
+from heedful.loop.packing import Known
+from heedful.loop.settings import Founding
+from heedful.loop.shelf import Shelf
+from heedful.naming import learner_class
+from heedful.snapshot import arrays_of
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Part
+
+INTERCEPT, LEVEL = "always 1", "how much she asks for"
+"""What besides the features makes up a score: of a learner without thresholds, and of a person."""
+
+
+class Ordinal:
+    """What is shown is answered by its true grade."""
+
+    name = "ordinal"
+    model_type = GradingModel
+    folds_items = False
+    mark_every, snapshot_most = 0, 2**62
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        self.founding, self.learner = founding, learner
+        self._k: int = learner.space.k
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> GradingModel:
+        """A model that has learned nothing."""
+        return GradingModel(self.learner, self.founding.settings.shrink)
+
+    def personal(self, model: GradingModel) -> Any:
+        """One person's own state: a shift of the score."""
+        return model.nobody()
+
+    def on_item(self, model: GradingModel, event: Event, shelf: Shelf) -> str:
+        """The model is not made of what is on offer."""
+        return ""
+
+    def teaches(self, model: GradingModel, lesson: Any) -> bool:
+        """There is something in every lesson."""
+        return True
+
+    def publish(self, model: GradingModel) -> Any:
+        """A copy of the state that all share."""
+        return copied(model.shared)
+
+    def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
+        """Weights and thresholds, or all arrays of a learner without; a person's shift."""
+        own, learner = model.people.get(person) if person is not None else None, model.learner
+        if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
+            parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
+        else:
+            parts = [part for name, part in arrays_of(model.shared).items() if part.ndim]
+        parts += list(model.nobody() if own is None else own.state) if model.shrink > 0.0 else []
+        return [np.asarray(part).tobytes() for part in parts]
+
+    # ------------------------------------------------------------------------ reading
+
+    def person(self, name: str | None) -> str | None:
+        """Nobody has no shift."""
+        return name
+
+    def lacks(self, shared: Any, x: Floats) -> bool:
+        """Candidates come with their features."""
+        return False
+
+    def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
+        """By what is predicted, the highest first."""
+        return model.order(shared, own, x)
+
+    def overflown(self, model: GradingModel, shared: Any) -> str:
+        """Of weights that are no numbers, or too great to be any."""
+        return model.overflown(shared)
+
+    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
+        """Nothing but what is the same for all kinds."""
+        return None
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[GradingModel]) -> Explanation:
+        """Why the first was given its grade: what its score is the sum of, and which lessons moved that."""
+        from heedful.loop.explain import Explanation, by_size
+
+        first, person = decision.record.shown[0], decision.person
+        x = context.x[first : first + 1]
+
+        def score(model: GradingModel) -> float:
+            if not hasattr(model.learner, "weights"):
+                return 0.0
+            return float(model.scores(model.shared, _offset(model, person), x)[0])
+
+        model, moved = past.follow(score)
+        grade = int(model.grades(model.shared, _offset(model, person), x)[0])
+        between = model.between(model.shared, grade)
+        why = "this is the score of the first by the model as it was, and the grade that it lies in"
+        if between is None:
+            why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
+        if overflown := model.overflown(model.shared):
+            between, why = None, overflown
+        parts = tuple(sorted(self._parts(model, person, x), key=lambda part: by_size(part.counts)))
+        arm, name = decision.record.arm, decision.names[first]
+        return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), grade, between)
+
+    def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Part]:
+        """What a score is the sum of; those that count nothing are left out."""
+        from heedful.loop.explain import Part
+
+        own = _offset(model, person)
+        weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
+        names = [*self.founding.names, INTERCEPT]
+        if own is not None:
+            names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
+        return [Part(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
+
+    def counterfactual(self, spec: str) -> _Counterfactual:
+        """How far what another learner would have predicted lies from the grades given."""
+        if not is_grading(learner_class(spec)):
+            raise ValueError(
+                f"learner: wanted one that predicts grades, such as averaged-prank, got {spec}: this log holds "
+                "grades, and nothing of what is better than what was shown"
+            )
+        learner = grader(spec, len(self.founding.names), 0.0, self._k)
+        if learner.space.k != self._k:
+            raise ValueError(f"learner: wanted n_ranks={self._k}, the grades of this log, got {spec}")
+        shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
+        shrink = 0.0 if shared_only else self.founding.settings.shrink
+        return _Counterfactual(GradingModel(learner, shrink), self.founding.names)
+
+
+def _offset(model: GradingModel, person: str | None) -> Person | None:
+    return model.people.get(person) if person is not None else None
+
+
+class _Counterfactual:
+    """The mean of |predicted - given|."""
+
+    def __init__(self, model: GradingModel, names: list[str]) -> None:
+        self.model = model
+        self._names = names
+        self._off = self._graded = 0
+
+    def score(self, step: Step) -> None:
+        """How far off what the model predicts of all that is graded is."""
+        model, lesson = self.model, self.model.lesson(step.context, step.feedback, step.extra)
+        if lesson is not None:
+            predicted = model.grades(model.shared, _offset(model, step.decision.person), lesson.x)
+            self._off += int(np.abs(predicted - np.array(lesson.grades)).sum())
+            self._graded += len(lesson.grades)
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        """The weights that it ends with, and the loss."""
+        from heedful.loop.counterfactual import Replayed
+
+        shared = dict(zip(self._names, self.model.effective(self.model.shared, None).tolist()))
+        loss = self._off / self._graded if self._graded else None
+        return Replayed(spec, lessons, shared, None, 0.0, loss, self._graded)

@@ -1,0 +1,164 @@
+"""What a loop asks of an interaction: all that differs from one kind of feedback to another.
+
+A loop has one instance, made from what the loop was founded with and its learner. The state that a log folds to is a
+model (`Folded`): what all share, and what is each person's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from heedful.kernel import Floats, Ints
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person
+from heedful.loop.packing import Known
+from heedful.loop.shelf import Shelf
+from heedful.loop.wire import FeedbackRecord
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Moved
+
+
+class Folded(Protocol):
+    """The state of a loop: what the fold of its log has come to. It is changed by `teach` alone."""
+
+    version: int
+    """of how feedback becomes lessons: a change of what is folded raises it"""
+    learner: Any
+    shared: Any
+    people: dict[str, Person]
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
+        """The fold's step: learn from one piece of feedback; whether there was anything in it to learn."""
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
+        """What a piece of feedback says to the learner; None where it says nothing."""
+
+    def refusal(self, form: str, /) -> str | None:
+        """Why the learner cannot use a form of feedback; None where it can."""
+
+    def effective(self, shared: Any, person: Person | None, /) -> Any:
+        """What each feature counts for a person (N,); empty where there is no such thing (0,)."""
+
+    def described(self, y: Any, /) -> dict[str, Any]:
+        """What a proposal carries besides what is shown, as JSON."""
+
+
+M = TypeVar("M", bound=Folded)
+M_co = TypeVar("M_co", bound=Folded, covariant=True)
+
+
+class Step(NamedTuple):
+    """One piece of feedback with all that the fold takes with it."""
+
+    event: Event
+    decision: Known
+    feedback: FeedbackRecord
+    context: Context
+    extra: Floats
+    """the features of what the feedback brought along"""
+
+
+class Newest(NamedTuple):
+    """How many of the newest pieces of feedback are of a kind that may move nothing."""
+
+    looked: int
+    alone: int
+    """on lists of a single item"""
+    said: int
+    """that prefer something"""
+    control: int
+    """on lists of the control"""
+
+
+class Past(Protocol[M_co]):
+    """The log up to a decision, as an explanation reads it."""
+
+    def model(self) -> M_co:
+        """The model as it was then."""
+
+    def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
+        """The model as it was then, folded from the first lesson, and by how much each lesson moved `margin` of it,
+        the most first."""
+
+    def feedback(self) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+        """What the model was made of then, in order, without the lessons that the learner failed on."""
+
+    def context(self, decision: Known) -> Context:
+        """A decision with its arrays."""
+
+
+class Counterfactual(Protocol[M]):
+    """What another learner would have predicted of a log, each time before it learned from the answer."""
+
+    model: M
+    """of that learner, which has learned nothing"""
+
+    def score(self, step: Step) -> None:
+        """Compare what the model predicts with an answer that it is about to learn."""
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        """What was found, of the learner that `spec` names, after so many lessons."""
+
+
+class Interaction(Protocol[M]):
+    """One kind of feedback, in one loop."""
+
+    name: str
+    """by which a learner's docstring names it"""
+    model_type: type[M]
+    """what a loop of this kind folds; declares the version of how feedback becomes lessons"""
+    folds_items: bool
+    """whether the model is made of the events of items, too: then it knows items by number"""
+    mark_every: int
+    """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
+    snapshot_most: int
+    """lessons after which a snapshot is due, at the latest"""
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> M:
+        """A model that has learned nothing."""
+
+    def personal(self, model: M) -> Any:
+        """A state as it is kept of one person, to read others like it from a file."""
+
+    def on_item(self, model: M, event: Event, shelf: Shelf) -> str:
+        """An item was put on offer, changed, or withdrawn; why the learner failed on it, "" where it did not."""
+
+    def teaches(self, model: M, lesson: Any) -> bool:
+        """Whether there is anything in a lesson that this model would learn."""
+
+    def publish(self, model: M) -> Any:
+        """The state that all share for readers: nobody writes to it from now on."""
+
+    def predictor(self, model: M, person: str | None) -> list[bytes] | None:
+        """What the predictions for a person come from, to be compared with later; None where every lesson moves it."""
+
+    # ------------------------------------------------------------------------ reading
+
+    def person(self, name: str | None) -> str | None:
+        """Under which name a person's own state is kept; None for nobody's."""
+
+    def lacks(self, shared: Any, x: Any) -> bool:
+        """Whether a state does not know all of the candidates x yet."""
+
+    def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
+        """The places of the candidates (m,), best first; what is alike as it was asked for."""
+
+    def overflown(self, model: M, shared: Any) -> str:
+        """Why the state says nothing any more, and what to do, in a sentence; "" where it does."""
+
+    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
+        """(why none of the newest feedback moved the model, what would), where that is known of this kind; `thumbs`
+        says that they would, "" where the learner takes none."""
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[M]) -> Explanation:
+        """Why a decision was made. LookupError where there was nothing to decide."""
+
+    def counterfactual(self, spec: str) -> Counterfactual[M]:
+        """The learner that `spec` names in the place of this one. ValueError where it is none, or does not fit."""

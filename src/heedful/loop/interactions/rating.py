@@ -1,0 +1,308 @@
+"""The rating interaction: a person gives numbers to what is shown, and the learner predicts them from all who did.
+
+The model is `heedful.loop.rating.RatingModel`: it knows people and items by number, and is made of items, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from heedful.fold import copied
+from heedful.kernel import Ints
+from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.log import Event
+from heedful.loop.model import Context, Person
+from heedful.loop.packing import Known
+from heedful.loop.raters import rater
+from heedful.loop.rating import RatingModel
+from heedful.loop.request import Request
+from heedful.loop.settings import Founding
+from heedful.loop.shelf import Shelf
+from heedful.loop.wire import decode_feedback
+from heedful.pairs import Pairs, place_of
+from heedful.spaces_offers import Weighed
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+
+MOST = 30
+"""Ratings of the item, and of the person, that are looked at one by one: the newest."""
+
+
+class Rating:
+    """What is shown is answered by a number."""
+
+    name = "rating"
+    model_type = RatingModel
+    folds_items = True
+    mark_every, snapshot_most = 0, 2**62
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        self.founding, self.learner = founding, learner
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> RatingModel:
+        """A model that has learned nothing."""
+        return RatingModel(self.learner, self.founding.settings.actions)
+
+    def personal(self, model: RatingModel) -> Any:
+        """One person's own state: a number."""
+        return model.nobody()
+
+    def on_item(self, model: RatingModel, event: Event, shelf: Shelf) -> str:
+        """All that was learned of an item goes with it; where the learner fails on that, the item goes all the same."""
+        number, there = shelf.number(event.subject or ""), event.arrays is not None
+        try:
+            model.put(number, there)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            model.put(number, there, unlearn=False)
+            return f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
+        return ""
+
+    def teaches(self, model: RatingModel, lesson: Any) -> bool:
+        """Whether any item of it is not withdrawn."""
+        return model.knows(lesson)
+
+    def publish(self, model: RatingModel) -> Any:
+        """The state itself: the next lesson begins with a copy."""
+        return model.published()
+
+    def predictor(self, model: RatingModel, person: str | None) -> list[bytes] | None:
+        """Every lesson moves it."""
+        return None
+
+    # ------------------------------------------------------------------------ reading
+
+    def person(self, name: str | None) -> str | None:
+        """Somebody without a name is a stranger every time."""
+        return name
+
+    def lacks(self, shared: Any, x: Ints) -> bool:
+        """An item that nobody rated yet is like any other of those."""
+        return False
+
+    def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
+        """By the rating that is expected; as they were asked for where none is."""
+        found = model.ratings(shared, own, x)
+        return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
+
+    def overflown(self, model: RatingModel, shared: Any) -> str:
+        """There are no weights."""
+        return ""
+
+    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
+        """Nothing but what is the same for all kinds."""
+        return None
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[RatingModel]) -> Explanation:
+        """Why the first was shown: what was expected of it, how certain that was, and which ratings it comes from."""
+        from heedful.loop.explain import Explanation
+
+        model, first = past.model(), decision.record.shown[0]
+        name, number = decision.names[first], int(context.x[first])
+        person = _own(model, decision.person)
+        rating = foreseen(model, person, number)
+        moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
+        arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
+        because = _because(type(self.learner).__name__, arm, rating)
+        parts = tuple(_parts(model, person, number, margin))
+        return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating=rating)
+
+    def counterfactual(self, spec: str) -> _Counterfactual:
+        """How far what another learner would have predicted lies from the ratings given."""
+        settings = self.founding.settings
+        return _Counterfactual(RatingModel(rater(spec, settings.k, settings.ratings), settings.actions))
+
+
+def _own(model: RatingModel, person: str | None) -> Person | None:
+    return model.people.get(person) if person is not None else None
+
+
+# ---------------------------------------------------------------------------- what is expected
+
+
+class Expected(NamedTuple):
+    """What is expected of an item."""
+
+    rating: float
+    spread: float | None
+    """the standard deviation of that belief; None where the learner does not say"""
+
+
+def expected(model: RatingModel, shared: Any, own: Person | None, request: Request, named: str) -> dict[str, Expected]:
+    """What a person is expected to give each of these, by name, the most first. ValueError where the learner, `named`
+    so, does not say."""
+    found = model.ratings(shared, own, request.x)
+    if found is None:
+        raise ValueError(f"rated: wanted a learner that says what it expects, got {named}")
+    spreads = model.spreads(shared, own, request.x)
+    order = np.argsort(-found, kind="stable").tolist()
+    return {request.called[j]: Expected(float(found[j]), None if spreads is None else spreads[j]) for j in order}
+
+
+# ---------------------------------------------------------------------------- why
+
+
+def foreseen(model: RatingModel, person: Person | None, number: int) -> Foreseen:
+    """What a model expects of an item, and from how much."""
+    from heedful.loop.explain import Foreseen
+
+    item, said = np.array([number]), model.shared.said
+    found = model.ratings(model.shared, person, item)
+    spreads = model.spreads(model.shared, person, item)
+    user = -1 if person is None else person.state.user
+    return Foreseen(
+        None if found is None else float(found[0]),
+        None if spreads is None else spreads[0],
+        *_tally(said, _linked(said.of_item, said.after_item, number)),
+        *_tally(said, _linked(said.of_user, said.after_user, user)),
+        *_tally(said, [p for p in [place_of(said, user, number) if user >= 0 else -1] if p >= 0]),
+    )
+
+
+def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
+    """The places of the pairs of one person, or item."""
+    found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
+    while p >= 0:
+        found.append(p)
+        p = int(after[p])
+    return found
+
+
+def _tally(said: Pairs, places: list[int]) -> tuple[float, float | None]:
+    """(how many ratings, their mean) of these pairs."""
+    count = float(said.count[places].sum())
+    return count, float(said.total[places].sum()) / count if count > 0.0 else None
+
+
+def _because(learner: str, arm: str, rating: Foreseen) -> str:
+    if arm == "control":
+        return "this was a control: the caller's score or chance decided, whatever the model says"
+    if arm == "imported":
+        return "somebody else chose this; the rating is what the model expected at that time"
+    if rating.expected is None:
+        return f"{learner} showed this, and does not say what it expects"
+    if rating.spread is None:
+        return f"{learner} put this first of what was left; the rating is what it expected"
+    return f"{learner} put this first of what was left: by the rating it expected, and by how uncertain that was"
+
+
+def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
+    """What an expected rating is the sum of, as far as the learner says."""
+    from heedful.loop.explain import Part
+
+    learner = model.learner
+    if not hasattr(learner, "parts") or not model.shared.said.count.any():
+        return
+    left = margin
+    for name, value in learner.parts(model.shared.learned, model.offer(model.shared, person, np.array([number]))):
+        counts = float(value[0])
+        left -= counts
+        if counts != 0.0:
+            yield Part(name, 1.0, counts, 0.0, counts)
+    if abs(left) > 1e-9 * max(abs(margin), 1.0):
+        yield Part("kept within the range", 1.0, left, 0.0, left)
+
+
+def _moved(model: RatingModel, past: Past[RatingModel], known: Known, name: str, number: int) -> tuple[Moved, ...]:
+    """Which ratings of the item, and of the person, an expected rating comes from: by how much it would be different
+    without each; the most first."""
+    from heedful.loop.explain import Moved
+
+    if not hasattr(model.learner, "without_rating"):
+        return ()
+    moved, person = [], _own(model, known.person)
+    now = _raw(model, model.shared.learned, person, number)
+    middle = (model.learner.space.low + model.learner.space.high) / 2.0
+    weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
+    for event, ratings in _about(model, past, known, name, number):
+        state, left = copied(model.shared.learned), weight_of_all
+        for user, item, rating, weight in ratings:
+            try:
+                weighs = () if weight == 1.0 else (weight,)
+                state = model.learner.without_rating(state, user, item, rating, *weighs)
+            except LookupError:  # taken out already, with its item
+                continue
+            left -= weight
+        # Where nothing is left that anybody rated, the middle is expected, whatever the learner made of it.
+        by = now - (_raw(model, state, person, number) if left > 1e-9 * weight_of_all else middle)
+        if by != 0.0:
+            moved.append(Moved(event.id, event.seq, decode_feedback(event.payload).form, by))
+    return tuple(sorted(moved, key=lambda each: -abs(each.by)))
+
+
+def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
+    """An expected rating."""
+    found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
+    return 0.0 if found is None else float(found[0])
+
+
+def _about(
+    model: RatingModel, past: Past[RatingModel], known: Known, name: str, number: int
+) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
+    """The newest feedback on the item, and of the person, that a model is made of, each with what it says of that:
+    (user, item, rating, weight)."""
+    hers: list[Any] = []
+    others: list[Any] = []
+    for event, decision, feedback in past.feedback():
+        same = decision.person is not None and decision.person == known.person
+        if decision.person not in model.people:
+            continue
+        if not same and name not in decision.names:
+            continue
+        context = past.context(decision)
+        lesson = model.lesson(context, feedback, context.x[:0])
+        user = model.people[decision.person or ""].state.user
+        said = zip(*(part.tolist() for part in lesson)) if lesson is not None else ()
+        ratings = [(user, *each) for each in said if same or each[0] == number]
+        if ratings:
+            (hers if same else others).append((event, ratings))
+    return [*hers[-MOST:], *others[-MOST:]]
+
+
+# ---------------------------------------------------------------------------- what another would say
+
+
+class _Counterfactual:
+    """The mean of |predicted - given|; how many pairs that one answer rates differently are in the right order."""
+
+    def __init__(self, model: RatingModel) -> None:
+        self.model = model
+        self._off, self._rated, self._right, self._compared = 0.0, 0, 0.0, 0.0
+
+    def score(self, step: Step) -> None:
+        """How far off what the model predicts of all that is rated is, and in which order."""
+        if step.feedback.form != "rating":
+            return
+        model = self.model
+        lesson: Weighed | None = model.lesson(step.context, step.feedback, step.extra)
+        person = _own(model, step.decision.person)
+        predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)
+        if lesson is None or predicted is None:
+            return
+        given = lesson.ratings
+        self._off, self._rated = self._off + float(np.abs(predicted - given).sum()), self._rated + given.size
+        self._right += _in_order(given, predicted)
+        self._compared += _in_order(given, given)
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        """The error, and the share of pairs."""
+        from heedful.loop.counterfactual import Replayed
+
+        agreement = self._right / self._compared if self._compared else None
+        error = self._off / self._rated if self._rated else None
+        return Replayed(spec, lessons, {}, agreement, self._compared, error=error, rated=self._rated)
+
+
+def _in_order(given: Any, predicted: Any) -> float:
+    """How many pairs that were rated differently are predicted in that order; ties count half."""
+    signs = np.sign(given[:, None] - given[None, :]) * np.sign(predicted[:, None] - predicted[None, :])
+    apart = np.triu(given[:, None] != given[None, :])
+    return float(((signs[apart] + 1.0) / 2.0).sum())

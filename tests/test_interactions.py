@@ -1,0 +1,86 @@
+"""What a loop asks of an interaction, the same for all kinds: tests/test_loop*.py hold each to what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.features.encoding import UNSEEN
+from heedful.loop.choosing import ChoiceModel
+from heedful.loop.grading import GradingModel
+from heedful.loop.interactions import interaction_of
+from heedful.loop.model import Model
+from heedful.loop.rating import RatingModel
+from heedful.loop.settings import Founding, Settings, built_learner
+
+KINDS: dict[str, tuple[str, Settings, type]] = {
+    "coactive": ("fair-pairs", Settings(k=2), Model),
+    "ordinal": ("prank:n_ranks=4", Settings(k=2), GradingModel),
+    "rating": ("bmf", Settings(ratings=(1.0, 5.0)), RatingModel),
+    "pairwise": ("hierarchical-gp", Settings(choices="best"), ChoiceModel),
+}
+
+
+def founded(kind: str) -> tuple[Founding, Any]:
+    spec, settings, _ = KINDS[kind]
+    founding = Founding.of(spec, UNSEEN, None, (), settings)
+    return founding, built_learner(founding)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_learner_names_its_interaction(kind: str) -> None:
+    interaction = interaction_of(*founded(kind))
+    assert interaction.name == kind
+    model = interaction.fresh()
+    assert type(model) is KINDS[kind][2]
+    assert model.people == {}
+
+
+def test_a_learner_that_names_none_is_coactive() -> None:
+    founding, learner = founded("coactive")
+    plain = type("Plain", (type(learner),), {"__doc__": "Nothing is said."})
+    assert interaction_of(founding, plain(*learner)).name == "coactive"
+
+
+def test_a_learner_may_bring_its_interaction_along() -> None:
+    """Whatever its docstring says: a kind that heedful does not know has no name in it."""
+
+    class Own:
+        def __init__(self, founding: Founding, learner: Any) -> None:
+            self.given = founding, learner
+
+    founding, learner = founded("coactive")
+    brings = type("Brings", (type(learner),), {"interaction": Own, "__doc__": "Interaction: ordinal."})(*learner)
+    found = interaction_of(founding, brings)
+    assert type(found) is Own
+    assert found.given == (founding, brings)
+
+
+def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
+    founding, learner = founded("coactive")
+    strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
+    with pytest.raises(LookupError, match="wanted coactive, ordinal, pairwise, rating, got telepathic"):
+        interaction_of(founding, strange(*learner))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_published_is_not_written_to(kind: str) -> None:
+    """By a lesson that comes after: its arrays are those that readers decide from."""
+    interaction = interaction_of(*founded(kind))
+    model = interaction.fresh()
+    published = interaction.publish(model)
+    arrays = [part for part in _flat(published) if isinstance(part, np.ndarray)]
+    assert arrays
+    before = [part.copy() for part in arrays]
+    ours = model._own() if hasattr(model, "_own") and interaction.folds_items else model.shared
+    for part in _flat(ours):
+        if isinstance(part, np.ndarray) and part.flags.writeable:
+            part[...] = 7
+    for part, was in zip(arrays, before):
+        np.testing.assert_array_equal(part, was)
+
+
+def _flat(state: Any) -> list[Any]:
+    return [leaf for part in state for leaf in _flat(part)] if isinstance(state, tuple) else [state]
