@@ -20,6 +20,7 @@ from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.checks import same
 from heedful.loop.choosers import chooser
+from heedful.loop.interactions.comparison import Comparison
 from heedful.spaces_pairs import EQUAL, UNSURE, Pool
 from loops import bits
 
@@ -266,7 +267,7 @@ class Living(RuleBasedStateMachine):
 def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few decisions in memory, marks every few lessons: what a long life has, in a short one."""
     monkeypatch.setattr(heedful.loop.ledger, "CACHED", 3)
-    monkeypatch.setattr(heedful.loop.ledger, "OFTEN", 3)
+    monkeypatch.setattr(Comparison, "mark_every", 3)
 
 
 Living.TestCase.settings = settings(
