@@ -11,10 +11,10 @@ import pytest
 from heedful.checks import same
 from heedful.fold import copied
 from heedful.loop.interaction import grades_of, ratings_of
+from heedful.loop.interactions.slate import Watched, _places
 from heedful.loop.model import Context
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
-from heedful.loop.slating import Watched, _places
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.naming import learner_class
 from heedful.spaces_offers import Slate

@@ -8,7 +8,7 @@ log        the database: append-only, group commits, forgetting
 shelf      items and their versions
 model      what is folded: a learner, the caller's prior, people's offsets
 grading    the same for a learner of grades; interaction says which of the three, graders how such a learner is named
-rating     the same for a learner of ratings, raters how one is named, slating what it shows
+rating     the same for a learner of ratings, raters how one is named
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
 interactions  what differs from one kind of feedback to another: one instance a loop, which all others ask

@@ -16,14 +16,11 @@ import numpy as np
 
 from heedful.doors import describe
 from heedful.loop import wire
-from heedful.loop.grading import GradingModel
-from heedful.loop.ledger import Draft, Ledger, Published
+from heedful.loop.interactions.protocol import Question
+from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
-from heedful.loop.model import Model, Person, order_shown
 from heedful.loop.packing import Known, pack
-from heedful.loop.pairing import Pairing
 from heedful.loop.request import Request
-from heedful.loop.slating import Slating
 from heedful.loop.strangers import around, shown_names
 from heedful.loop.wire import Answer, Decision, DecisionRecord
 
@@ -47,10 +44,7 @@ class Deciding:
         """From what `ledger` publishes."""
         self.ledger = ledger
         self.settings = ledger.settings
-        choosing = ledger.choices is not None
-        self._slating = Pairing(ledger) if choosing else None if ledger.ratings is None else Slating(ledger)
-        self._chances = [getattr(ledger.learner, name, None) for name in ("depth", "chance", "order")]
-        """what the learner says of its draws, where it does"""
+        self.interaction = ledger.interaction
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -84,7 +78,7 @@ class Deciding:
         return Asked(wire.new_id() if id is None else id, request, person, deferred, repeats)
 
     def _wanted_repeats(self, repeats: Any) -> None:
-        if self._slating is None:
+        if not self.interaction.takes_repeats:
             raise ValueError("repeats: wanted it in a loop of ratings or of choices alone, got it in another")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
@@ -93,8 +87,8 @@ class Deciding:
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
         """Candidates and what is known of them, as features."""
-        if show is not None and self.settings.k == 1 and show != 1 and self._slating is None:
-            raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+        if show is not None:
+            self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
             raise ValueError(f"strict: wanted true or false, got {describe(strict)}")
         requests = self.ledger.requests
@@ -124,37 +118,25 @@ class Deciding:
     # ------------------------------------------------------------------------ what is proposed
 
     def proposed(self, asked: Asked) -> Draft:
-        """The event of a decision, from the state published at this moment."""
+        """The event of a decision, from the state published at this moment. ValueError where there is too little to
+        show; RuntimeError where the learner fails."""
         id, request, person, deferred, repeats = asked
-        seed = self.settings.seed
-        if self._slating is not None:
-            return self._slating.proposed(id, request, person, deferred, repeats, keyed(seed, id))
-        state, own = self.ledger.reading(person)
-        rng = keyed(seed, id)
-        control = rng.random() < self.settings.control
-        m, strangers = len(request.x), request.strangers
-        there = m if strangers is None else m + len(strangers.names)
-        size = 1 if self.settings.k == 1 and there else min(request.show or there, there)
-        ours = theirs = None if strangers is None else strangers.places(m, size, own=False)
-        if strangers is not None:
-            theirs = strangers.places(m, size, own=True)
-            size = sum(j < 0 for j in (theirs if control else ours) or ())
-        order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
-        model: Model | GradingModel = self.ledger.model  # type: ignore[assignment]  # others slate
-        y: Any = None
+        ledger, interaction, settings = self.ledger, self.interaction, self.settings
+        state, own = ledger.reading_of(request.x, person)
+        rng = keyed(settings.seed, id)
+        control = rng.random() < settings.control
+        question = Question(request, person, settings.repeats if repeats is None else repeats, control)
+        eligible = interaction.eligible(ledger.model, state.shared, own, question)
         try:
-            if size:
-                y = model.propose(state.shared, own, request.x, rng)
-            shown = order if control or not size else order_shown(y)[:size]
-            probability = self._probability(model, y, request, shown, order, state, own, ours == theirs)
-            grades = self._grades(request, shown, state, own)
+            made = interaction.propose(ledger.model, state.shared, own, question, eligible, rng)
         except Exception as error:  # what a learner raises is nobody's bad input
-            told = f"{type(self.ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
+            told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        places, of = tuple(shown.tolist()), 0
-        if request.features is not None and not self.settings.keep_unshown and size < len(request.x):
-            of, kept = len(request.x), sorted(places)  # in the caller's order: sums come out the same, bit for bit
+        places = tuple(made.shown.tolist())
+        if made.kept is not None:
+            kept = list(made.kept)
             request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
+        predicted: dict[str, Any] = {interaction.predicted: made.predicted} if made.predicted else {}
         record = DecisionRecord(
             shown=places,
             items=request.items,
@@ -162,58 +144,21 @@ class Deciding:
             names=request.names,
             prior=request.prior,
             arm="control" if control else "learned",
-            learner=self.ledger.named,
-            seed=seed,
-            probability=probability,
-            proposal={} if control or not size else model.described(y),
+            learner=ledger.named,
+            seed=settings.seed,
+            probability=made.probability,
+            proposal=made.carried,
             context=request.context,
             attributes=request.attributes,
-            of=of,
+            of=made.of,
             deferred=deferred,
-            grades=grades,
-            unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
+            unknown=made.unknown,
+            **predicted,
         )
         when, numbers, version = now(), request.numbers(), state.version
         known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
         return Draft(event, known, again=True)
-
-    def _probability(
-        self,
-        model: Model | GradingModel,
-        y: Any,
-        request: Request,
-        shown: Any,
-        order: Any,
-        state: Published,
-        own: Person | None,
-        alike: bool,
-    ) -> float | None:
-        """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say.
-        `alike` is whether what is unknown stands in the same places in lists of both."""
-        control, [depth, chance_of, undrawn] = self.settings.control, self._chances
-        if not alike and shown is order:  # no list of the learner is like that
-            return control
-        if not shown.size:  # nothing is random
-            return 1.0
-        if not isinstance(y, tuple):
-            chance = float(np.array_equal(shown, y[: shown.size]))
-        elif shown is not order and depth is not None and shown.size >= depth(y[0].size):
-            chance = y.probability  # type: ignore[attr-defined]  # of all that was drawn: the proposal knows it
-        elif chance_of is not None:
-            learned = model.order(state.shared, own, request.x) if undrawn is None else undrawn(y)
-            chance = float(chance_of(learned, shown))
-        else:
-            return None
-        same = alike and (shown is order or shown.tolist() == order.tolist())
-        return control * float(same) + (1.0 - control) * chance
-
-    def _grades(self, request: Request, shown: Any, state: Published, own: Person | None) -> tuple[int, ...]:
-        """What is predicted of each that is shown, in a grading loop; whichever arm shows it."""
-        model = self.ledger.model
-        if not isinstance(model, GradingModel):
-            return ()
-        return tuple(model.grades(state.shared, own, request.x[shown]).tolist())
 
     def recorded(
         self,
@@ -241,7 +186,7 @@ class Deciding:
         names = [name for name in named if name in places]
         if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
-        if self._slating is not None:  # what was not shown is not kept
+        if not self.interaction.keeps_unshown:
             of = len(request.called) + len(strange)
             request = request.only([places[name] for name in names])
             places = {name: j for j, name in enumerate(names)}

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.fold import copied
 from heedful.kernel import Floats, Ints, scores, top
 from heedful.loop.graders import is_grading
-from heedful.loop.interactions.protocol import Newest, Past, Step
-from heedful.loop.log import Event
+from heedful.loop.interactions.lists import check_show, propose_list
+from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Lesson, Model, Person, Thumb
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding, founded_on
-from heedful.loop.shelf import Shelf
 from heedful.naming import learner_class
 
 if TYPE_CHECKING:
@@ -28,13 +26,11 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 
-class Coactive:
+class Coactive(Interaction[Model]):
     """What is shown is answered by something better."""
 
     name = "coactive"
     model_type = Model
-    folds_items = False
-    mark_every, snapshot_most = 0, 2**62
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
@@ -50,18 +46,6 @@ class Coactive:
         """One person's own state: like the one that all share."""
         return model.shared
 
-    def on_item(self, model: Model, event: Event, shelf: Shelf) -> str:
-        """The model is not made of what is on offer."""
-        return ""
-
-    def teaches(self, model: Model, lesson: Any) -> bool:
-        """There is something in every lesson."""
-        return True
-
-    def publish(self, model: Model) -> Any:
-        """A copy of the state that all share."""
-        return copied(model.shared)
-
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
         """The weights; of a person without an offset so far as of one that is 0."""
         own = model.people.get(person) if person is not None else None
@@ -72,21 +56,9 @@ class Coactive:
 
     # ------------------------------------------------------------------------ reading
 
-    def person(self, name: str | None) -> str | None:
-        """Nobody has no offset."""
-        return name
-
-    def lacks(self, shared: Any, x: Floats) -> bool:
-        """Candidates come with their features."""
-        return False
-
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
         """By score, shared and personal."""
         return top(scores(x, model.effective(shared, own)), len(x))
-
-    def overflown(self, model: Model, shared: Any) -> str:
-        """Nothing is said of weights that have overflown."""
-        return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """A single item is compared with nothing; in the control nothing was swapped."""
@@ -98,6 +70,18 @@ class Coactive:
             told = "all of it is about lists that were left in your own order, in which nothing was swapped"
             return told, "Feedback on learned lists does."
         return None
+
+    # ------------------------------------------------------------------------ deciding
+
+    def check_show(self, show: Any) -> None:
+        """A loop with k = 1 shows a single item."""
+        check_show(show, self.founding.settings)
+
+    def propose(
+        self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints, rng: Any
+    ) -> Proposal:
+        """By score, with what the learner swaps or draws, or the caller's order."""
+        return propose_list(model, shared, own, asked, self.founding.settings, rng)
 
     # ------------------------------------------------------------------------ looking back
 

@@ -14,7 +14,8 @@ import numpy as np
 from heedful.kernel import Ints
 from heedful.loop.choosers import chooser
 from heedful.loop.choosing import ChoiceModel, Heard
-from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from heedful.preferences.posterior import Posterior
 
 
-class Comparison:
+class Comparison(Interaction[ChoiceModel]):
     """What is shown is answered by what is better of it."""
 
     name = "pairwise"
     model_type = ChoiceModel
-    folds_items = True
+    folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "chances"
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
 
@@ -56,17 +57,9 @@ class Comparison:
             model.put(shelf.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
-    def teaches(self, model: ChoiceModel, lesson: Any) -> bool:
-        """There is something in every lesson."""
-        return True
-
     def publish(self, model: ChoiceModel) -> Any:
         """The state itself: the next lesson begins with a copy."""
         return model.published()
-
-    def predictor(self, model: ChoiceModel, person: str | None) -> list[bytes] | None:
-        """Every lesson moves it."""
-        return None
 
     # ------------------------------------------------------------------------ reading
 
@@ -82,13 +75,24 @@ class Comparison:
         """By expected utility."""
         return np.argsort(-model.believed(shared, own, x).mean, kind="stable")
 
-    def overflown(self, model: ChoiceModel, shared: Any) -> str:
-        """There are no weights."""
-        return ""
+    # ------------------------------------------------------------------------ deciding
 
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Nothing but what is the same for all kinds."""
-        return None
+    def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> Ints:
+        """All candidates, where there are two."""
+        check_two(asked)
+        return np.arange(len(asked.request.x))
+
+    def propose(
+        self,
+        model: ChoiceModel,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Ints,
+        rng: Any,
+    ) -> Proposal:
+        """The pair that the rule gives most, or one that chance picks, in places that are drawn."""
+        return propose_question(model, shared, own, asked, self.founding.settings.control, rng)
 
     # ------------------------------------------------------------------------ looking back
 

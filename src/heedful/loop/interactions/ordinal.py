@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
-from heedful.loop.interactions.protocol import Newest, Past, Step
-from heedful.loop.log import Event
+from heedful.loop.interactions.lists import check_show, propose_list
+from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
-from heedful.loop.shelf import Shelf
 from heedful.naming import learner_class
 from heedful.snapshot import arrays_of
 
@@ -30,13 +28,12 @@ INTERCEPT, LEVEL = "always 1", "how much she asks for"
 """What besides the features makes up a score: of a learner without thresholds, and of a person."""
 
 
-class Ordinal:
+class Ordinal(Interaction[GradingModel]):
     """What is shown is answered by its true grade."""
 
     name = "ordinal"
     model_type = GradingModel
-    folds_items = False
-    mark_every, snapshot_most = 0, 2**62
+    predicted = "grades"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
@@ -52,18 +49,6 @@ class Ordinal:
         """One person's own state: a shift of the score."""
         return model.nobody()
 
-    def on_item(self, model: GradingModel, event: Event, shelf: Shelf) -> str:
-        """The model is not made of what is on offer."""
-        return ""
-
-    def teaches(self, model: GradingModel, lesson: Any) -> bool:
-        """There is something in every lesson."""
-        return True
-
-    def publish(self, model: GradingModel) -> Any:
-        """A copy of the state that all share."""
-        return copied(model.shared)
-
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
         """Weights and thresholds, or all arrays of a learner without; a person's shift."""
         own, learner = model.people.get(person) if person is not None else None, model.learner
@@ -76,14 +61,6 @@ class Ordinal:
 
     # ------------------------------------------------------------------------ reading
 
-    def person(self, name: str | None) -> str | None:
-        """Nobody has no shift."""
-        return name
-
-    def lacks(self, shared: Any, x: Floats) -> bool:
-        """Candidates come with their features."""
-        return False
-
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
         """By what is predicted, the highest first."""
         return model.order(shared, own, x)
@@ -92,9 +69,25 @@ class Ordinal:
         """Of weights that are no numbers, or too great to be any."""
         return model.overflown(shared)
 
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Nothing but what is the same for all kinds."""
-        return None
+    # ------------------------------------------------------------------------ deciding
+
+    def check_show(self, show: Any) -> None:
+        """A loop with k = 1 shows a single item."""
+        check_show(show, self.founding.settings)
+
+    def propose(
+        self,
+        model: GradingModel,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Ints,
+        rng: Any,
+    ) -> Proposal:
+        """By score, or the caller's order; whichever it is, with the grade predicted of each."""
+        found = propose_list(model, shared, own, asked, self.founding.settings, rng)
+        grades = model.grades(shared, own, asked.request.x[found.shown]).tolist()
+        return found._replace(predicted=tuple(grades))
 
     # ------------------------------------------------------------------------ looking back
 

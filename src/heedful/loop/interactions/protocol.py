@@ -6,13 +6,17 @@ model (`Folded`): what all share, and what is each person's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
+from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
+from heedful.loop.request import Request
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import FeedbackRecord
 
@@ -48,6 +52,36 @@ class Folded(Protocol):
 
 M = TypeVar("M", bound=Folded)
 M_co = TypeVar("M_co", bound=Folded, covariant=True)
+
+
+class Question(NamedTuple):
+    """What is asked of a model: what to show of these candidates to this person."""
+
+    request: Request
+    person: str | None
+    repeats: bool
+    """whether what was shown to them before, and is done with, may be shown again"""
+    control: bool
+    """whether this is left to the arm to compare with, and not to what was learned"""
+
+
+class Proposal(NamedTuple):
+    """What to show, and what the log is told of it."""
+
+    shown: Ints
+    """the places of the candidates in the request, best first"""
+    probability: float | None
+    """of showing just that; None where nobody can say"""
+    carried: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
+    """what the learner's update needs besides what is shown, as JSON"""
+    predicted: tuple[Any, ...] = ()
+    """of each that is shown, what will be answered"""
+    unknown: tuple[tuple[int, str], ...] = ()
+    """what was asked for and is not on offer, with its place in what is shown, -1 where it has none"""
+    kept: Sequence[int] | None = None
+    """the candidates that the log keeps, in this order; None for all"""
+    of: int = 0
+    """how many candidates there were, where not all are kept; 0 where all are"""
 
 
 class Step(NamedTuple):
@@ -104,17 +138,23 @@ class Counterfactual(Protocol[M]):
 
 
 class Interaction(Protocol[M]):
-    """One kind of feedback, in one loop."""
+    """One kind of feedback, in one loop. What has a body here is what most kinds do."""
 
     name: str
     """by which a learner's docstring names it"""
     model_type: type[M]
     """what a loop of this kind folds; declares the version of how feedback becomes lessons"""
-    folds_items: bool
+    folds_items: bool = False
     """whether the model is made of the events of items, too: then it knows items by number"""
-    mark_every: int
+    takes_repeats: bool = False
+    """whether a request may say that what a person is done with is shown again"""
+    keeps_unshown: bool = True
+    """whether the log may keep candidates that were not shown"""
+    predicted: str = ""
+    """the field of a decision's record that says what will be answered; "" where nothing is predicted"""
+    mark_every: int = 0
     """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
-    snapshot_most: int
+    snapshot_most: int = 2**62
     """lessons after which a snapshot is due, at the latest"""
 
     # ------------------------------------------------------------------------ the fold
@@ -127,33 +167,54 @@ class Interaction(Protocol[M]):
 
     def on_item(self, model: M, event: Event, shelf: Shelf) -> str:
         """An item was put on offer, changed, or withdrawn; why the learner failed on it, "" where it did not."""
+        return ""
 
     def teaches(self, model: M, lesson: Any) -> bool:
         """Whether there is anything in a lesson that this model would learn."""
+        return True
 
     def publish(self, model: M) -> Any:
         """The state that all share for readers: nobody writes to it from now on."""
+        return copied(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
         """What the predictions for a person come from, to be compared with later; None where every lesson moves it."""
+        return None
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
         """Under which name a person's own state is kept; None for nobody's."""
+        return name
 
     def lacks(self, shared: Any, x: Any) -> bool:
         """Whether a state does not know all of the candidates x yet."""
+        return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
         """The places of the candidates (m,), best first; what is alike as it was asked for."""
 
     def overflown(self, model: M, shared: Any) -> str:
         """Why the state says nothing any more, and what to do, in a sentence; "" where it does."""
+        return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """(why none of the newest feedback moved the model, what would), where that is known of this kind; `thumbs`
         says that they would, "" where the learner takes none."""
+        return None
+
+    # ------------------------------------------------------------------------ deciding
+
+    def check_show(self, show: Any) -> None:
+        """ValueError where so many cannot be shown."""
+        return
+
+    def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints:
+        """The places of the candidates that may be shown to this person. ValueError where there are too few."""
+        return np.arange(len(asked.request.x))
+
+    def propose(self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints, rng: Any) -> Proposal:
+        """What to show of those eligible. `rng` is the decision's own."""
 
     # ------------------------------------------------------------------------ looking back
 

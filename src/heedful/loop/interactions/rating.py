@@ -12,7 +12,8 @@ import numpy as np
 
 from heedful.fold import copied
 from heedful.kernel import Ints
-from heedful.loop.interactions.protocol import Newest, Past, Step
+from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
@@ -33,13 +34,12 @@ MOST = 30
 """Ratings of the item, and of the person, that are looked at one by one: the newest."""
 
 
-class Rating:
+class Rating(Interaction[RatingModel]):
     """What is shown is answered by a number."""
 
     name = "rating"
     model_type = RatingModel
-    folds_items = True
-    mark_every, snapshot_most = 0, 2**62
+    folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "ratings"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
@@ -72,32 +72,30 @@ class Rating:
         """The state itself: the next lesson begins with a copy."""
         return model.published()
 
-    def predictor(self, model: RatingModel, person: str | None) -> list[bytes] | None:
-        """Every lesson moves it."""
-        return None
-
     # ------------------------------------------------------------------------ reading
-
-    def person(self, name: str | None) -> str | None:
-        """Somebody without a name is a stranger every time."""
-        return name
-
-    def lacks(self, shared: Any, x: Ints) -> bool:
-        """An item that nobody rated yet is like any other of those."""
-        return False
 
     def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
         """By the rating that is expected; as they were asked for where none is."""
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
-    def overflown(self, model: RatingModel, shared: Any) -> str:
-        """There are no weights."""
-        return ""
+    # ------------------------------------------------------------------------ deciding
 
-    def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Nothing but what is the same for all kinds."""
-        return None
+    def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints:
+        """What the person has not consumed."""
+        return left(model, shared, own, asked)
+
+    def propose(
+        self,
+        model: RatingModel,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Ints,
+        rng: Any,
+    ) -> Proposal:
+        """The best of what is left, or by the caller's score or chance."""
+        return propose_slate(model, shared, own, asked, eligible, self.founding.settings, rng)
 
     # ------------------------------------------------------------------------ looking back
 

@@ -1,0 +1,115 @@
+"""What a loop of ratings shows: the best few of what is on offer and was not consumed, or as many that chance picks.
+
+The record of a decision keeps what was shown, best first, and how many candidates there were.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from heedful.kernel import Ints
+from heedful.loop.interactions.protocol import Proposal, Question
+from heedful.loop.model import Person
+from heedful.loop.rating import RatingModel
+from heedful.loop.settings import Settings
+
+
+def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints:
+    """The places of the candidates that may be shown. ValueError where there is none."""
+    request = asked.request
+    if asked.repeats or own is None:
+        return np.arange(len(request.x))
+    there = np.flatnonzero(~np.isin(request.x, model.consumed(shared, own)))
+    if there.size == 0 and request.strangers is None:
+        wanted = f"wanted one that {asked.person} has not consumed, got {len(request.x)} that were"
+        raise ValueError(f"candidates: {wanted}; repeats shows them again")
+    return there
+
+
+def propose_slate(
+    model: RatingModel,
+    shared: Any,
+    own: Person | None,
+    asked: Question,
+    left: Ints,
+    settings: Settings,
+    rng: Any,
+) -> Proposal:
+    """The best of what is left, or in the control what the caller scores the highest, or chance picks."""
+    request, control = asked.request, asked.control
+    strangers, size = request.strangers, min(request.show or settings.k, left.size)
+    strange: tuple[int, ...] | list[int] = ()
+    if strangers is not None:  # they have the same places in lists of the control, which chance makes
+        size = min(request.show or settings.k, left.size + len(strangers.names))
+        strange = strangers.places(len(request.x), size, False, set(left.tolist()))
+        size = sum(j < 0 for j in strange)
+    by_score = (-np.array(request.prior)[left]).argsort(kind="stable") if request.prior else None
+    aside = by_score if by_score is not None else rng.permutation(left.size) if control else None
+    aside = None if aside is None else left[aside[:size]]
+    watched = Watched(rng)
+    order = request.x[left].argsort()
+    numbers = request.x[left][order]
+    y = model.propose(shared, model.offer(shared, own, numbers), size, watched) if size else numbers
+    learned = left[order[_places(numbers, y)]] if size else left[:0]
+    shown = aside if control and aside is not None else learned
+    by_score = None if by_score is None else aside
+    probability = 1.0 if not size else _probability(
+        model.learner, watched, shown, learned, by_score, left.size, settings.control
+    )  # fmt: skip
+    ratings = model.ratings(shared, own, request.x[shown]) if size else None
+    low, high = settings.ratings or (-math.inf, math.inf)
+    return Proposal(
+        shown=shown,
+        probability=probability,
+        # As it is told, to six digits; not beyond the range, which may have more.
+        predicted=()
+        if ratings is None
+        else tuple([min(max(float(f"{rating:.6g}"), low), high) for rating in ratings.tolist()]),
+        unknown=() if strangers is None else strangers.told(strange),
+        kept=shown.tolist(),
+        of=len(request.called) + (0 if strangers is None else len(strangers.names)),
+    )
+
+
+def _probability(
+    learner: Any, watched: Watched, shown: Ints, learned: Ints, by_score: Ints | None, there: int, control: float
+) -> float | None:
+    """Of showing this list: by the control, which is the caller's score or chance, and by the learner. None where
+    the learner draws, and does not say how."""
+    chance = math.exp(-sum(math.log(there - i) for i in range(shown.size)))  # of any list of this length
+    aside = chance if by_score is None else float(np.array_equal(shown, by_score))
+    if control == 1.0:
+        return aside or None
+    from heedful.learners.simple_ratings import RandomItem
+
+    if isinstance(learner, RandomItem):
+        ours = chance
+    elif watched.drawn:
+        return None
+    else:
+        ours = float(np.array_equal(shown, learned))
+    return control * aside + (1.0 - control) * ours or None
+
+
+class Watched:
+    """A generator that knows whether anything was drawn from it: a learner that draws nothing shows what it shows for
+    certain."""
+
+    def __init__(self, rng: Any) -> None:
+        self._rng = rng
+        self.drawn = False
+
+    def __getattr__(self, name: str) -> Any:
+        self.drawn = True
+        return getattr(self._rng, name)
+
+
+def _places(numbers: Ints, y: Ints) -> Ints:
+    """Where each of y stands in numbers, which rise. ValueError where one is not among them, or there twice."""
+    places = np.minimum(numbers.searchsorted(y), numbers.size - 1)
+    if not np.array_equal(numbers[places], y) or np.unique(y).size < y.size or y.size == 0:
+        raise ValueError(f"wanted items on offer, each once, got {y.tolist()[:5]}")
+    return places
