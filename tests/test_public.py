@@ -52,23 +52,53 @@ def test_type_checkers_are_told_the_same_names(package: Any) -> None:
 
 TYPED = """
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 import heedful
-from heedful import FairPairs, Loop, PreferencePerceptron, Ranking, Session, Settings, infer, team_draft
+from heedful import FairPairs, Loop, PreferencePerceptron, Ranking, Round, Session, Settings, infer, replay
 from heedful.client import Client
 from heedful.estimators import PRankClassifier
+from heedful.loop.report import Report
+
+Array = npt.NDArray[np.float64]
+
+
+class Counting(NamedTuple):
+    n: int
+
+    def init(self, rng: np.random.Generator, /) -> Array:
+        return np.zeros(self.n)
+
+    def propose(self, state: Array, x: Array, rng: np.random.Generator, /) -> int:
+        return int(state.argmax())
+
+    def update(self, state: Array, x: Array, y: int, feedback: int, /) -> Array:
+        state[feedback] += 1.0
+        return state
+
 
 session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
+session.learn([1, 0])
+counted: Array = replay(Counting(2), [Round(np.zeros(2), 0, 1)], seed=0)
+own: Session[Array] = Session(Counting(2))
 rows = [{"id": "a", "price": 1.0}, {"id": "b", "price": 2.0}]
 loop = Loop.create(Path("x.heedful"), encoding=infer(rows), items=rows, settings=Settings(k=3))
 decision = loop.decide(["a"], person="p")
 shown: tuple[str, ...] = decision.shown
+report: Report = loop.report()
+with Client("http://127.0.0.1:8710") as client:
+    client.loop("x").decide(["a"]).shown
 reveal_type(heedful.Loop.open)
 reveal_type(loop.report)
 reveal_type(FairPairs(2, Ranking(3)).swap)
 reveal_type(PRankClassifier.rank_loss)
+reveal_type(own.state)
 loop.decid()
 heedful.Lop
+replay(Counting(2), [Round(np.zeros(2), 0, "first")], seed=0)
 """
 
 
@@ -76,16 +106,35 @@ def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: 
     """Strictly, in a folder of its own: every name has its type, and a slip is found."""
     (tmp_path / "mine.py").write_text(TYPED)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, "mine.py"]
-    environment = {k: v for k, v in os.environ.items() if k not in ("MYPYPATH", "PYTHONPATH")}
-    got = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
-    lines = got.stdout.splitlines()
+    lines = _told_by(command, tmp_path)
     told = [line.split("Revealed type is ")[1].strip('"') for line in lines if "Revealed type" in line]
     returned = [each.rpartition(" ")[2].rpartition(".")[2] for each in told]
-    assert returned == ["Loop", "Report]", "float", "float"], got.stdout
+    assert returned == ["Loop", "Report]", "float", "float", "float64]]"], lines
     wrong = [line.split("error: ")[1] for line in lines if "error: " in line]
-    assert len(wrong) == 2, got.stdout
+    assert len(wrong) == 3, lines
     assert '"Loop" has no attribute "decid"' in wrong[0]
     assert 'Module has no attribute "Lop"' in wrong[1]
+    assert '"replay"' in wrong[2]
+
+
+def test_another_type_checker_sees_the_same(tmp_path: Path) -> None:
+    """Pyright, at its strictest for types."""
+    (tmp_path / "mine.py").write_text(TYPED)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportUnusedExpression": false}')
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "mine.py"]
+    lines = _told_by(command, tmp_path)
+    told = [line.rpartition(' is "')[2].strip('"') for line in lines if "information: Type of" in line]
+    assert [each.rpartition(" ")[2] for each in told][:4] == ["Loop", "Report", "float", "float"], lines
+    wrong = [line.split("error: ")[1] for line in lines if "error: " in line]
+    assert not [each for each in wrong if "decid" not in each and "Lop" not in each and "Round" not in each], lines
+    assert any('Cannot access attribute "decid" for class "Loop"' in each for each in wrong)
+    assert any('"Lop" is not a known attribute of module' in each for each in wrong)
+
+
+def _told_by(command: list[str], folder: Path) -> list[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("MYPYPATH", "PYTHONPATH")}
+    got = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    return got.stdout.splitlines()
 
 
 def test_a_name_that_is_none_is_told() -> None:
