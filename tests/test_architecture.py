@@ -667,7 +667,7 @@ HEAVY = {
     },  # which the package imports when asked
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
-HEAVY |= {"fastapi": {"heedful.server"}, "starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}
+HEAVY |= {"starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}
 HEAVY |= {"sqlalchemy": {f"heedful.server.{name}" for name in ("database", "keys", "links", "sessions", "migrations")}}
 HEAVY |= {
     "alembic": {"heedful.server.migrations"},

@@ -858,7 +858,7 @@ def test_importing_it_asks_for_no_httpx_and_using_it_says_what_to_install() -> N
         "import heedful.client\n"
         "try: heedful.client.Client()\n"
         "except ModuleNotFoundError as error: print(error)\n"
-        "print('numba' in sys.modules, 'fastapi' in sys.modules)"
+        "print('numba' in sys.modules, 'starlette' in sys.modules)"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.splitlines() == [

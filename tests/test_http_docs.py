@@ -25,10 +25,10 @@ import pytest
 
 from heedful.server import schema
 from heedful.server.bodies import LARGE, MANY, VALUES, Limits
-from heedful.server.description import openapi
 from heedful.server.gate import Gate
 from heedful.server.keys import SCOPES, Keys
 from heedful.server.problems import TITLES
+from heedful.server.routes import description
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import small_loop
@@ -233,7 +233,7 @@ def test_the_page_has_every_route_with_an_answer() -> None:
         for block, following in zip(blocks(TEXT), blocks(TEXT)[1:])
         if block.language == "http" and following.body.startswith("HTTP/1.1 2")
     ]
-    for path, methods in json.loads(openapi("0"))["paths"].items():
+    for path, methods in json.loads(description())["paths"].items():
         form = re.compile(re.sub(r"\\\{\w+\\\}", "[^/?]+", re.escape(path)) + r"(\?.*)?")
         for method in methods:
             assert any(form.fullmatch(each[1]) and each[0] == method.upper() for each in asked), (method, path)

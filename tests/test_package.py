@@ -167,5 +167,5 @@ def test_the_smaller_locks_are_parts_of_the_whole_one() -> None:
         for name in ("", "-demo", "-core")
     )
     assert core < demo < whole
-    assert {"fastapi", "vega-datasets", "hatchling"} <= {entry.split("==")[0] for entry in demo}
+    assert {"starlette", "vega-datasets", "hatchling"} <= {entry.split("==")[0] for entry in demo}
     assert not {"mypy", "playwright", "pyarrow", "matplotlib"} & {entry.split("==")[0] for entry in demo}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,19 @@ def test_the_locks_keep_the_bounds(lock: str) -> None:
     pinned = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
     for name, specifier in SERVE.items():
         assert specifier.contains(pinned[name]), name
+
+
+def test_what_is_asked_for_is_what_is_imported() -> None:
+    """But for the data of vega_datasets, which is read as files, and llvmlite, which numba brings."""
+    imported = {"vega_datasets"}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.partition(".")[0])
+    packages = packages_distributions()
+    found = {packages[name][0] for name in imported - {"heedful", "llvmlite", *sys.stdlib_module_names}}
+    extras = [each for extra in PROJECT["optional-dependencies"].values() for each in extra]
+    asked = {Requirement(each).name for each in [*PROJECT["dependencies"], *extras]} - {"heedful"}
+    assert {name.lower().replace("_", "-") for name in found} == {name.replace("_", "-") for name in asked}

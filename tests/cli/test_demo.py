@@ -234,7 +234,7 @@ def test_once_keeps_nothing_and_serves_nobody(line: str, option: str) -> None:
     assert (got.code, got.out, got.err) == (2, "", told)
 
 
-@pytest.mark.parametrize("package", ["vega_datasets", "fastapi", "jinja2", "httpx"])
+@pytest.mark.parametrize("package", ["vega_datasets", "starlette", "jinja2", "httpx"])
 def test_without_a_package_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = __import__("importlib.util").util.find_spec
     monkeypatch.setattr(

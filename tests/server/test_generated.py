@@ -19,8 +19,8 @@ from oddities import CASES
 
 from budget import FACTOR
 from heedful import TEXTS, Loop
-from heedful.server.description import openapi
 from heedful.server.pages import PAGES
+from heedful.server.routes import description
 from heedful.server.running import served
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
@@ -77,7 +77,7 @@ HEADERS += ["Last-Event-ID: 3", "Last-Event-ID: x", "HX-Request: true", "Cookie:
 HEADERS += ["Origin: null", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site", "Authorization: Bearer x"]
 HEADERS += ["Connection: Upgrade\r\nUpgrade: h2c", "Content-Encoding: gzip", "Range: bytes=0-1", "If-None-Match: *"]
 HEADERS += ["X-Forwarded-For: 1.2.3.4", "Accept: text/event-stream", "Connection: close", "TE: trailers"]
-OPERATIONS = json.loads(openapi("generated"))
+OPERATIONS = json.loads(description())
 SCHEMAS = OPERATIONS["components"]["schemas"]
 
 

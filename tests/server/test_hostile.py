@@ -290,12 +290,12 @@ ODD += [[[]], {}, {"": ""}, {"log is closed": 1}, [{}], ["i0", {}], [{"features"
 def test_odd_values_in_every_field(ask: Caller, odd: Any) -> None:
     """In msgpack, which has more kinds of them than JSON."""
     base: dict[str, tuple[dict[str, Any], Any]] = {
-        "decisions": ({"show": 2}, schema.DECIDE),
-        "records": ({"candidates": ["nobody"], "shown": ["nobody"], "id": "r"}, schema.RECORD),
+        "decisions": ({"show": 2}, schema.Decide.__struct_fields__),
+        "records": ({"candidates": ["nobody"], "shown": ["nobody"], "id": "r"}, schema.Record.__struct_fields__),
         "feedback": ({"decision": "nobody"}, schema.Feedback.__struct_fields__),
-        "activate": ({"decision": "nobody"}, schema.ACTIVATE),
-        "undo": ({"event": "nobody"}, schema.UNDO),
-        "replays": ({"learner": "nobody"}, schema.REPLAY),
+        "activate": ({"decision": "nobody"}, schema.Activate.__struct_fields__),
+        "undo": ({"event": "nobody"}, schema.Undo.__struct_fields__),
+        "replays": ({"learner": "nobody"}, schema.Replay.__struct_fields__),
     }
     for route, (body, fields) in base.items():
         bodies = [odd, [odd] if route != "feedback" else {"decision": "D", "x": odd}, body | {"log is closed": odd}]
@@ -324,7 +324,7 @@ def test_odd_values_in_every_field_of_a_new_loop(tmp_path: Path) -> None:
     rows = [{"id": "a", "x": 1}, {"id": "b", "x": 2}]
     names = set()
     with served(tmp_path) as url, closing(Caller(url, form="msgpack")) as ask:
-        for i, (field, odd) in enumerate(itertools.product(sorted(schema.NEW_LOOP), ODD)):
+        for i, (field, odd) in enumerate(itertools.product(sorted(schema.NewLoop.__struct_fields__), ODD)):
             body = {"name": f"odd{i}", "items": rows} | {field: odd}
             if field == "crosses":
                 body["context"] = [{"q": 1}, {"q": 2}]
@@ -352,7 +352,8 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 WORDS = st.sampled_from(["i0", "i1", "D", "E", "nobody", "id", "f0", "features", "up", "first", "text"])
-FIELDS = st.sampled_from(sorted({*schema.DECIDE, *schema.RECORD, *schema.Feedback.__struct_fields__, *schema.UNDO}))
+_TAKEN = (schema.Decide, schema.Record, schema.Feedback, schema.Undo)
+FIELDS = st.sampled_from(sorted({name for body in _TAKEN for name in body.__struct_fields__}))
 BODIES = (
     st.dictionaries(FIELDS | st.text(max_size=5), VALUES | WORDS | st.lists(WORDS, max_size=4), max_size=6) | VALUES
 )

@@ -15,7 +15,7 @@ from asking import Caller, Said, is_problem
 from heedful import Loop
 from heedful.loop.wire import plain as told
 from heedful.server import schema
-from heedful.server.description import openapi
+from heedful.server.routes import description
 from heedful.server.running import served
 from loops import bits, diverged, rows, small_loop
 
@@ -164,6 +164,6 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
         assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
     for value in (replayed, weights):
         assert None in value["weights"].values()
-    described = json.loads(openapi("1"))["components"]["schemas"]
+    described = json.loads(description())["components"]["schemas"]
     assert {"type": "null"} in described["Explanation"]["properties"]["margin"]["anyOf"]
     assert {"type": "null"} in described["Weights"]["properties"]["weights"]["additionalProperties"]["anyOf"]

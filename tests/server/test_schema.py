@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from budget import FACTOR
 from heedful.server.bodies import Limits
-from heedful.server.description import openapi
 from heedful.server.keys import Keys
 from heedful.server.problems import TITLES
+from heedful.server.routes import description
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import small_loop
@@ -41,7 +41,7 @@ CHECKS = [
     response_headers_conformance,
 ]
 EXAMPLES = 40 * FACTOR
-DESCRIBED = json.loads(openapi("1"))
+DESCRIBED = json.loads(description())
 OPERATIONS = [(method.upper(), path) for path, methods in DESCRIBED["paths"].items() for method in methods]
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 
@@ -203,7 +203,7 @@ def test_all_is_described(url: str) -> None:
     )
     names = [operation["operationId"] for methods in DESCRIBED["paths"].values() for operation in methods.values()]
     assert len(set(names)) == len(names)
-    for name in re.findall(r'"\$ref":"#/components/schemas/(\w+)"', openapi("1").decode()):
+    for name in re.findall(r'"\$ref":"#/components/schemas/(\w+)"', description().decode()):
         assert name in DESCRIBED["components"]["schemas"]
 
 

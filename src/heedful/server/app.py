@@ -1,4 +1,4 @@
-"""The application: what is asked most goes straight to the desk, pages to theirs, everything else through FastAPI."""
+"""The application: what is asked most goes straight to the desk, pages to theirs, all else to the other routes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from heedful.server import pages, routes
 from heedful.server.bodies import Receive, Send
 from heedful.server.fast import SCOPES, Fast
-from heedful.server.pages import FIRST, mount
+from heedful.server.pages import FIRST
 from heedful.server.service import Options, Service
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -18,16 +19,14 @@ class App:
     """A folder of loops as an ASGI application."""
 
     def __init__(self, service: Service) -> None:
-        from heedful.server.api import build
-
         self.service = service
         self.sharing: int | None = None
         """a port for participants: whoever comes there gets what a link opens, and nothing else"""
         self.connections: int | None = None
         """how many there may be at once; None for no limit"""
         self.fast = Fast(service)
-        self._api: ASGI = build(service)
-        self._pages: ASGI = mount(service)
+        self._routes: ASGI = routes.mount(service)
+        self._pages: ASGI = pages.mount(service)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self.sharing is not None and scope["server"][1] == self.sharing:
@@ -43,7 +42,7 @@ class App:
             await self._lifespan(receive, send)
             return
         of_pages = scope["path"] == "/" or scope["path"][1:].partition("/")[0] in FIRST
-        await (self._pages if of_pages else self._api)(scope, receive, send)
+        await (self._pages if of_pages else self._routes)(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

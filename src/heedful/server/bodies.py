@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -159,6 +159,18 @@ def listed(given: Any, most: int, name: str = "body") -> list[Any]:
     if len(given) > most:
         raise Problem("too-large", f"{name}: wanted at most {most} at once, got {len(given)}: send several", field=name)
     return given
+
+
+def once(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = None) -> dict[str, str]:
+    """The fields of a query, or of a form, by name. ValueError where one comes twice, or is none of `allowed`."""
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if allowed is not None and name not in allowed:
+            raise ValueError(f"query: wanted {', '.join(allowed) or 'none'}, got {describe(name)}")
+        if name in found:
+            raise ValueError(f"{name}: wanted it once, got it twice")
+        found[name] = value
+    return found
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:

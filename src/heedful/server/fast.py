@@ -23,12 +23,14 @@ from heedful.server.bodies import FLOAT32, Headers, Receive, Send
 from heedful.server.desk import FEW, Desk
 from heedful.server.gate import Caller, digested, source
 from heedful.server.problems import Problem, mask_keys
-from heedful.server.schema import DECIDE
+from heedful.server.schema import Decide, names
 from heedful.server.service import LARGE, Service, as_problem
 
 FEEDBACK = "feedback"
 DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
+PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
+"""The fields beside candidates that are raw numbers."""
 
 
 class Head(NamedTuple):
@@ -117,7 +119,7 @@ class Fast:
                 raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")
             return from_numbers(body, parameters(query) if isinstance(query, bytes) else query, size)
         if what == DECISIONS:
-            return bodies.fields(bodies.decode(body, kind) if body else {}, DECIDE)
+            return bodies.fields(bodies.decode(body, kind) if body else {}, names(Decide))
         given = bodies.decode(body, kind)
         if type(given) is list:
             return bodies.listed(given, self._service.limits.batch)
@@ -362,4 +364,4 @@ def _parameter(name: str, text: str) -> Any:
             return msgspec.json.decode(text)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise ValueError(f"context: wanted JSON, got {describe(text)}: {error}") from None
-    raise ValueError(f"query: wanted person, show, id, deferred, context, prior, got {describe(name)}")
+    raise ValueError(f"query: wanted {', '.join(PARAMETERS)}, got {describe(name)}")

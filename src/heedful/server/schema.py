@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +15,8 @@ from msgspec import UNSET, Meta, UnsetType
 atexit.register(gc.freeze)
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+"""Of a loop."""
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
 MOST = 2**62
 """What a count may be."""
@@ -193,7 +196,7 @@ class Answer(msgspec.Struct, kw_only=True):
 class NewLoop(_Body):
     """A loop to make, as `heedful init` does."""
 
-    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    name: Annotated[str, Meta(pattern=NAME)]
     items: list[Object] | UnsetType = UNSET
     learner: str | UnsetType = UNSET
     settings: Object | UnsetType = UNSET
@@ -603,9 +606,7 @@ class Health(msgspec.Struct):
     status: Literal["ok"]
 
 
-def _fields(body: Any) -> frozenset[str]:
+@cache
+def names(body: type[msgspec.Struct]) -> frozenset[str]:
+    """The fields that a body may have."""
     return frozenset(body.__struct_fields__)
-
-
-DECIDE, NEW_LOOP, RECORD, RANK = map(_fields, (Decide, NewLoop, Record, Rank))
-ACTIVATE, UNDO, REPLAY = map(_fields, (Activate, Undo, Replay))

@@ -15,10 +15,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from heedful.doors import describe
+from heedful.server.bodies import once
 from heedful.server.gate import Caller
 from heedful.server.keys import in_order
 from heedful.server.pages import compare, keys, learned, loops, results, session, taking, teach
-from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, once, page, static_files
+from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, page, static_files
 from heedful.server.pages.telling import listed
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem

@@ -145,17 +145,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
         pairs = await asyncio.get_running_loop().run_in_executor(service.pool, parse, text) if large else parse(text)
     except ValueError as error:
         raise Problem("malformed", f"body: wanted a form, got none: {error}", field="body") from None
-    return once(pairs)
-
-
-def once(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    """Fields by name. ValueError where one comes twice."""
-    found: dict[str, str] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name}: wanted it once, got it twice")
-        found[name] = value
-    return found
+    return bodies.once(pairs)
 
 
 # ---------------------------------------------------------------------------- files of the package
