@@ -1,0 +1,101 @@
+"""Loops, exports and keys that were made before: they open as they are, decide bit for bit, and say what they said.
+
+Logs, snapshots and exports were written by the code of the day on which versions were still digests of sources. States
+and decisions never change; texts change in commits that change nothing else (tests/goldens/make.py).
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from asking import Caller
+
+from goldens import asked, folds, logs, make
+from heedful import Loop
+from heedful.data.lines import Line
+from heedful.exchange import import_lines
+from heedful.server.running import served
+
+KINDS = sorted(logs.MAKERS)
+
+
+def golden(kind: str, name: str) -> str:
+    return (logs.FOLDER / kind / name).read_text()
+
+
+def same_state(kind: str, found: str) -> list[str]:
+    """What differs from the state that was kept."""
+    expected = golden(kind, "state.json")
+    versions = [folds.from_json(written)[0] for written in (expected, found)]
+    assert versions[0] == versions[1], f"{kind} is of another version: (in tests) python -m goldens.make states"
+    return asked.differences(kind, expected, found)
+
+
+@pytest.mark.parametrize("snapshot", [True, False], ids=["from its snapshot", "from its log"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool, tmp_path: Path) -> None:
+    with Loop.open(logs.place(kind, tmp_path, snapshot=snapshot)) as loop:
+        assert loop.notes == []
+        assert (loop.ledger._since_snapshot == 0) is snapshot, "nothing is learned anew of what the snapshot has"
+        assert same_state(kind, asked.state(loop)) == []
+        expected = json.loads(golden(kind, "decisions.json"))
+        found = json.loads(asked.decisions(kind, loop))
+        assert len(found) == len(expected)
+        for ours, theirs in zip(found, expected):
+            assert ours == theirs, "raise a version, then (in tests) python -m goldens.make states"
+        if not (snapshot and logs.LEARNERS[kind] in folds.ROUNDING):  # the snapshot may be of another machine
+            assert loop.verify() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_export_of_before_makes_the_same_loop(kind: str, tmp_path: Path) -> None:
+    with Loop.open(logs.place(kind, tmp_path)) as loop:
+        founding, offered = loop.founding, loop.items
+    lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "before.jsonl").splitlines(), 1)]
+    again = Loop.create(
+        tmp_path / "again",
+        encoding=founding.encoding,
+        learner=founding.learner,
+        settings=founding.settings,
+        context=founding.context,
+        crosses=founding.crosses,
+    )
+    with again:
+        assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
+        assert again.verify() == []
+        assert again.items == offered
+        assert same_state(kind, asked.state(again)) == []
+
+
+def test_keys_of_before_work(tmp_path: Path) -> None:
+    logs.place_all(tmp_path)
+    with served(tmp_path) as url:
+        for name, read, write in (("all", 200, 200), ("read", 200, 403), ("ended", 401, 401), (None, 401, 401)):
+            with closing(Caller(url, None if name is None else logs.key(name))) as caller:
+                assert caller.get("/v1/loops").status == read, name
+                assert caller.post("/v1/loops/ranking/decisions", {}).status == write, name
+
+
+def test_what_is_said_of_loops_of_before(tmp_path: Path) -> None:
+    """Exports, commands, pages, answers over HTTP. Changed texts are written again, in a commit of their own, with
+    (in tests) python -m goldens.make texts."""
+    found = asked.texts(tmp_path)
+    kept = {str(p.relative_to(logs.FOLDER)) for kind in KINDS for p in (logs.FOLDER / kind).iterdir()}
+    assert set(found) == {name for name in kept if name.endswith((".txt", "export.jsonl"))}
+    for name, text in found.items():
+        assert text == (logs.FOLDER / name).read_text(), f"{name}: (in tests) python -m goldens.make texts"
+
+
+def test_logs_are_not_written_again_nor_states_under_the_same_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(make.make_logs()) == len(KINDS) + 1
+    assert make.make_states() == []
+    before = golden("grades", "state.json")
+    monkeypatch.setattr("heedful.learners.ordinal.AveragedPRank.update", lambda self, state, x, y, feedback: state)
+    [told] = make.make_states()
+    assert told == "grades: its state or decisions changed, and its version is 1.1 as before"
+    assert golden("grades", "state.json") == before
