@@ -5,6 +5,7 @@ The model is `heedful.loop.model.Model`: weights of features that all share, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,16 +13,19 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, scores, top
 from heedful.loop.graders import is_grading
-from heedful.loop.interactions.lists import check_show, propose_list
+from heedful.loop.interactions.lists import check_show, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
+from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Person, Thumb
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding, founded_on
+from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
+    from heedful.loop.report import Arm
 
 Array = npt.NDArray[np.float64]
 
@@ -124,6 +128,24 @@ class Coactive(Interaction[Model]):
             )
         return _Counterfactual(self, Model(founded_on(self.founding, spec), self._shrink))
 
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: Model, shared: Any, people: dict[str, Person]) -> _Tally:
+        """What the model has the other way round."""
+        return _Tally(model, shared, people, order_reader(self.learner))
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """1 / the place of what was preferred."""
+        return score_list(decision, answers)
+
+    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Of lists made from what was learned, and lists left in the caller's order."""
+        return why_unsaid(learned, control, level, forms, self.founding.settings.control)
+
+    def order_reader(self) -> Model:
+        """Whatever the learner makes of it."""
+        return order_reader(self.learner)
+
 
 # ---------------------------------------------------------------------------- why
 
@@ -210,6 +232,39 @@ class _Counterfactual:
         shared = dict(zip(self._interaction.founding.names, weights))
         share = self._right / self._compared if self._compared else None
         return Replayed(spec, lessons, shared, share, self._compared)
+
+
+# ---------------------------------------------------------------------------- what is reported
+
+
+class _Tally:
+    """w . D < 0, the negative part in [J15], of the model as it is."""
+
+    def __init__(self, model: Model, shared: Any, people: dict[str, Person], reader: Model) -> None:
+        self._model, self._shared, self._people, self._reader = model, shared, people, reader
+        self._weights: dict[str | None, Array] = {}
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model has what was preferred the other way round."""
+        said = self._reader.lesson(step.context, step.feedback, step.extra)
+        if said is None:
+            return False
+        person = step.decision.person
+        own = self._people.get(person) if person is not None else None
+        key = person if own is not None else None
+        if key not in self._weights:
+            self._weights[key] = self._model.effective(self._shared, own)
+        products = self._weights[key] * direction(self._reader, said)
+        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
+
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """Nothing is predicted."""
+
+    def measured(self) -> None:
+        """Nothing is predicted."""
+
+
+# ---------------------------------------------------------------------------- feedback as an order
 
 
 def order_reader(learner: Any) -> Model:

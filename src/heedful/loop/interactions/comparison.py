@@ -6,7 +6,7 @@ Learners name it `pairwise`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +21,14 @@ from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
+from heedful.loop.wire import FeedbackRecord
 from heedful.spaces_pairs import EQUAL
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Weighed
+    from heedful.loop.guessing import Guessing
+    from heedful.loop.report import Arm
     from heedful.preferences.posterior import Posterior
 
 
@@ -34,6 +37,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     name = "pairwise"
     model_type = ChoiceModel
+    reported, compares_arms = "choices", False
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "chances"
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
@@ -142,6 +146,27 @@ class Comparison(Interaction[ChoiceModel]):
         size = self.founding.encoding.size
         return _Counterfactual(ChoiceModel(chooser(spec, self.founding.settings.choices, size), size))
 
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> _Tally:
+        """How often what was predicted was chosen."""
+        return _Tally(model, shared, people)
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """Whether what the first answer put first was the likeliest; None where none of them put anything first."""
+        from heedful.loop.guessing import best_of, share
+
+        record = decision.record
+        for feedback in answers:
+            best = best_of(record.shown, feedback)
+            if best is not None and record.chances:
+                return share(record.chances, record.shown.index(best))
+        return None
+
+    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Arms are not compared."""
+        return "the rule asks what is least certain, so that fewer of its questions are foretold says nothing"
+
 
 def _because(arm: str, weighed: Weighed) -> str:
     if arm == "control":
@@ -202,3 +227,36 @@ def chosen_place(heard: Heard) -> int | None:
     if isinstance(answer, np.ndarray):
         return int(answer[0])
     return None if answer == EQUAL else int(answer)
+
+
+# ---------------------------------------------------------------------------- what is reported
+
+
+class _Tally:
+    """How often what was predicted was chosen."""
+
+    def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
+        from heedful.loop.guessing import Guessed
+
+        self._model, self._shared, self._people = model, shared, people
+        self._guessed = Guessed()
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model is sure that another of those shown is better than the one put first."""
+        from heedful.loop.standing import SURE
+
+        best = chosen_place(lesson)
+        if best is None:
+            return False
+        k = lesson.items.size
+        believed = self._model.believed(self._shared, self._people.get(step.decision.person or ""), lesson.items)
+        others = np.array([i for i in range(k) if i != best])
+        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
+
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts."""
+        self._guessed.take(decision, given)
+
+    def measured(self) -> Guessing:
+        """How often what was predicted was chosen."""
+        return self._guessed.measured()

@@ -5,14 +5,25 @@ For the kinds whose candidates come with their features; shown first is what is 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.doors import describe
+from heedful.loop import wire
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person, order_shown
+from heedful.loop.packing import Known
 from heedful.loop.settings import Settings
+from heedful.loop.strangers import around
+from heedful.loop.wire import FeedbackRecord
+
+if TYPE_CHECKING:
+    from heedful.loop.report import Arm
+
+MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
+"""Why nothing can be said where that is so."""
 
 
 def check_show(show: Any, settings: Settings) -> None:
@@ -71,3 +82,80 @@ def _probability(
         return None
     same = alike and (shown is order or shown.tolist() == order.tolist())
     return control * float(same) + (1.0 - control) * chance
+
+
+# ---------------------------------------------------------------------------- how good a list was
+
+
+def score_list(decision: Known, answers: Iterable[FeedbackRecord]) -> float | None:
+    """1 / the place of what was preferred in a list, see `reciprocal_rank`."""
+    record = decision.record
+    shown = around(record.shown, record, str) if record.unknown else record.shown
+    return reciprocal_rank(shown, answers, decision.names)
+
+
+def reciprocal_rank(
+    shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
+) -> float | None:
+    """1 / the place, in what was shown, of what was preferred by the first answer that says so; 0 where it was not
+    there, or nothing was wanted; None where nobody said. Candidates are numbers into `names`; what was unknown is a
+    name."""
+    told = None
+    for feedback in answers:
+        wanted = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
+        if wanted:
+            return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
+        if wanted is not None:
+            told = 0.0
+    return told
+
+
+def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
+    """The same as `preferred` of feedback that is about something unknown, as it was given."""
+    said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
+    wanted = said.get("clicks") or said.get("better")
+    rated = said.get("rating") or said.get("grade")
+    if rated:
+        wanted = [name for name in rated if rated[name] == max(rated.values())]
+    if said.get("choice") in ("first", "second"):
+        return [shown[wire.CHOICES[said["choice"]]]]
+    if not wanted:
+        return None
+    listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+    best: list[Any] = [number.get(name, name) for name in listed]
+    return [j for j in shown if j in best] if rated else best
+
+
+def preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
+    """What feedback prefers, the most preferred first: candidates; [] where nothing was wanted, None where it does not
+    say. Of what is rated alike, what was shown first."""
+    form, chosen, values = feedback.form, feedback.chosen, feedback.values
+    if form == "none":
+        return []
+    if form == "clicks":  # of what was shown; else what was found later
+        return [j for j in chosen if j >= 0] or chosen
+    if form == "better" or (form == "action" and values[0] > 0.0):
+        return chosen
+    if form in ("rating", "grade"):
+        best = [j for j, value in zip(chosen, values) if value == max(values)]
+        return [j for j in shown if j in best] or best
+    if form == "choice" and values[0] >= 0.0:
+        return [shown[int(values[0])]]
+    return None
+
+
+def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
+    """Why no difference of lists can be told: of those made from what was learned and those of the control, which has
+    this share; `forms` are those of what was answered."""
+    if forms and forms <= {"thumb", "edit"}:
+        return MUTE
+    if share == 0.0 and control.shown == 0:
+        return "no list is left in its own order, as control is 0: there is nothing to compare with"
+    for arm, how in ((learned, "made from what was learned"), (control, "left in its own order")):
+        if arm.shown == 0:
+            return f"no list was {how} so far"
+        if arm.answered == 0:
+            return f"no list that was {how} has an answer so far that says what was preferred"
+    if level:
+        return "in either kind of list what was preferred always stood in the same place: chance cannot be told"
+    return "too few people have answered: of either kind of list it takes the answers of two at least"

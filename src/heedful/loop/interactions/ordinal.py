@@ -5,6 +5,7 @@ The model is `heedful.loop.grading.GradingModel`: a score that all share with th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +13,21 @@ import numpy as np
 from heedful.kernel import Floats, Ints
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
-from heedful.loop.interactions.lists import check_show, propose_list
+from heedful.loop.interactions.lists import check_show, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
+from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
 from heedful.snapshot import arrays_of
 
 if TYPE_CHECKING:
+    from heedful.loop.accuracy import Accuracy
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Part
+    from heedful.loop.report import Arm
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
 """What besides the features makes up a score: of a learner without thresholds, and of a person."""
@@ -33,7 +38,7 @@ class Ordinal(Interaction[GradingModel]):
 
     name = "ordinal"
     model_type = GradingModel
-    predicted = "grades"
+    predicted = reported = "grades"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
@@ -140,6 +145,20 @@ class Ordinal(Interaction[GradingModel]):
         shrink = 0.0 if shared_only else self.founding.settings.shrink
         return _Counterfactual(GradingModel(learner, shrink), self.founding.names)
 
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: GradingModel, shared: Any, people: dict[str, Person]) -> _Tally:
+        """How well grades were predicted."""
+        return _Tally(model, shared, people, self._k)
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """1 / the place of what was preferred."""
+        return score_list(decision, answers)
+
+    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Of lists made from what was learned, and lists left in the caller's order."""
+        return why_unsaid(learned, control, level, forms, self.founding.settings.control)
+
 
 def _offset(model: GradingModel, person: str | None) -> Person | None:
     return model.people.get(person) if person is not None else None
@@ -168,3 +187,28 @@ class _Counterfactual:
         shared = dict(zip(self._names, self.model.effective(self.model.shared, None).tolist()))
         loss = self._off / self._graded if self._graded else None
         return Replayed(spec, lessons, shared, None, 0.0, loss, self._graded)
+
+
+class _Tally:
+    """How well grades were predicted."""
+
+    def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
+        from heedful.loop.accuracy import Predicted
+
+        self._model, self._shared, self._people = model, shared, people
+        self._predicted = Predicted(k)
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model would give one of these a grade two or more away."""
+        person = step.decision.person
+        own = self._people.get(person) if person is not None else None
+        predicted = self._model.grades(self._shared, own, lesson.x)
+        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
+
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts."""
+        self._predicted.take(decision, given)
+
+    def measured(self) -> Accuracy:
+        """How far what was predicted lay from what was given."""
+        return self._predicted.measured()

@@ -14,7 +14,7 @@ import numpy as np
 from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, Model, Person
 from heedful.loop.packing import Known
 from heedful.loop.request import Request
 from heedful.loop.shelf import Shelf
@@ -23,6 +23,7 @@ from heedful.loop.wire import FeedbackRecord
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Moved
+    from heedful.loop.report import Arm
 
 
 class Folded(Protocol):
@@ -137,6 +138,19 @@ class Counterfactual(Protocol[M]):
         """What was found, of the learner that `spec` names, after so many lessons."""
 
 
+class Tally(Protocol):
+    """What a report counts of one kind of feedback, over its decisions, the newest first."""
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model, as it is now, would have had it otherwise than a lesson says."""
+
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts, in order."""
+
+    def measured(self) -> Any:
+        """How well answers were predicted; None where nothing is predicted."""
+
+
 class Interaction(Protocol[M]):
     """One kind of feedback, in one loop. What has a body here is what most kinds do."""
 
@@ -152,6 +166,10 @@ class Interaction(Protocol[M]):
     """whether the log may keep candidates that were not shown"""
     predicted: str = ""
     """the field of a decision's record that says what will be answered; "" where nothing is predicted"""
+    reported: str = ""
+    """the field of a report that says how well that was predicted; "" where nothing is"""
+    compares_arms: bool = True
+    """whether lists made from what was learned can be compared with those of the control"""
     mark_every: int = 0
     """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
     snapshot_most: int = 2**62
@@ -223,3 +241,24 @@ class Interaction(Protocol[M]):
 
     def counterfactual(self, spec: str) -> Counterfactual[M]:
         """The learner that `spec` names in the place of this one. ValueError where it is none, or does not fit."""
+
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
+        """What a report counts; by the state published now."""
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """How good what was shown was, by its answers; None where they do not say."""
+
+    def span(self) -> tuple[float, float]:
+        """The least and the greatest that `score` may be."""
+        return 0.0, 1.0
+
+    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Why the two arms cannot be compared, in words: `level` where all scores in them are the same; `forms` are
+        those of what was answered."""
+
+    def order_reader(self) -> Model | None:
+        """What reads feedback as an order that is better than the one shown, for regret and its bounds; None where
+        feedback is no such thing."""
+        return None

@@ -5,7 +5,7 @@ The model is `heedful.loop.rating.RatingModel`: it knows people and items by num
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,13 +22,15 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import decode_feedback
+from heedful.loop.wire import FeedbackRecord, decode_feedback
 from heedful.pairs import Pairs, place_of
 from heedful.spaces_offers import Weighed
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+    from heedful.loop.foretelling import Foretelling
+    from heedful.loop.report import Arm
 
 MOST = 30
 """Ratings of the item, and of the person, that are looked at one by one: the newest."""
@@ -39,6 +41,7 @@ class Rating(Interaction[RatingModel]):
 
     name = "rating"
     model_type = RatingModel
+    reported = "ratings"
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "ratings"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
@@ -117,6 +120,32 @@ class Rating(Interaction[RatingModel]):
         """How far what another learner would have predicted lies from the ratings given."""
         settings = self.founding.settings
         return _Counterfactual(RatingModel(rater(spec, settings.k, settings.ratings), settings.actions))
+
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: RatingModel, shared: Any, people: dict[str, Person]) -> _Tally:
+        """How well ratings were predicted."""
+        return _Tally(model, shared, people, *self.span())
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """The mean of all ratings; None without any."""
+        given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
+        return sum(given) / len(given) if given else None
+
+    def span(self) -> tuple[float, float]:
+        """The range of ratings."""
+        return self.learner.space.low, self.learner.space.high
+
+    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Of what was shown by what was learned, and what the caller's score or chance showed."""
+        if self.founding.settings.control == 0.0 and control.shown == 0:
+            return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
+        for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
+            if arm.answered == 0:
+                return f"nothing that was {how} was rated so far"
+        if level:
+            return "all ratings of either kind of list were the same: chance cannot be told"
+        return "too few people have rated: of either kind of list it takes the ratings of two at least"
 
 
 def _own(model: RatingModel, person: str | None) -> Person | None:
@@ -304,3 +333,31 @@ def _in_order(given: Any, predicted: Any) -> float:
     signs = np.sign(given[:, None] - given[None, :]) * np.sign(predicted[:, None] - predicted[None, :])
     apart = np.triu(given[:, None] != given[None, :])
     return float(((signs[apart] + 1.0) / 2.0).sum())
+
+
+# ---------------------------------------------------------------------------- what is reported
+
+
+class _Tally:
+    """How well ratings were predicted."""
+
+    def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
+        from heedful.loop.foretelling import Foretold
+
+        self._model, self._shared, self._people, self._far = model, shared, people, (high - low) / 4.0
+        self._predicted = Foretold(low, high)
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model would expect another rating of one of these, by more than a quarter of the range."""
+        person = step.decision.person
+        own = self._people.get(person) if person is not None else None
+        found = self._model.ratings(self._shared, own, lesson.items)
+        return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
+
+    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """A decision with the feedback on it that counts."""
+        self._predicted.take(decision, given)
+
+    def measured(self) -> Foretelling:
+        """What ratings were given, and how far off what was predicted lay."""
+        return self._predicted.measured()

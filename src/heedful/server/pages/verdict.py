@@ -6,7 +6,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from heedful.loop import Loop
-from heedful.loop.report import MUTE, Report
+from heedful.loop.interactions.lists import MUTE
+from heedful.loop.report import Report
 from heedful.loop.simulation import Measured
 from heedful.server.pages import accuracy, rated
 from heedful.server.pages.pictures import (
