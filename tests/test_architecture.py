@@ -523,7 +523,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "heedful.loop.answering": (
         "heedful.loop.strangers",
         "heedful.doors",
-        "heedful.loop.choosing",
         "heedful.loop.ledger",
         "heedful.loop.log",
         "heedful.loop.packing",

@@ -12,7 +12,6 @@ import msgspec
 
 from heedful.doors import describe, is_number
 from heedful.loop import wire
-from heedful.loop.choosing import unfit
 from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Closed, Damaged, Event, now
 from heedful.loop.packing import Known
@@ -38,9 +37,8 @@ class Answering:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
         event_id = wire.new_id() if id is None else wire.wanted_id("id", id)
         decision = wire.wanted_id("decision", decision)
-        choosing = self.ledger.choices is not None
-        if choosing and isinstance(form.get("edit"), list | tuple):  # an order that was edited
-            form = {**form, "edit": None, "better": form["edit"]}
+        interaction = self.ledger.interaction
+        form = interaction.form(form)
         given = wire.parse_feedback(form)
         known = self.ledger.known(decision)
         if known is None:
@@ -50,19 +48,14 @@ class Answering:
             return self.ledger.rejected(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := self.ledger.model.refusal(given.form)) is not None:
+        if (refusal := interaction.refusal(self.ledger.model, given.form)) is not None:
             return self.ledger.rejected(event_id, refusal)
-        if given.form == "actions" and self.ledger.ratings is None:
-            return self.ledger.rejected(event_id, "actions: wanted action and item, but in a loop of ratings")
-        if self.ledger.grades is not None:
-            wire.wanted_grades(given, self.ledger.grades)
-        if self.ledger.ratings is not None:
-            wire.wanted_ratings(given, *self.ledger.ratings)
+        interaction.check_feedback(given)
         try:
             record, extra = self._resolved(given, form, known)
         except LookupError as error:
             return self.ledger.rejected(event_id, str(error.args[0]))
-        if choosing and record.form != "unknown" and (refusal := unfit(record, len(known.record.shown))) is not None:
+        if record.form != "unknown" and (refusal := interaction.unfit(record, len(known.record.shown))) is not None:
             return self.ledger.rejected(event_id, refusal)
         when = now() if time is None else wire.wanted_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None

@@ -87,6 +87,14 @@ class Coactive(Interaction[Model]):
         """By score, with what the learner swaps or draws, or the caller's order."""
         return propose_list(model, shared, own, asked, self.founding.settings, rng)
 
+    # ------------------------------------------------------------------------ taking feedback
+
+    def refusal(self, model: Model, form: str) -> str | None:
+        """What the learner cannot use; several actions at once say nothing of what is better."""
+        if refusal := model.refusal(form):
+            return refusal
+        return "actions: wanted action and item, but in a loop of ratings" if form == "actions" else None
+
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: Known, context: Context, past: Past[Model]) -> Explanation:

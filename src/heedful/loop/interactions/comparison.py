@@ -6,14 +6,14 @@ Learners name it `pairwise`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.kernel import Ints
 from heedful.loop.choosers import chooser
-from heedful.loop.choosing import ChoiceModel, Heard
+from heedful.loop.choosing import ChoiceModel, Heard, unfit
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
@@ -97,6 +97,18 @@ class Comparison(Interaction[ChoiceModel]):
     ) -> Proposal:
         """The pair that the rule gives most, or one that chance picks, in places that are drawn."""
         return propose_question(model, shared, own, asked, self.founding.settings.control, rng)
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An order that was edited is a better one."""
+        if isinstance(given.get("edit"), list | tuple):
+            return {**given, "edit": None, "better": given["edit"]}
+        return given
+
+    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
+        """It takes two to choose between; of more, the best or an order of them."""
+        return unfit(feedback, shown)
 
     # ------------------------------------------------------------------------ looking back
 

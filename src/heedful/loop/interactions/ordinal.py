@@ -19,7 +19,7 @@ from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.wire import Feedback, FeedbackRecord, wanted_grades
 from heedful.naming import learner_class
 from heedful.snapshot import arrays_of
 
@@ -93,6 +93,12 @@ class Ordinal(Interaction[GradingModel]):
         found = propose_list(model, shared, own, asked, self.founding.settings, rng)
         grades = model.grades(shared, own, asked.request.x[found.shown]).tolist()
         return found._replace(predicted=tuple(grades))
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def check_feedback(self, given: Feedback) -> None:
+        """Grades are whole numbers from 1 to k."""
+        wanted_grades(given, self._k)
 
     # ------------------------------------------------------------------------ looking back
 

@@ -6,7 +6,7 @@ model (`Folded`): what all share, and what is each person's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from heedful.loop.model import Context, Model, Person
 from heedful.loop.packing import Known
 from heedful.loop.request import Request
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.wire import Feedback, FeedbackRecord
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -233,6 +233,24 @@ class Interaction(Protocol[M]):
 
     def propose(self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints, rng: Any) -> Proposal:
         """What to show of those eligible. `rng` is the decision's own."""
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Feedback as it was given, in the form that this kind has for it."""
+        return given
+
+    def refusal(self, model: M, form: str) -> str | None:
+        """Why a form of feedback is not taken; None where it is."""
+        return model.refusal(form)
+
+    def check_feedback(self, given: Feedback) -> None:
+        """ValueError, by name, where feedback of a form that is taken makes no sense."""
+        return
+
+    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
+        """Why feedback does not fit a decision that showed so many; None where it does."""
+        return None
 
     # ------------------------------------------------------------------------ looking back
 

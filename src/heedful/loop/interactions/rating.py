@@ -22,7 +22,7 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import FeedbackRecord, decode_feedback
+from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback, wanted_ratings
 from heedful.pairs import Pairs, place_of
 from heedful.spaces_offers import Weighed
 
@@ -99,6 +99,12 @@ class Rating(Interaction[RatingModel]):
     ) -> Proposal:
         """The best of what is left, or by the caller's score or chance."""
         return propose_slate(model, shared, own, asked, eligible, self.founding.settings, rng)
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def check_feedback(self, given: Feedback) -> None:
+        """Ratings lie within the range."""
+        wanted_ratings(given, *self.span())
 
     # ------------------------------------------------------------------------ looking back
 
