@@ -455,8 +455,9 @@ class Ledger:
 
     def teach(self, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
-        step = self.step(event, decision, feedback)
-        return model.teach(step.context, feedback, step.extra, event.seq)
+        context = self.requests.context(decision)
+        extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
+        return model.teach(context, feedback, extra, event.seq)
 
     def step(self, event: Event, decision: Known, feedback: FeedbackRecord) -> Step:
         """A piece of feedback with all that a fold takes with it."""

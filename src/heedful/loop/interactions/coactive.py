@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, scores, top
 from heedful.loop.graders import is_grading
-from heedful.loop.interactions.lists import check_show, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Person, Thumb
@@ -38,7 +38,7 @@ class Coactive(Interaction[Model]):
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
-        self._shrink = founding.settings.shrink
+        self._shrink, self._draws = founding.settings.shrink, draws_of(learner)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -82,10 +82,10 @@ class Coactive(Interaction[Model]):
         check_show(show, self.founding.settings)
 
     def propose(
-        self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints, rng: Any
+        self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
         """By score, with what the learner swaps or draws, or the caller's order."""
-        return propose_list(model, shared, own, asked, self.founding.settings, rng)
+        return propose_list(model, shared, own, asked, self.founding.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 

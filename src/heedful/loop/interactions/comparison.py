@@ -81,10 +81,9 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> Ints:
+    def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
         """All candidates, where there are two."""
         check_two(asked)
-        return np.arange(len(asked.request.x))
 
     def propose(
         self,
@@ -92,7 +91,7 @@ class Comparison(Interaction[ChoiceModel]):
         shared: Any,
         own: Person | None,
         asked: Question,
-        eligible: Ints,
+        eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
         """The pair that the rule gives most, or one that chance picks, in places that are drawn."""

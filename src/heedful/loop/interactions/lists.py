@@ -5,8 +5,8 @@ For the kinds whose candidates come with their features; shown first is what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,10 +32,29 @@ def check_show(show: Any, settings: Settings) -> None:
         raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
 
+Draws: TypeAlias = tuple[Any, Any, Any]
+"""What a learner says of its draws, None where it says nothing: `depth`, `chance`, `order`."""
+Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
+"""What is predicted of candidates (m,): of the state that all share, a person's own, features (m x N)."""
+
+
+def draws_of(learner: Any) -> Draws:
+    """What a learner says of its draws."""
+    return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
+
+
 def propose_list(
-    model: Any, shared: Any, own: Person | None, asked: Question, settings: Settings, rng: Any
+    model: Any,
+    shared: Any,
+    own: Person | None,
+    asked: Question,
+    settings: Settings,
+    draws: Draws,
+    rng: Any,
+    predict: Predict | None = None,
 ) -> Proposal:
-    """The list that a model makes, or the caller's order in the control, and how likely just that was to be shown."""
+    """The list that a model makes, or the caller's order in the control, and how likely just that was to be shown;
+    `draws` are the learner's, `predict` says what is predicted of each."""
     request, control = asked.request, asked.control
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
@@ -47,7 +66,7 @@ def propose_list(
     order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
     y = model.propose(shared, own, request.x, rng) if size else None
     shown = order if control or not size else order_shown(y)[:size]
-    probability = _probability(model, y, request.x, shown, order, shared, own, settings.control, ours == theirs)
+    probability = _probability(model, draws, y, request.x, shown, order, shared, own, settings.control, ours == theirs)
     kept = None
     if request.features is not None and not settings.keep_unshown and size < m:
         kept = sorted(shown.tolist())  # in the caller's order: sums come out the same, bit for bit
@@ -55,6 +74,7 @@ def propose_list(
         shown=shown,
         probability=probability,
         carried={} if control or not size else model.described(y),
+        predicted=() if predict is None else tuple(predict(shared, own, request.x[shown]).tolist()),
         unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
         kept=kept,
         of=0 if kept is None else m,
@@ -62,11 +82,20 @@ def propose_list(
 
 
 def _probability(
-    model: Any, y: Any, x: Any, shown: Any, order: Any, shared: Any, own: Person | None, control: float, alike: bool
+    model: Any,
+    draws: Draws,
+    y: Any,
+    x: Any,
+    shown: Any,
+    order: Any,
+    shared: Any,
+    own: Person | None,
+    control: float,
+    alike: bool,
 ) -> float | None:
     """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say.
     `alike` is whether what is unknown stands in the same places in lists of both."""
-    depth, chance_of, undrawn = (getattr(model.learner, name, None) for name in ("depth", "chance", "order"))
+    depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
     if not shown.size:  # nothing is random

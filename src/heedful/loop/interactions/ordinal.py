@@ -13,7 +13,7 @@ import numpy as np
 from heedful.kernel import Floats, Ints
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
-from heedful.loop.interactions.lists import check_show, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -43,6 +43,7 @@ class Ordinal(Interaction[GradingModel]):
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
         self._k: int = learner.space.k
+        self._draws = draws_of(learner)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -86,13 +87,11 @@ class Ordinal(Interaction[GradingModel]):
         shared: Any,
         own: Person | None,
         asked: Question,
-        eligible: Ints,
+        eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
         """By score, or the caller's order; whichever it is, with the grade predicted of each."""
-        found = propose_list(model, shared, own, asked, self.founding.settings, rng)
-        grades = model.grades(shared, own, asked.request.x[found.shown]).tolist()
-        return found._replace(predicted=tuple(grades))
+        return propose_list(model, shared, own, asked, self.founding.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-
 from heedful.fold import copied
 from heedful.kernel import Floats, Ints
 from heedful.loop.log import Event
@@ -227,11 +225,14 @@ class Interaction(Protocol[M]):
         """ValueError where so many cannot be shown."""
         return
 
-    def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints:
-        """The places of the candidates that may be shown to this person. ValueError where there are too few."""
-        return np.arange(len(asked.request.x))
+    def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+        """The places of the candidates that may be shown to this person; None for all. ValueError where there are too
+        few."""
+        return None
 
-    def propose(self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints, rng: Any) -> Proposal:
+    def propose(
+        self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
+    ) -> Proposal:
         """What to show of those eligible. `rng` is the decision's own."""
 
     # ------------------------------------------------------------------------ taking feedback

@@ -84,7 +84,7 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints:
+    def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
         """What the person has not consumed."""
         return left(model, shared, own, asked)
 
@@ -94,7 +94,7 @@ class Rating(Interaction[RatingModel]):
         shared: Any,
         own: Person | None,
         asked: Question,
-        eligible: Ints,
+        eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
         """The best of what is left, or by the caller's score or chance."""

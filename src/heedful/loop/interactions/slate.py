@@ -17,11 +17,11 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.settings import Settings
 
 
-def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints:
-    """The places of the candidates that may be shown. ValueError where there is none."""
+def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+    """The places of the candidates that may be shown; None for all. ValueError where there is none."""
     request = asked.request
     if asked.repeats or own is None:
-        return np.arange(len(request.x))
+        return None
     there = np.flatnonzero(~np.isin(request.x, model.consumed(shared, own)))
     if there.size == 0 and request.strangers is None:
         wanted = f"wanted one that {asked.person} has not consumed, got {len(request.x)} that were"
@@ -34,12 +34,13 @@ def propose_slate(
     shared: Any,
     own: Person | None,
     asked: Question,
-    left: Ints,
+    left: Ints | None,
     settings: Settings,
     rng: Any,
 ) -> Proposal:
     """The best of what is left, or in the control what the caller scores the highest, or chance picks."""
     request, control = asked.request, asked.control
+    left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
     strange: tuple[int, ...] | list[int] = ()
     if strangers is not None:  # they have the same places in lists of the control, which chance makes
