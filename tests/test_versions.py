@@ -12,6 +12,7 @@ from heedful.loop.interaction import learner_version
 from heedful.loop.old_versions import DIGESTS
 from heedful.loop.versions import declared_version
 from heedful.naming import find_learners, make_learner
+from heedful.snapshot import read_arrays, write_arrays
 from heedful.spaces import Primed, Ranking
 from loops import bits, small_loop
 
@@ -172,3 +173,23 @@ def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytes
         assert [note.split(":")[0] for note in loop.notes if "code has changed" in note]
         assert any("made with another learner_version" in note for note in loop.notes)
         assert bits(loop) == before
+
+
+def test_a_snapshot_is_used_whatever_spaces_were_called(tmp_path: Path) -> None:
+    """But not where they held something else."""
+    from heedful import Loop
+
+    with small_loop(tmp_path / "loop", k=3) as loop:
+        d = loop.decide(id="d")
+        loop.feedback(d.id, id="e", clicks=[d.shown[1]])
+    [path] = (tmp_path / "loop").glob("snapshot-*")
+    arrays, manifest = read_arrays(path)
+    del manifest["schema"]
+    for space, used in (
+        ("Primed(space=Ranking(k=3), adjusted=True)", True),
+        ("WithBaseScore(ranking=lists.Top(size=3), learned=True)", True),
+        ("Primed(space=Ranking(k=4), adjusted=True)", False),
+    ):
+        write_arrays(path, arrays, manifest | {"fields": manifest["fields"] | {"space": space}})
+        with Loop.open(tmp_path / "loop") as loop:
+            assert [note.split(": ")[1] for note in loop.notes] == ([] if used else ["made with another fields"]), space
