@@ -83,7 +83,11 @@ class Fold:
         ybar = np.array(chosen if getattr(learner, "partial", False) else whole, np.int64)
         if weight == 1.0:
             return learner.update(state, x, y, ybar)
-        return learner.step(state, weight * learner.direction(state, x, y, ybar))
+        if hasattr(learner, "direction"):
+            return learner.step(state, weight * learner.direction(state, x, y, ybar))
+        D = np.zeros(N)
+        learner.space.add_difference(D, x, ybar, y, 1.0)
+        return learner.step(state, weight * D)
 
 
 class Living(RuleBasedStateMachine):

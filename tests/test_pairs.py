@@ -21,7 +21,6 @@ from heedful.pairs import (
     unrated,
     users_of,
     without_item,
-    without_user,
 )
 
 Log = list[tuple[int, int, float]]
@@ -77,17 +76,13 @@ def test_counts_and_sums_are_those_of_the_ratings(log: Log) -> None:
 @examples(100)
 @given(LOGS, st.data())
 def test_what_is_taken_out_leaves_what_is_left(log: Log, data: st.DataObject) -> None:
-    """Of ratings, users and items in any order, with ratings that come in between."""
+    """Of ratings and items in any order, with ratings that come in between."""
     pairs = gathered(log)
     for _ in range(data.draw(st.integers(1, 6))):
-        what = data.draw(st.sampled_from(["rating", "user", "item", "more"]))
+        what = data.draw(st.sampled_from(["rating", "item", "more"]))
         if what == "rating" and log:
             user, item, rating = log.pop(data.draw(st.integers(0, len(log) - 1)))
             unrated(pairs, user, item, rating)
-        elif what == "user":
-            user = data.draw(st.integers(0, 8))
-            without_user(pairs, user)
-            log = [e for e in log if e[0] != user]
         elif what == "item":
             item = data.draw(st.integers(0, 12))
             without_item(pairs, item)
@@ -111,7 +106,7 @@ def test_lists_are_the_newest_first_and_stay_so() -> None:
 
 def test_nothing_tells_of_a_pair_that_was_taken_out() -> None:
     pairs = gathered([(3, 5, 2.0), (1, 5, 4.0)])
-    without_user(pairs, 3)
+    unlinked(pairs, 0)
     for column in (pairs.user, pairs.count, pairs.total, pairs.after_user, pairs.after_item):
         assert column[0] in (0, -1)
     assert place_of(pairs, 3, 5) == -1
@@ -122,7 +117,6 @@ def test_a_pair_that_is_not_there_changes_nothing() -> None:
     before = copied(pairs)
     unrated(pairs, 0, 2, 1.0)
     unrated(pairs, 99, 1, 1.0)
-    without_user(pairs, 99)
     without_item(pairs, 99)
     for a, b in zip(pairs, before):
         np.testing.assert_array_equal(a, b)

@@ -151,14 +151,6 @@ def unrated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1
 
 @apart
 @kernel
-def without_user(pairs: Pairs, user: int) -> None:
-    """Take all ratings of a user out, in place."""
-    while user < pairs.of_user.size and pairs.of_user[user] >= 0:
-        unlinked(pairs, pairs.of_user[user])
-
-
-@apart
-@kernel
 def without_item(pairs: Pairs, item: int) -> None:
     """Take all ratings of an item out, in place."""
     while item < pairs.of_item.size and pairs.of_item[item] >= 0:

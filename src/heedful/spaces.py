@@ -243,6 +243,14 @@ class Primed(NamedTuple):
 
 
 @kernel
+def difference(space: Any, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
+    """D = phi(x, ybar) - phi(x, y), N: what a correction of y to ybar moves phi by, in any space."""
+    D = np.zeros(n_features)
+    space.add_difference(D, x, ybar, y, 1.0)
+    return D
+
+
+@kernel
 def primed(w: Array, adjusted: bool) -> Array:
     """w + e_N: the weights with the caller's own score, the last feature, counted once more, or just once; a copy."""
     out = w.copy()

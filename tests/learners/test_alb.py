@@ -172,10 +172,9 @@ def test_switching_worked_by_hand() -> None:
 def test_what_is_taken_out_makes_users_switch() -> None:
     learner = ALB(switching=1e9)
     for taken, users in (
-        (lambda s: learner.without_user(s, 3), {3}),
         (lambda s: learner.without_item(s, 5), {u for u, j, _ in LOG if j == 5}),
         (lambda s: learner.without_rating(s, *LOG[40]), {LOG[40][0]}),
-        (lambda s: learner.without_user(s, 10**6), set()),
+        (lambda s: learner.without_item(s, 10**6), set()),
     ):
         state = taken(played(learner, LOG))
         assert set(np.flatnonzero(state.growth[:8] == np.inf).tolist()) == users
@@ -272,14 +271,12 @@ def counts(state: ALBState) -> dict[tuple[int, int], tuple[float, float]]:
 LOG = [(int(u), int(j), float(r)) for u, j, r in zip(*(RNG.integers(0, n, 150) for n in (8, 12, 6)))]
 
 
-def test_without_a_rating_user_or_item_counts_are_those_of_a_log_without() -> None:
+def test_without_a_rating_or_item_counts_are_those_of_a_log_without() -> None:
     learner = ALB()
     cases: list[tuple[Any, Any]] = [
-        (lambda s: learner.without_user(s, 3), lambda n, e: e[0] != 3),
         (lambda s: learner.without_item(s, 5), lambda n, e: e[1] != 5),
         (lambda s: learner.without_rating(s, *LOG[40]), lambda n, e: n != 40),
-        (lambda s: learner.without_item(learner.without_user(s, 0), 0), lambda n, e: e[0] != 0 and e[1] != 0),
-        (lambda s: learner.without_user(s, 10**6), lambda n, e: True),
+        (lambda s: learner.without_item(learner.without_item(s, 5), 0), lambda n, e: e[1] not in (0, 5)),
         (lambda s: learner.without_item(s, 10**6), lambda n, e: True),
     ]
     for taken, kept in cases:
@@ -287,27 +284,26 @@ def test_without_a_rating_user_or_item_counts_are_those_of_a_log_without() -> No
         assert counts(state) == counts(played(learner, [e for n, e in enumerate(LOG) if kept(n, e)]))
 
 
-def test_nothing_of_a_user_stays_in_the_pairs() -> None:
-    learner = ALB()
-    state = learner.without_user(played(learner, LOG), 3)
-    assert not state.A[3].any()
-    assert items_of(state.pairs, 3).size == 0
-    assert 3 not in state.pairs.user.tolist()
-    assert all(3 not in users_of(state.pairs, j).tolist() for j in range(12))
+def test_nothing_of_an_item_stays_in_the_pairs() -> None:
+    state = ALB().without_item(played(ALB(), LOG), 3)
+    assert users_of(state.pairs, 3).size == 0
+    assert 3 not in state.pairs.item.tolist()
+    assert all(3 not in items_of(state.pairs, user).tolist() for user in range(8))
 
 
 def test_items_are_fitted_to_what_is_left() -> None:
     """Eq. 8 over the ratings left; without any, the first factors again."""
     learner = ALB(spread=2.0)
-    log = [e for e in LOG if e[1] != 5 or e[0] == 3]  # item 5 was rated by user 3 alone
-    log.append((3, 5, 4.0))
-    state = played(learner, log)
+    log = [e for e in LOG if e[1] != 5 and e[0] != 3]
+    theirs = [(3, 5, 4.0), (3, 1, 2.0), (3, 7, 5.0)]  # item 5 was rated by user 3 alone
+    state = played(learner, log + theirs)
     fresh = learner.init(np.random.default_rng(3))
-    state = learner.without_user(state, 3)
+    for one in theirs:
+        state = learner.without_rating(state, *one)
     np.testing.assert_array_equal(state.B[5], fresh.B[5])
     np.testing.assert_array_equal(state.columns, state.B.T)
     there = counts(state)
-    for j in {e[1] for e in log if e[0] == 3} - {5}:
+    for j in (1, 7):
         V, r = learner.penalty * np.eye(5), np.zeros(5)
         for (user, item), (count, total) in there.items():
             if item == j:

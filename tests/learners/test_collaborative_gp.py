@@ -124,19 +124,15 @@ def test_the_pair_with_most_to_learn_is_asked() -> None:
     np.testing.assert_allclose(part.cov, posterior.cov[np.ix_(some, some)])
 
 
-def test_without_a_person_or_an_item_is_as_if_that_had_never_been_said() -> None:
+def test_without_an_item_is_as_if_that_had_never_been_said() -> None:
     log = log_of(LEARNER, 90)
     state = replay(LEARNER, log, 3)
-    left = LEARNER.without_user(copied(state), 1)
-    never = LEARNER.learned_anew(replay(LEARNER, [r for r in log if r.x.user != 1], 3))
-    close(LEARNER.posterior(left, 2), LEARNER.posterior(never, 2))
-    assert 1 not in left.people.tolist()
     left = LEARNER.without_item(copied(state), 4)
     never = LEARNER.learned_anew(replay(LEARNER, [r for r in log if 4 not in r.y.tolist()], 3))
     close(LEARNER.posterior(left, 2), LEARNER.posterior(never, 2))
     nobody = LEARNER.init(np.random.default_rng(0))
     nobody = LEARNER.update(nobody, Pool(0, np.array([[0, 1]])), np.array([0, 1]), 0)
-    nobody = LEARNER.without_user(nobody, 0)
+    nobody = LEARNER.without_item(nobody, 0)
     close(LEARNER.posterior(nobody, 0), LEARNER.posterior(LEARNER.init(np.random.default_rng(0)), 0))
 
 

@@ -109,16 +109,6 @@ def test_nothing_is_learned_of_one_from_another() -> None:
     close(learner.posterior(state, 9), Posterior(np.zeros(7), kernel_for(FEATURES).over(FEATURES)), 1e-12)
 
 
-def test_without_a_person_is_as_if_they_had_never_come() -> None:
-    learner = PreferenceGP(SPACE)
-    log = log_of(learner)
-    left = learner.without_user(replay(learner, log, 3), 1)
-    never = replay(learner, [r for r in log if r.x.user != 1], 3)
-    for a, b in zip(left.said[:-1], never.said[:-1]):
-        np.testing.assert_array_equal(a[: left.said.n], b[: never.said.n])
-    assert left.said.n == never.said.n
-
-
 def test_together_the_fold_is_the_fit() -> None:
     """After a learning of the population to the end, the fold stands where a fit from nothing does."""
     learner = HierarchicalGP(SPACE, width=0.3, every=10)
@@ -179,23 +169,6 @@ def test_people_who_are_alike_teach_one_another() -> None:
         right[type(learner).__name__] = float((got == truth).mean())
     assert right["HierarchicalGP"] > 0.85
     assert right["HierarchicalGP"] > right["PreferenceGP"] + 0.03
-
-
-def test_of_a_person_who_is_gone_nothing_is_left_in_the_population() -> None:
-    learner = HierarchicalGP(Choice(7), every=5)
-    log = log_of(learner, 80)
-    left = learner.without_user(replay(learner, log, 3), 1)
-    never = learner.without_user(replay(learner, [r for r in log if r.x.user != 1], 3), 1)
-    assert same(left._replace(t=0), never._replace(t=0))
-
-
-def test_the_last_person_gone_nothing_is_left() -> None:
-    learner = HierarchicalGP(Choice(7), every=5)
-    state = replay(learner, log_of(learner, 30), 3)
-    for user in range(4):
-        state = learner.without_user(state, user)
-    first = learner.init(np.random.default_rng(0))
-    assert same((state.mean, state.cov, state.said.n), (first.mean, first.cov, 0))
 
 
 # ---------------------------------------------------------------------------- more than two, and new items

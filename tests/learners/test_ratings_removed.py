@@ -94,7 +94,6 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
     what = x.user, item0, float(feedback.ratings[r0]), feedback.weight(r0)
     cases: list[tuple[Any, Any]] = [
         (lambda s: learner.without_rating(s, *what), lambda t, user, item: (t, item) != (t0, item0)),
-        (lambda s: learner.without_user(s, USER), lambda t, user, item: user != USER),
         (lambda s: learner.without_item(s, ITEM), lambda t, user, item: item != ITEM),
     ]
     for taken, stays in cases:
@@ -117,7 +116,7 @@ def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
     learner = cls(Slate(3))
     state = replay(learner, logged(learner, 30), 1)
     before = sums(state) if hasattr(state, "pairs") else {}
-    state = learner.without_item(learner.without_user(state, 500), 500)
+    state = learner.without_item(state, 500)
     assert (sums(state) if hasattr(state, "pairs") else {}) == before
 
 

@@ -1,4 +1,4 @@
-"""[J15] Algorithm 3: an update rule is a function of D alone. `update` is the `step` along the `direction`."""
+"""[J15] Algorithm 3: an update rule is a function of D alone. `update` is the `step` along the direction."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron,
 from heedful.learners.pairwise_logistic import PairwiseLogistic
 from heedful.learners.second_order import SecondOrderPerceptron
 from heedful.learners.template import Template
+from heedful.loop.model import direction_of
 from heedful.spaces import Assignment, Primed, Ranking
 
 N = 4
@@ -58,13 +59,13 @@ def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
         y = learner.propose(state, x, rng)
         ybar = reaction(rng, inner, x, y)
         before = copied(state)
-        D = learner.direction(state, x, y, ybar)
+        D = direction_of(learner, state, x, y, ybar)
         assert same(state, before)
         assert D.shape == (N,)
         stepped = learner.step(copied(state), D.copy())
         state = learner.update(state, x, y, ybar)
         assert close(stepped, state)
-        assert D.tobytes() == learner.direction(before, x, y, ybar).tobytes()
+        assert D.tobytes() == direction_of(learner, before, x, y, ybar).tobytes()
 
 
 @pytest.mark.parametrize("learner", learners(Ranking(2))[:-1], ids=repr)
@@ -77,7 +78,7 @@ def test_the_direction_is_D(learner: Any) -> None:
         y = learner.propose(state, x, rng)
         ybar = reaction(rng, learner.space, x, y)
         wanted = plain.phi(x, ybar.tolist()) - plain.phi(x, y.tolist())
-        assert learner.direction(state, x, y, ybar) == pytest.approx(wanted, abs=1e-12)
+        assert direction_of(learner, state, x, y, ybar) == pytest.approx(wanted, abs=1e-12)
         state = learner.update(state, x, y, ybar)
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heedful.doors import describe, is_number, wanted_count, wanted_positive
 from heedful.kernel import Ints, apart, kernel, lent, top
-from heedful.pairs import Pairs, items_of, no_pairs, place_of, rated, unrated, users_of, without_item, without_user
+from heedful.pairs import Pairs, no_pairs, place_of, rated, unrated, users_of, without_item
 from heedful.ridge import (
     cholesky,
     drawn,
@@ -149,15 +149,6 @@ class ALB(NamedTuple):
         unrated(state.pairs, user, item, rating, weight)
         _outdated(state, [user])
         return _refitted(self, state, [item])
-
-    def without_user(self, state: ALBState, user: int) -> ALBState:
-        """The state without a user: all ratings, and the factors; as `without_rating` for all the items rated."""
-        items = items_of(state.pairs, user).tolist()
-        without_user(state.pairs, user)
-        _outdated(state, [user])
-        if user < len(state.A):
-            state.A[user] = 0.0
-        return _refitted(self, state, items)
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
         """The state without an item: all its ratings; its factors are the first again."""

@@ -167,10 +167,6 @@ class BMF(NamedTuple):
 
     # ------------------------------------------------------------------ taking ratings out
 
-    def without_user(self, state: BMFState, user: int) -> BMFState:
-        """The state without a user: counts and sums at once, their row, and the rows of what they rated."""
-        return self.forgotten(state, [(user, j) for j in items_of(state.pairs, user).tolist()])
-
     def without_item(self, state: BMFState, item: int) -> BMFState:
         """The state without an item: counts and sums at once, its row, and the rows of who rated it."""
         return self.forgotten(state, [(i, item) for i in users_of(state.pairs, item).tolist()])

@@ -59,12 +59,6 @@ class PreferencePerceptron(NamedTuple):
         self.space.add_difference(state.w if self.batch == 1 else state.pending, x, feedback, y, 1.0)
         return self.moved(state)
 
-    def direction(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
-
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         into = state.w if self.batch == 1 else state.pending
@@ -184,12 +178,6 @@ class ExponentiatedPerceptron(NamedTuple):
         self.space.add_difference(state.theta, x, feedback, y, self.rate(state.t + 1))
         return self.moved(state)
 
-    def direction(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
-
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         state.theta[:] += self.rate(state.t + 1) * D
@@ -266,12 +254,6 @@ class ConvexPerceptron(NamedTuple):
     def update(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> ConvexState:
         self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(state.t + 1)))
         return self.moved(state)
-
-    def direction(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""

@@ -153,11 +153,6 @@ class CollaborativeGP(NamedTuple):
         _, X = with_more(self, state, features)  # type: ignore[arg-type]
         return self.learned_anew(state._replace(X=X))
 
-    def without_user(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
-        """The state without a person: learned from what the others said."""
-        said = state.said
-        return self.learned_anew(state._replace(said=without(said, said.of(user))))
-
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """The state without the answers in which an item was shown; the item stays."""
         said = state.said

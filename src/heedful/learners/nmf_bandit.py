@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.doors import describe, is_number, wanted_count
 from heedful.kernel import Ints, apart, kernel, primitive, top
 from heedful.learners.simple_ratings import agreements, best, uniform, wanted_pair
-from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item, without_user
+from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item
 from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
@@ -192,14 +192,6 @@ class NMFBandit(NamedTuple):
         for _ in range(self.sweeps):
             scaled(U, ratios(count, total, low, user, item, U, V))
             scaled(V, ratios(count, total, low, item, user, V, U))
-
-    def without_user(self, state: NMFState, user: int) -> NMFState:
-        """The state without a user: counts and sums at once; their factors are the first ones again."""
-        without_user(state.pairs, user)
-        if user < state.U.shape[0]:
-            for a in range(self.n_factors):
-                state.U[user, a] = uniform(state.seed, user, 2 * a)
-        return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
         """The state without an item: counts and sums at once; its factors are the first ones again."""

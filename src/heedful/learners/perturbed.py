@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.doors import describe, is_number, wanted_count
 from heedful.kernel import Ints
 from heedful.learners.fair_pairs import FairPairs, Perturbed
-from heedful.spaces import wanted_ranking
+from heedful.spaces import difference, wanted_ranking
 
 Array = npt.NDArray[np.float64]
 
@@ -102,9 +102,7 @@ class PerturbedPerceptron(NamedTuple):
 
     def direction(self, state: PerturbedState, x: Any, y: Perturbed, feedback: Ints) -> Array:
         """D = phi(x, ybar) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, self.corrected(x, y, feedback), y.shown, 1.0)
-        return D
+        return difference(self.space, self.n_features, x, self.corrected(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""

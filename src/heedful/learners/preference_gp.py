@@ -121,10 +121,6 @@ class PreferenceGP(NamedTuple):
         K, X = with_more(self, state, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
-    def without_user(self, state: PreferenceGPState, user: int) -> PreferenceGPState:
-        """The state without a person: bit for bit as if they had never come, but for the rounds that there were."""
-        return state._replace(said=without(state.said, state.said.of(user)))
-
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """The state without the answers in which an item was shown, as if they had never been given; the item stays."""
         said = state.said
@@ -244,10 +240,6 @@ class HierarchicalGP(NamedTuple):
         if state.learned:
             mean, cov = with_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])
         return state._replace(mean=mean, cov=cov, X=X)
-
-    def without_user(self, state: PreferenceGPState, user: int) -> PreferenceGPState:
-        """The state without a person: m, S and all sites are learned from nothing, of what the others said."""
-        return self._from_nothing(state, without(state.said, state.said.of(user)))
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """The state without the answers in which an item was shown, the rest learned from nothing; the item stays."""

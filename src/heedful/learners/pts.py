@@ -12,7 +12,7 @@ import numpy.typing as npt
 from heedful.doors import describe, is_number, wanted_count, wanted_positive
 from heedful.kernel import Ints, apart, kernel
 from heedful.learners.simple_ratings import agreements, best, uniform, wanted_pair
-from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item, without_user
+from heedful.pairs import Pairs, no_pairs, rated, unrated, without_item
 from heedful.ridge import cholesky, drawn, ridge, solved
 from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
@@ -261,13 +261,6 @@ class PTS(NamedTuple):
                 U[place] = U[d]
                 V[place] = V[d]
                 copy_of(G[d], h[d], G[place], h[place])
-
-    def without_user(self, state: PTSState, user: int) -> PTSState:
-        """The state without a user: counts and sums at once, and their factors."""
-        without_user(state.pairs, user)
-        if user < state.U.shape[1]:
-            state.U[:, user] = 0.0
-        return state
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
         """The state without an item: counts and sums at once; its factors are the first ones again."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import wanted_count, wanted_space
+from heedful.spaces import difference
 
 Array = npt.NDArray[np.float64]
 
@@ -93,13 +94,7 @@ class RankingSVM(NamedTuple):
         return self.space.argmax(state.w if state.trained else rng.standard_normal(self.n_features), x)
 
     def update(self, state: RankingSVMState, x: Any, y: Any, feedback: Any) -> RankingSVMState:
-        return self.step(state, self.direction(state, x, y, feedback))
-
-    def direction(self, state: RankingSVMState, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
+        return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
         """The state with the pair D (N,), trained again where it is time; owns `state`, as update does."""

@@ -65,12 +65,6 @@ class SecondOrderPerceptron(NamedTuple):
         self.space.add_difference(state.D, x, feedback, y, 1.0)
         return self.step(state, state.D)
 
-    def direction(self, state: SecondOrderState, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
-
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         w, A_inv, v = state.w, state.A_inv, state.v

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from heedful.doors import describe, is_number
 from heedful.kernel import Floats, Ints, apart, kernel, primitive, top
-from heedful.pairs import Pairs, longer, no_pairs, place_of, rated, unrated, without_item, without_user
+from heedful.pairs import Pairs, longer, no_pairs, place_of, rated, unrated, without_item
 from heedful.spaces_offers import Offer, Rated, Slate, Weighed, wanted_slate
 
 Array = npt.NDArray[np.float64]
@@ -118,17 +118,6 @@ def less(tally: Tally, item: int, count: float, total: float) -> Tally:
     )
 
 
-def tally_without_user(tally: Tally, user: int) -> Tally:
-    """The tally without the ratings of a user; owns `tally`."""
-    pairs = tally.pairs
-    p = pairs.of_user[user] if user < pairs.of_user.size else -1
-    while p >= 0:
-        tally = less(tally, int(pairs.item[p]), float(pairs.count[p]), float(pairs.total[p]))
-        p = pairs.after_user[p]
-    without_user(pairs, user)
-    return tally
-
-
 def tally_without_item(tally: Tally, item: int) -> Tally:
     """The tally without the ratings of an item; owns `tally`."""
     if item < tally.counts.size:
@@ -216,9 +205,6 @@ class RandomItem(NamedTuple):
     def update(self, state: Drawn, x: Offer, y: Ints, feedback: Rated | Weighed) -> Drawn:
         return Drawn(state.t + 1)
 
-    def without_user(self, state: Drawn, user: int) -> Drawn:
-        return state
-
     def without_item(self, state: Drawn, item: int) -> Drawn:
         return state
 
@@ -259,9 +245,6 @@ class UserGreedy(NamedTuple):
     def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
 
-    def without_user(self, state: Tally, user: int) -> Tally:
-        return tally_without_user(state, user)
-
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
 
@@ -301,9 +284,6 @@ class ItemMean(NamedTuple):
 
     def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
-
-    def without_user(self, state: Tally, user: int) -> Tally:
-        return tally_without_user(state, user)
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
@@ -346,9 +326,6 @@ class PairMean(NamedTuple):
 
     def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
         return learned(state, x, feedback)
-
-    def without_user(self, state: Tally, user: int) -> Tally:
-        return tally_without_user(state, user)
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.doors import wanted_count, wanted_positive, wanted_space
+from heedful.spaces import difference
 
 Array = npt.NDArray[np.float64]
 
@@ -77,13 +78,7 @@ class Template(NamedTuple):
         return self.space.argmax(state.w, x)
 
     def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
-        return self.rule.step(state, self.direction(state, x, y, feedback))
-
-    def direction(self, state: Any, x: Any, y: Any, feedback: Any) -> Array:
-        """D = phi(x, feedback) - phi(x, y), N."""
-        D = np.zeros(self.n_features)
-        self.space.add_difference(D, x, feedback, y, 1.0)
-        return D
+        return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: Any, D: Array) -> Any:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""

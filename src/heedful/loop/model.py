@@ -20,7 +20,7 @@ import numpy.typing as npt
 from heedful.fold import copied, generators
 from heedful.kernel import DISCOUNTS, Floats, Ints, logistic, scores, shown
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.spaces import primed
+from heedful.spaces import difference, primed
 
 Array = npt.NDArray[np.float64]
 
@@ -264,8 +264,17 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
         return learner.step(state, D)
     if lesson.weight == 1.0:
         return learner.update(state, lesson.x, lesson.y, lesson.feedback)
-    direction = learner.direction(state, lesson.x, lesson.y, lesson.feedback)
-    return learner.step(state, lesson.weight * direction)
+    D = direction_of(learner, state, lesson.x, lesson.y, lesson.feedback)
+    return learner.step(state, lesson.weight * D)
+
+
+def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
+    """D of a lesson, N: what `learner.direction` says, for a learner that steps along something else than
+    phi(x, feedback) - phi(x, y)."""
+    own: Callable[..., Array] | None = getattr(learner, "direction", None)
+    if own is not None:
+        return own(state, x, y, feedback)
+    return difference(learner.space, learner.n_features, x, feedback, y)
 
 
 def order_shown(y: Any) -> Ints:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, kernel, primitive, scores
+from heedful.spaces import difference
 
 Array = npt.NDArray[np.float64]
 
@@ -85,8 +86,7 @@ def next_above(ratings: Array, rating: float) -> float:
 @kernel
 def gain(space: Any, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
     """w . (phi(x, ybar) - phi(x, y)), in any space."""
-    D = np.zeros(w.size)
-    space.add_difference(D, x, ybar, y, 1.0)
+    D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
 
 

@@ -21,6 +21,7 @@ from heedful.loop.packing import Known
 from heedful.loop.settings import Founding, founded_on
 from heedful.loop.wire import FeedbackRecord
 from heedful.naming import learner_class
+from heedful.spaces import difference
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -284,9 +285,8 @@ def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
     """D of a lesson, N: phi(x, ybar) - phi(x, y); of a thumb phi of what was shown, turned round where it is down."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
-    D = np.zeros(reader.learner.n_features)
-    reader.learner.space.add_difference(D, lesson.x, lesson.feedback, lesson.y, 1.0)
-    return D
+    learner = reader.learner
+    return difference(learner.space, learner.n_features, lesson.x, lesson.feedback, lesson.y)
 
 
 class _Order(NamedTuple):
