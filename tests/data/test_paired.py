@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from films import ratings_of, shared, write_1m
-from heedful.data.collaborative import load_collaborative, load_truth
+from heedful.data.collaborative import load_collaborative
 from heedful.data.election import PARTIES, SEATS, load_election
+from heedful.data.files import there
 from heedful.data.jura import METALS, PLACES, load_jura
 from heedful.data.movie_choices import FILMS, load_movie_choices
 from heedful.data.paired import Paired, all_pairs, imputed, numbers_of, one_hot, preferred, untied
@@ -273,7 +274,8 @@ def test_what_is_wrong_with_the_synthetic_set(tmp_path: Path) -> None:
 def test_the_synthetic_set_itself() -> None:
     """The true functions err, too: the answers have noise of variance 1."""
     folder = shared("cgp-synthetic")
-    got, g = load_collaborative(folder), load_truth(folder)
+    W, H = (numbers_of(there(folder / name)) for name in ("w.txt", "h.txt"))
+    got, g = load_collaborative(folder), W @ H
     assert (got.features.shape, got.people.shape, got.first.shape) == ((10, 2), (1000, 2), (1000, 45))
     assert float(np.mean((g > 0.0) != got.first)) == pytest.approx(0.126, abs=0.0005)
     from scipy.special import ndtr

@@ -40,14 +40,6 @@ def load_collaborative(folder: str | PathLike[str]) -> Paired:
     return Paired(names, features, people, pairs, first.reshape(U, len(pairs)))
 
 
-def load_truth(folder: str | PathLike[str]) -> Array:
-    """g = W H (U x P), what decided the answers before the noise: w.txt (U x D) and h.txt (D x P)."""
-    W, H = (numbers_of(there(Path(folder) / name)) for name in ("w.txt", "h.txt"))
-    if W.shape[1] != len(H):
-        raise ValueError(f"h.txt: lines: wanted {W.shape[1]}, one for each column of w.txt, got {len(H)}")
-    return W @ H
-
-
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The item of each row (n,), -1 of none."""
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)

@@ -174,11 +174,6 @@ def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
     return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
 
 
-def significantly_lower(found: Paired) -> bool:
-    """Whether a difference is significantly below 0."""
-    return bool(found.difference < 0 and found.p < SIGNIFICANT)
-
-
 def ratio(u: Array, v: Array) -> float:
     """The mean of u over that of v; NaN where v has none."""
     return float(u.mean() / v.mean()) if v.mean() else math.nan

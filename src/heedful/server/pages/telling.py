@@ -26,11 +26,6 @@ def moment(micros: int) -> Moment:
     return Moment(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
-def moment_of(iso: str) -> Moment:
-    """A time of ISO 8601 as a moment."""
-    return moment(int(datetime.fromisoformat(iso).timestamp() * 1_000_000))
-
-
 def size(n: float) -> str:
     """A number of bytes."""
     for unit in ("B", "kB", "MB", "GB"):
