@@ -844,6 +844,18 @@ def test_a_replay_is_the_loop_that_another_learner_would_have_been(folder: Path)
         loop.close()
 
 
+def test_a_learner_of_its_own_proposals_alone_replays_what_another_swapped(folder: Path) -> None:
+    """A list in which another learner swapped neighbours is none of its own: corrections of it say nothing to it."""
+    with small_loop(folder / "swapped", control=0.0) as loop:
+        for t in range(12):
+            d = loop.decide(id=f"d{t}")
+            loop.feedback(d.id, clicks=[d.shown[1]], id=f"e{t}")
+            loop.feedback(d.id, better=[d.shown[2]], id=f"b{t}")
+        replayed = loop.replay("dueling-bandit")
+        assert replayed.lessons == 0
+        assert set(replayed.weights.values()) <= {0.0, 1.0}
+
+
 # ---------------------------------------------------------------------------- fair pairs: what is known of chances
 
 

@@ -214,13 +214,20 @@ class Model:
         """The proposal as the learner made it; where it did not, what can be learned from clicks on it, or None."""
         if self._proposal is None:
             return displayed
-        if record.arm == "learned" and list(record.proposal) == list(self._fields)[1:]:
-            fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
-            y = self._proposal(displayed, **fields)
-            seen: Callable[[Any, int], Any] | None = getattr(self.learner, "seen", None)
-            return seen(y, displayed.size) if seen is not None else y
+        made = self._made(record, displayed)
+        if made is not None:
+            return made
         # Nothing was swapped in the control: which of two neighbours is better cannot be told from where they stood.
         return None if record.arm == "control" else self._plain(record, displayed)
+
+    def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
+        """The proposal of which a record keeps the parts; None where it keeps none, or another learner's."""
+        if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
+            return None
+        fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
+        y = self._proposal(displayed, **fields)
+        seen: Callable[[Any, int], Any] | None = getattr(self.learner, "seen", None)
+        return seen(y, displayed.size) if seen is not None else y
 
     def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
         """A proposal that shows `displayed`, of which nothing more is known."""
@@ -229,7 +236,7 @@ class Model:
         plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
         if plain is not None:
             return plain(displayed)
-        return self._as_proposed(record, displayed) if record is not None and record.arm == "learned" else None
+        return None if record is None else self._made(record, displayed)
 
     # ------------------------------------------------------------------------ keeping
 
