@@ -672,6 +672,7 @@ HEAVY |= {
     "uvloop": set(),
     "httpx": set(),
     "jinja2": set(),
+    "PIL": set(),
     "segno": set(),
 }
 

@@ -62,7 +62,7 @@ def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
         folder, "--ask", "Which is bolder?", "--dir", tmp_path, *shared, "--address", f"http://127.0.0.1:{port}"
     ) as (told, child):
         assert told["study"] == str(tmp_path / "our-logos.heedful")
-        assert told["left_out"] == ["cut.png: wanted a whole PNG, got one that is cut off"]
+        assert told["left_out"] == ["cut.png: wanted a whole PNG, got one that is cut off or damaged"]
         assert [link["segment"] for link in told["links"]] == ["staff", "customers"]
         owner = httpx.get(told["page"])
         assert owner.status_code == 200

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageOps
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageFile, ImageOps
 
 from compared import logos, png
 from heedful.studies.pictures import DEEP, DRAWN, MOST, aspect_ratio, picture_type, sniffed
@@ -121,8 +127,63 @@ def test_what_is_too_large_is_refused() -> None:
     huge[16:24] = b"\0\0\xff\xff\0\0\xff\xff"  # 65,535 x 65,535
     with pytest.raises(ValueError, match="damaged"):  # its sum tells
         picture_type(bytes(huge))
-    with pytest.raises(ValueError, match="pixels"):
-        picture_type(b"GIF89a\xff\xff\xff\xff\0\0\0\x3b\0\x3b")
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A PNG whose head says that it is so large, with the pixels of a small one."""
+    head, small = struct.pack(">4sIIBBBBB", b"IHDR", width, height, 8, 2, 0, 0, 0), png(1)
+    return small[:12] + head + struct.pack(">I", zlib.crc32(head)) + small[33:]
+
+
+def gif_of(width: int, height: int) -> bytes:
+    """As `png_of`, of GIF."""
+    small = MADE["gif"][0]
+    return small[:6] + struct.pack("<HH", width, height) + small[10:]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [png_of, gif_of])
+@pytest.mark.parametrize(("width", "height"), [(7072, 7072), (10_000, 10_000), (65_535, 65_535)])
+def test_too_many_pixels_are_refused_before_one_is_read(
+    make: Callable[[int, int], bytes], width: int, height: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda _: pytest.fail("pixels were read"))
+    told = "more" if width > 20_000 else f"{width} x {height}"
+    with pytest.raises(ValueError, match=f"^wanted 1 to 50,000,000 pixels, got {told}$"):
+        picture_type(make(width, height))
+
+
+def test_as_many_pixels_as_may_be_are_read() -> None:
+    with pytest.raises(ValueError, match=r"^wanted a whole PNG, got one that is cut off or damaged$"):
+        picture_type(png_of(5000, 10_000))  # its pixels are too few
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "MPO"])
+def test_pictures_of_several_frames_are_taken(kind: str) -> None:
+    """Those that move; and a photograph with a second one behind it, as telephones write them."""
+    frames = [Image.effect_noise((64, 48), 90.0).convert("RGB") for _ in range(3)]
+    out = io.BytesIO()
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:])
+    media = "image/jpeg" if kind == "MPO" else f"image/{kind.lower()}"
+    assert picture_type(out.getvalue()) == media
+    assert aspect_ratio(out.getvalue()) == pytest.approx(64 / 48)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind != "svg"])
+@pytest.mark.parametrize("cut", [1, 2, 4])
+def test_pictures_without_their_last_bytes_are_refused(kind: str, cut: int) -> None:
+    with pytest.raises(ValueError, match=r"^wanted a whole .*, got one that is cut off or damaged$"):
+        picture_type(MADE[kind][0][:-cut])
+
+
+@given(kind=st.sampled_from([kind for kind in MADE if kind != "svg"]), data=st.data())
+def test_whatever_is_in_a_picture_is_taken_or_refused(kind: str, data: st.DataObject) -> None:
+    content = bytearray(MADE[kind][0])
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, min(len(content), 200) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(ValueError):
+        picture_type(bytes(content))
+    assert 0.01 <= aspect_ratio(bytes(content)) <= 100.0
 
 
 def uses(times: int, levels: int) -> bytes:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from compared import logos, png, study_in
 from heedful import Loop
@@ -24,13 +25,14 @@ def test_a_folder_of_pictures_without_the_broken_ones(tmp_path: Path) -> None:
     (folder / "fake.jpg").write_bytes(b"<script>alert(1)</script>")
     (folder / "notes.txt").write_text("no picture")
     (folder / ".hidden.png").write_bytes(png(7))
-    (folder / "logo 0.gif").write_bytes(b"GIF89a\1\0\1\0\0\0\0\x3b\0\x3b")
+    Image.new("P", (3, 2)).save(folder / "logo 0.gif")
+    (folder / "empty.gif").write_bytes(b"GIF89a\1\0\1\0\0\0\0\x3b\0\x3b")  # no picture in it
     material = read_material(folder)
     assert material.kind == "pictures"
     names = [row["name"] for row in material.rows]
     assert sorted(names) == ["Käse (1)", "logo 0.gif", "logo 0.png", "logo 1", "logo 2", "logo 3"]
     told = {each.name: each.why for each in material.left_out}
-    assert set(told) == {"cut.png", "fake.jpg", "notes.txt"}
+    assert set(told) == {"cut.png", "empty.gif", "fake.jpg", "notes.txt"}
     assert "cut off" in told["cut.png"]
     numbers = [row["picture"] for row in material.rows]
     assert set(material.files) == set(numbers)

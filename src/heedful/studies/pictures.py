@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-import struct
-import zlib
+import warnings
 from contextlib import suppress
+from io import BytesIO
+from typing import TYPE_CHECKING
 from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MOST = 10 * 2**20
 """Bytes of a picture."""
@@ -19,11 +23,9 @@ DEEP = 500
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 KINDS = "PNG, JPEG, GIF, WebP or SVG"
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # of JPEG, which say how large it is
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")  # that Pillow reads for us; of the others, none is tried
 _TURN = 0x0112  # of Exif: which way up
 _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
-_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers of JPEG that nothing follows
 
 
 def picture_type(content: bytes) -> str:
@@ -32,23 +34,19 @@ def picture_type(content: bytes) -> str:
         raise ValueError(f"wanted {KINDS}, got an empty file")
     if len(content) > MOST:
         raise ValueError(f"wanted at most {MOST // 2**20} MiB, got {len(content) / 2**20:.1f}")
-    if content.startswith(_PNG):
-        return _sized("image/png", *_png(content))
-    if content.startswith(b"\xff\xd8\xff"):
-        return _sized("image/jpeg", *_jpeg(content))
-    if content[:6] in (b"GIF87a", b"GIF89a"):
-        return _sized("image/gif", *_gif(content))
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return _sized("image/webp", *_webp(content))
-    if b"<svg" in content[:4096]:
+    kind = sniffed(content)
+    if kind is None:
+        raise ValueError(f"wanted {KINDS}, got something else")
+    if kind == "image/svg+xml":
         _svg(content)
-        return "image/svg+xml"
-    raise ValueError(f"wanted {KINDS}, got something else")
+    else:
+        _check_whole(content, kind)
+    return kind
 
 
 def sniffed(content: bytes) -> str | None:
     """The media type by the first bytes alone, of what was looked at before; None where it is none of ours."""
-    if content.startswith(_PNG):
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
         return "image/jpeg"
@@ -69,107 +67,53 @@ def _ratio(content: bytes) -> float:
     kind = sniffed(content)
     if kind == "image/svg+xml":
         return _drawing_ratio(content)
-    reads = {"image/png": _png_size, "image/jpeg": _jpeg, "image/gif": _gif, "image/webp": _webp}
-    width, height = reads[kind](content) if kind in reads else (1, 1)
-    return height / width if kind == "image/jpeg" and _lies(content) else width / height
+    with suppress(Exception), _read_head(content) as image:  # Pillow may say anything of what makes no sense to it
+        width, height = image.size
+        turned = kind == "image/jpeg" and _is_turned(image)
+        return height / width if turned else width / height
+    return 1.0
 
 
-def _sized(kind: str, width: int, height: int) -> str:
-    if not (width and height) or width * height > PIXELS:
-        raise ValueError(f"wanted 1 to {PIXELS:,} pixels, got {width} x {height}")
-    return kind
+def _read_head(content: bytes) -> Image:
+    """A picture of which Pillow has read the head, and no pixel."""
+    from PIL import Image
+
+    return Image.open(BytesIO(content), formats=_FORMATS)
 
 
-def _png(content: bytes) -> tuple[int, int]:
-    at, size = 8, (0, 0)
-    while True:
-        if at + 12 > len(content):
-            raise ValueError("wanted a whole PNG, got one that is cut off")
-        [length] = struct.unpack_from(">I", content, at)
-        kind, end = content[at + 4 : at + 8], at + 12 + length
-        if end > len(content):
-            raise ValueError("wanted a whole PNG, got one that is cut off")
-        [check] = struct.unpack_from(">I", content, end - 4)
-        if zlib.crc32(content[at + 4 : end - 4]) != check:
-            raise ValueError("wanted a whole PNG, got a damaged one")
-        if (kind == b"IHDR") != (at == 8) or (kind == b"IHDR" and length != 13):
-            raise ValueError("wanted a PNG with one header, got another")
-        if kind == b"IHDR":
-            size = struct.unpack_from(">II", content, at + 8)
-        if kind == b"IEND":
-            return size
-        at = end
+def _check_whole(content: bytes, kind: str) -> None:
+    """ValueError where a picture is cut off or damaged, or has too many pixels, which is said before one is read."""
+    from PIL.Image import DecompressionBombError
+
+    size = "more"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong is told by an error
+            with _read_head(content) as image:
+                size = f"{image.width} x {image.height}"
+                if not 0 < image.width * image.height <= PIXELS:
+                    raise DecompressionBombError
+                image.verify()  # the sums of all parts of a PNG
+            with _read_head(content) as image:
+                image.draft(None, (1, 1))  # of a JPEG an eighth as wide and high is enough: all of its bytes are read
+                image.load()
+        # Pillow does not miss the end of these two.
+        end = {"image/png": b"IEND\xaeB`\x82" in content, "image/gif": content.rstrip(b"\0").endswith(b";")}
+        if not end.get(kind, True):
+            raise EOFError
+    except DecompressionBombError:
+        raise ValueError(f"wanted 1 to {PIXELS:,} pixels, got {size}") from None
+    except Exception as error:  # Pillow may say anything of what makes no sense to it
+        name = kind.removeprefix("image/").upper().replace("WEBP", "WebP")
+        raise ValueError(f"wanted a whole {name}, got one that is cut off or damaged") from error
 
 
-def _png_size(content: bytes) -> tuple[int, int]:
-    width, height = struct.unpack_from(">II", content, 16)
-    return width, height
-
-
-def _jpeg(content: bytes) -> tuple[int, int]:
-    at, size = 2, (0, 0)
-    while True:
-        while content[at : at + 2] == b"\xff\xff":  # filling
-            at += 1
-        if at + 4 > len(content) or content[at] != 0xFF:
-            raise ValueError("wanted a whole JPEG, got one that is cut off or damaged")
-        marker = content[at + 1]
-        if marker in _ALONE:
-            at += 2
-            continue
-        [length] = struct.unpack_from(">H", content, at + 2)
-        if marker in _FRAMES and length >= 7 and at + 9 <= len(content):
-            height, width = struct.unpack_from(">HH", content, at + 5)
-            size = (width, height)
-        if marker == 0xDA:
-            if content.find(b"\xff\xd9", at) < 0:
-                raise ValueError("wanted a whole JPEG, got one that is cut off")
-            return size
-        at += 2 + length
-
-
-def _lies(content: bytes) -> bool:
-    """Whether a JPEG is to be turned by a quarter before it is shown, as its Exif says."""
-    at = 2
-    while at + 4 <= len(content) and content[at] == 0xFF and content[at + 1] != 0xDA:
-        [length] = struct.unpack_from(">H", content, at + 2)
-        if content[at + 1] == 0xE1 and content[at + 4 : at + 10] == b"Exif\0\0":
-            exif = content[at + 10 : at + 2 + length]
-            order = ">" if exif[:2] == b"MM" else "<"
-            with suppress(struct.error):
-                [first] = struct.unpack_from(f"{order}I", exif, 4)
-                [entries] = struct.unpack_from(f"{order}H", exif, first)
-                for entry in range(entries):
-                    tag, _, _, value = struct.unpack_from(f"{order}HHIH", exif, first + 2 + 12 * entry)
-                    if tag == _TURN:
-                        return 5 <= int(value) <= 8
-            return False
-        at += 2 + length
-    return False
-
-
-def _gif(content: bytes) -> tuple[int, int]:
-    if len(content) < 14 or not content.rstrip(b"\0").endswith(b"\x3b"):
-        raise ValueError("wanted a whole GIF, got one that is cut off")
-    width, height = struct.unpack_from("<HH", content, 6)
-    return width, height
-
-
-def _webp(content: bytes) -> tuple[int, int]:
-    [length] = struct.unpack_from("<I", content, 4)
-    if length + 8 > len(content) or len(content) < 30:
-        raise ValueError("wanted a whole WebP, got one that is cut off")
-    kind, head = content[12:16], content[20:]
-    if kind == b"VP8X":
-        width, height = (1 + int.from_bytes(head[i : i + 3], "little") for i in (4, 7))
-        return width, height
-    if kind == b"VP8L" and head[:1] == b"\x2f":
-        bits = int.from_bytes(head[1:5], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    if kind == b"VP8 " and head[3:6] == b"\x9d\x01\x2a":
-        width, height = struct.unpack_from("<HH", head, 6)
-        return width & 0x3FFF, height & 0x3FFF
-    raise ValueError("wanted a WebP of a kind that is known, got another")
+def _is_turned(image: Image) -> bool:
+    """Whether a photograph is to be turned by a quarter before it is shown, as its Exif says."""
+    try:
+        return 5 <= int(image.getexif().get(_TURN, 1)) <= 8
+    except Exception:  # Exif that makes no sense
+        return False
 
 
 def _svg(content: bytes) -> None:
