@@ -134,7 +134,7 @@ class Living(RuleBasedStateMachine):
         if len(names) < 2:
             before = loop.ledger.log.counts()
             with pytest.raises(ValueError, match="candidates: wanted"):
-                loop.decide(names, id=id, person=person, show=show)
+                loop.decide(names, id=id, person=person, show=show, strict=True)
             assert loop.ledger.log.counts() == before
             return
         d = loop.decide(names, id=id, person=person, show=show)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,8 @@ def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled for a few rounds."""
     from heedful.figures import runs as module
 
-    monkeypatch.setattr(module, "simulate", partial(module.simulate, interpreted=True))
+    simulate = module.simulate
+    monkeypatch.setattr(module, "simulate", lambda *args, **how: simulate(*args, **{**how, "interpreted": True}))
 
 
 @pytest.fixture

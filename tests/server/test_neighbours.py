@@ -60,7 +60,7 @@ def url(folder: Path) -> Iterator[str]:
 
 def left_behind() -> list[str]:
     """Refusals that are over and still there: parts of cycles, which only the collector finds."""
-    return sorted(each.kind for each in gc.get_objects() if isinstance(each, Problem))
+    return sorted(each.kind for each in gc.get_objects() if issubclass(type(each), Problem))
 
 
 REFUSED = [
