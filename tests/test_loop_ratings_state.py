@@ -138,7 +138,7 @@ class Living(RuleBasedStateMachine):
         if not left:
             before = loop.ledger.log.counts()
             with pytest.raises(ValueError, match="candidates: wanted"):
-                loop.decide(names, id=id, person=person, show=show, repeats=repeats)
+                loop.decide(names, id=id, person=person, show=show, repeats=repeats, strict=True)
             assert loop.ledger.log.counts() == before
             return
         d = loop.decide(names, id=id, person=person, show=show, repeats=repeats)
