@@ -340,6 +340,8 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "heedful.loop.counterfactual": ("heedful.loop.ledger",),
     "heedful.loop.interactions.protocol": (
+        "heedful.loop.interactions.card",
+        "heedful.loop.interactions.forms",
         "heedful.fold",
         "heedful.kernel",
         "heedful.loop.counterfactual",
@@ -352,6 +354,8 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
         "heedful.loop.report",
     ),
+    "heedful.loop.interactions.forms": ("heedful.doors", "heedful.loop.wire"),
+    "heedful.loop.interactions.card": ("heedful.loop.interactions.forms",),
     "heedful.loop.interactions": (
         "heedful.doors",
         "heedful.fold",
@@ -460,6 +464,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.interactions",
     ),
     "heedful.loop.lessons": (
+        "heedful.loop.interactions.forms",
         "heedful.kernel",
         "heedful.loop.ledger",
         "heedful.loop.log",
@@ -522,6 +527,7 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
     ),
     "heedful.loop.answering": (
+        "heedful.loop.interactions.forms",
         "heedful.loop.strangers",
         "heedful.doors",
         "heedful.loop.ledger",
@@ -560,12 +566,19 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.counterfactual",
         "heedful.loop.settings",
     ),
-    "heedful.exchange.lineform": ("heedful.loop.wire", "heedful.doors", "heedful.loop.log", "heedful.spaces_graded"),
+    "heedful.exchange.lineform": (
+        "heedful.loop.wire",
+        "heedful.doors",
+        "heedful.loop.interactions.forms",
+        "heedful.loop.log",
+        "heedful.spaces_graded",
+    ),
     "heedful.exchange.importing": (
         "heedful.loop.wire",
         "heedful.doors",
         "heedful.loop.ledger",
         "heedful.exchange.lineform",
+        "heedful.loop.interactions.forms",
         "heedful.loop.log",
         "heedful.loop",
         "heedful.loop.request",
@@ -574,10 +587,17 @@ MAY: dict[str, tuple[str, ...]] = {
         "heedful.loop.wire",
         "heedful.loop.ledger",
         "heedful.exchange.lineform",
+        "heedful.loop.interactions.forms",
         "heedful.loop.log",
         "heedful.loop",
     ),
-    "heedful.exchange.rehearsal": ("heedful.loop.wire", "heedful.loop.ledger", "heedful.loop.log", "heedful.loop"),
+    "heedful.exchange.rehearsal": (
+        "heedful.loop.wire",
+        "heedful.loop.ledger",
+        "heedful.loop.interactions.forms",
+        "heedful.loop.log",
+        "heedful.loop",
+    ),
     "heedful.exchange": (
         "heedful.data.lines",
         "heedful.exchange.exporting",

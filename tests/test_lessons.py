@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.loop.deciding import Asked
-from heedful.loop.lessons import LessonTold, compared
+from heedful.loop.interactions.forms import BETTER
+from heedful.loop.lessons import LessonTold
 from heedful.loop.log import Log
 from heedful.loop.wire import FeedbackRecord, plain
 from loops import bits, small_loop, specs
@@ -122,7 +123,7 @@ def test_who_rose_and_past_whom(case: tuple[list[int], list[int]]) -> None:
         was = shown.index(a) if a in shown else len(shown)
         return b in shown and after.index(a) < after.index(b) and shown.index(b) < was
 
-    chosen, over = compared(shown, FeedbackRecord("better", named))
+    chosen, over = BETTER.compared(shown, FeedbackRecord("better", named))
     risen = [a for a in named if any(passed(a, b) for b in after)]
     assert chosen == (risen or named)
     assert over == [b for b in shown if b not in risen and any(passed(a, b) for a in risen)]

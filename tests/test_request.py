@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import TEXTS, Encoding, Loop, Settings, infer
+from heedful.loop.interactions.forms import parse_feedback
 from heedful.loop.request import Requests
-from heedful.loop.wire import DecisionRecord, FeedbackRecord, parse_feedback
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from loops import rows
 
 ITEMS = [{**row, "colour": ["red", "blue", "green"][j % 3]} for j, row in enumerate(rows(9, 2))]

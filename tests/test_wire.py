@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import TEXTS, Loop, Settings
-from heedful.loop.wire import CHOICES, FORMS, LONGEST_ID, Answer, Decision, parse_feedback, plain, wanted_time
+from heedful.loop.interactions.forms import CHOICES, FORMS, parse_feedback
+from heedful.loop.wire import LONGEST_ID, Answer, Decision, plain, wanted_time
 from loops import bits, small_loop
 
 LONG = "x" * (LONGEST_ID + 1)
@@ -475,7 +476,7 @@ def test_any_json_as_feedback(loop: Loop, event: dict[str, Any]) -> None:
 
 
 @examples(150)
-@given(st.sampled_from(FORMS), ANYTHING)
+@given(st.sampled_from([*FORMS]), ANYTHING)
 def test_any_json_as_any_form(loop: Loop, form: str, value: Any) -> None:
     tried(loop, lambda: loop.feedback("d", **{form: value}))
     tried(loop, lambda: loop.feedback("d", **{form: value, "item": "i0"}))

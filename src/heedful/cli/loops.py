@@ -251,7 +251,7 @@ def feedback(
         wanted = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice or --none"
         raise BadInput(f"feedback: wanted {wanted}, got none of them")
     if form:
-        from heedful.loop.wire import parse_feedback
+        from heedful.loop.interactions.forms import parse_feedback
 
         with asking():
             parse_feedback(form)  # before --activate writes anything

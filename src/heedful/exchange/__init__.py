@@ -12,7 +12,7 @@ encoding and settings, gives the same model, bit for bit. Bringing the same line
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from heedful.data.lines import Line
 from heedful.exchange.exporting import export_lines
@@ -20,6 +20,7 @@ from heedful.exchange.importing import Importer, Outcome, Told
 from heedful.exchange.lineform import KINDS, check_line
 from heedful.exchange.rehearsal import rehearse
 from heedful.loop import Loop
+from heedful.loop.interactions.forms import FORMS, Form, known_forms
 
 __all__ = ["BATCH", "KINDS", "Outcome", "check_line", "checked", "export_lines", "import_lines", "rehearse"]
 
@@ -34,9 +35,9 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     kind are taken in their order. Within a batch those that only add come first, which changes nothing of the model:
     feedback is about a decision as it was, and what was undone is not in the model wherever that stands.
     """
-    importer = Importer(loop)
+    importer, forms = Importer(loop), known_forms(loop.ledger.interaction)
     for line in lines:
-        told = checked(line)
+        told = checked(line, forms)
         if isinstance(told, Outcome):
             yield told
             continue
@@ -46,13 +47,13 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     yield from importer.flush()
 
 
-def checked(line: Line) -> tuple[str, str] | Outcome:
-    """(kind, id) of a line, or that it was rejected for its form alone."""
+def checked(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
+    """(kind, id) of a line, or that it was rejected for its form alone, where these forms of feedback are known."""
     if line.record is None:
         wrong = (line.error or "").split(": ", 1)[-1]  # after NAME:LINE
         return Outcome(line.number, "line", "", "rejected", wrong)
     try:
-        return check_line(line.record)
+        return check_line(line.record, forms)
     except ValueError as error:
         kind, id = line.record.get("kind"), line.record.get("id", "")
         known = kind if isinstance(kind, str) and kind in KINDS else "line"

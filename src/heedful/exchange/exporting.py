@@ -11,6 +11,7 @@ import numpy as np
 
 from heedful.exchange.lineform import EPOCH
 from heedful.loop import Loop, wire
+from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event
 from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
@@ -42,6 +43,7 @@ class Exporter:
         self._by_name = by_name
         self._ledger = loop.ledger
         self._founding = loop.founding
+        self._forms = known_forms(loop.ledger.interaction)
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
         self._decisions: dict[int, tuple[str, Known]] = {}
         self._kept = 0
@@ -61,9 +63,9 @@ class Exporter:
             return self._item(event)
         if event.kind == "decision":
             return self._decision(event, self._keep(event))
-        if event.kind == "activate" and self._decided(event.target):
+        if event.kind == "activate" and self.decision(event.target):
             return {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
-        if event.kind == "feedback" and (found := self._decided(event.target)):
+        if event.kind == "feedback" and (found := self.decision(event.target)):
             return self._feedback(event, *found)
         if event.kind == "undo" and (target := self._ledger.log.at(event.target or 0)):
             return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
@@ -95,7 +97,7 @@ class Exporter:
             self._kept -= len(before.names)
         return known
 
-    def _decided(self, seq: int | None) -> tuple[str, Known] | None:
+    def decision(self, seq: int | None) -> tuple[str, Known] | None:
         """(id, decision) of that place in the log; None where it was forgotten on the way."""
         if seq not in self._decisions:
             event = self._ledger.log.at(seq or 0)
@@ -160,62 +162,27 @@ class Exporter:
 
     def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
         """The form of feedback as it was given, but for the names of what is not stored."""
-        form, names = record.form, known.names
         if record.said is not None:
             return record.said
-        if form == "clicks":
-            return self._clicks(names, record)
-        if form == "edit":
-            return self._edit(event, known, record)
-        if form == "none":
-            return {"none": True}
-        if form == "choice":
-            return {"choice": record.text}
-        if form == "grade" and self._ledger.grades is not None:
-            return {form: {names[j]: int(value) for j, value in zip(record.chosen, record.values)}}
-        if form in ("rating", "grade"):
-            return {form: {names[j]: value for j, value in zip(record.chosen, record.values)}}
-        if form == "actions":
-            done = [each[0] if len(each) == 1 else each for each in record.done]
-            return {form: {names[j]: each for j, each in zip(record.chosen, done)}}
-        item = {"item": names[record.chosen[0]]} if record.chosen else {}
-        if form == "thumb":
-            return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
-        if form == "action":
-            return {"action": record.text} | item
-        return {form: [names[j] for j in record.chosen]}
+        return self._forms[record.form].write(record, _Decided(self, event, known))
 
-    def _clicks(self, names: Sequence[str], record: FeedbackRecord) -> dict[str, Any]:
-        later: dict[int, tuple[str, tuple[str, ...]]] = {}
-        for seq, _ in record.chain:
-            if found := self._decided(seq):
-                later[seq] = found[0], found[1].names
-        clicks = [(0, names[j]) if j >= 0 else self._later(record.chain[-1 - j], later) for j in record.chosen]
-        chain = [later[seq][0] for seq in _in_turn(clicks, later)]
-        return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
-
-    @staticmethod
-    def _later(place: tuple[int, int], later: dict[int, tuple[str, tuple[str, ...]]]) -> tuple[int, str]:
-        return place[0], later[place[0]][1][place[1]]
-
-    def _edit(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
-        line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
-        if line["edit"] is None:
-            X = self._ledger.requests.items(known.record, known.arrays)
-            features = np.frombuffer(event.arrays, "<f4") if event.arrays else np.asarray(X[record.chosen[0]])
-            line["edit"] = {"features": features.tolist()}
-        if record.chosen[0] >= 0:
-            line["nearest"] = True
-        if record.base != known.record.shown[0]:
-            line["item"] = known.names[record.base]
-        return line
+    def features(self, known: Known) -> Any:
+        """The encoded candidates of a decision, m x N."""
+        return self._ledger.requests.items(known.record, known.arrays)
 
 
-def _in_turn(clicks: Sequence[tuple[int, str]], later: dict[int, tuple[str, tuple[str, ...]]]) -> list[int]:
-    """The later decisions in an order in which each click is found where it was: the first that has it counts."""
-    left, order = sorted(later), list[int]()
-    while left:
-        free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]
-        order.append((free or left)[0])
-        left.remove(order[-1])
-    return order
+class _Decided:
+    """The decision that a piece of feedback answers, for a form to write it."""
+
+    def __init__(self, exporter: Exporter, event: Event, known: Known) -> None:
+        self._exporter, self._event, self._known = exporter, event, known
+        self.names, self.shown = known.names, known.record.shown
+
+    def later(self, seq: int) -> tuple[str, Sequence[str]] | None:
+        found = self._exporter.decision(seq)
+        return None if found is None else (found[0], found[1].names)
+
+    def features(self, candidate: int) -> list[float]:
+        arrays = self._event.arrays
+        row = np.frombuffer(arrays, "<f4") if arrays else self._exporter.features(self._known)[candidate]
+        return list(map(float, np.asarray(row).tolist()))

@@ -8,6 +8,7 @@ from typing import Any
 
 from heedful.doors import describe, is_number, wanted_count
 from heedful.loop import wire
+from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 from heedful.spaces_graded import MOST_RANKS
 
@@ -25,8 +26,9 @@ _FIELDS = {
 KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo")
 
 
-def check_line(record: Mapping[str, Any]) -> tuple[str, str]:
-    """(kind, id) of a line. ValueError, by name, where its form alone says that no loop can take it."""
+def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
+    """(kind, id) of a line, where these forms of feedback are known. ValueError, by name, where its form alone says
+    that no loop can take it."""
     kind = record.get("kind")
     if kind not in KINDS:
         raise ValueError(f"kind: wanted {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
@@ -44,7 +46,7 @@ def check_line(record: Mapping[str, Any]) -> tuple[str, str]:
         _check_decision(record)
     elif kind == "feedback":
         wire.wanted_id("decision", record.get("decision"))
-        wire.parse_feedback(_form(record))
+        parse_feedback(_form(record), forms)
     return str(kind), id
 
 

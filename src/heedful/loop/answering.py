@@ -12,6 +12,7 @@ import msgspec
 
 from heedful.doors import describe, is_number
 from heedful.loop import wire
+from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Closed, Damaged, Event, now
 from heedful.loop.packing import Known
@@ -32,6 +33,7 @@ class Answering:
     def __init__(self, ledger: Ledger) -> None:
         """On the decisions of `ledger`."""
         self.ledger = ledger
+        self._forms = known_forms(ledger.interaction)
 
     def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer | Unknown:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
@@ -39,7 +41,7 @@ class Answering:
         decision = wire.wanted_id("decision", decision)
         interaction = self.ledger.interaction
         form = interaction.form(form)
-        given = wire.parse_feedback(form)
+        given = parse_feedback(form, self._forms)
         known = self.ledger.known(decision)
         if known is None:
             return Unknown(event_id, decision)

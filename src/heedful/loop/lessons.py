@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from heedful.kernel import Floats
 from heedful.loop import wire
+from heedful.loop.interactions.forms import Form, known_forms
 from heedful.loop.interactions.protocol import Folded
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event, Log
@@ -106,7 +107,8 @@ def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonT
     decision, feedback = ledger.decision(decided), wire.decode_feedback(event.payload)
     record = decision.record
     names = decision.names
-    chosen, over = compared(record.shown, feedback)
+    form = known_forms(ledger.interaction).get(feedback.form, Form())
+    chosen, over = form.compared(record.shown, feedback)
     context = ledger.requests.context(decision)
     lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
     return LessonTold(
@@ -119,7 +121,7 @@ def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonT
         decision.person,
         tuple([names[j] if j >= 0 else _elsewhere(ledger, feedback.chain[-1 - j]) for j in chosen]),
         tuple([names[j] for j in over]),
-        _values(feedback, chosen),
+        form.values(feedback, chosen),
         "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
         event.time - shown_at(ledger, decision) > 1e6 * ledger.settings.late_after,
         undone,
@@ -133,56 +135,3 @@ def _elsewhere(ledger: Ledger, place: tuple[int, int]) -> str:
     if event is None:
         return ""
     return ledger.decision(event).names[place[1]]
-
-
-def compared(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[list[int], list[int]]:
-    """(what feedback chose, what it put that before): candidates, those of later queries as -1, -2, ..."""
-    form, chosen, values = feedback.form, feedback.chosen, feedback.values
-    if form == "clicks":
-        clicked = set(chosen)
-        deepest = len(shown) if min(chosen, default=0) < 0 else _deepest(shown, clicked)
-        return list(chosen), [j for j in shown[:deepest] if j not in clicked]
-    if form in ("rating", "grade"):
-        return [j for j, _ in sorted(zip(chosen, values), key=lambda each: -each[1])], []
-    if form == "choice":
-        winner = int(values[0])
-        return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
-    if form == "edit":
-        return [j for j in chosen if j >= 0 and j != feedback.base], [feedback.base] * (chosen[0] != feedback.base)
-    if form == "better" or (form == "action" and values[0] > 0.0):
-        return _risen(shown, chosen)
-    return list(chosen), []
-
-
-def _deepest(shown: Sequence[int], clicked: set[int]) -> int:
-    """How far down one has looked who clicked these: the place of the last, counted from 1."""
-    return max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
-
-
-def _risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(of those named first in a better order, in that order, who rose; who fell behind one of them). Where nothing
-    moved, all that were named rose, past nobody."""
-    place = {j: i for i, j in enumerate(shown)}
-    last, ahead = len(shown), set(named)
-    rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
-    before = [place.get(j, last) for j in named]
-    highest = [*before, min((place[j] for j in rest), default=last)]
-    for i in range(len(before) - 1, -1, -1):  # the highest place, as shown, of all that now stand from there on
-        highest[i] = min(before[i], highest[i + 1])
-    risen = {j: before[i] for i, j in enumerate(named) if before[i] > highest[i + 1]}
-    if not risen:
-        return list(named), []
-    deepest, fallen = 0, set()
-    for j in [*named, *rest]:
-        if j in risen:
-            deepest = max(deepest, risen[j])
-        elif place.get(j, last) < deepest:
-            fallen.add(j)
-    return list(risen), [j for j in shown if j in fallen]
-
-
-def _values(feedback: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-    if feedback.form in ("rating", "grade"):
-        given = dict(zip(feedback.chosen, feedback.values))
-        return tuple([given[j] for j in chosen])
-    return tuple(feedback.values) if feedback.form in ("thumb", "action") else ()

@@ -1,6 +1,8 @@
 """The kinds of feedback, one module each: all that a loop does otherwise for one kind than for another.
 
 protocol     what a loop asks of an interaction
+forms        of feedback: how each is read, written and described
+card         how an interaction speaks of itself
 coactive     a better object than the one shown: clicks, an order, an edit, a thumb
 ordinal      grades from 1 to k
 rating       numbers for items
@@ -17,6 +19,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.settings import Founding
 from heedful.naming import about
 
@@ -35,15 +38,15 @@ def interaction_class(cls: type) -> Any:
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
         return own
-    name, known = about(cls).interaction or UNSAID, _by_name()
+    name, known = about(cls).interaction or UNSAID, interactions()
     if name not in known:
         raise LookupError(f"interaction: wanted {', '.join(sorted(known))}, got {name}")
     return known[name]
 
 
 @cache
-def _by_name() -> dict[str, Any]:
+def interactions() -> dict[str, Any]:
     """The interactions of this folder, by name; found by looking, not listed."""
     modules = [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
     classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
-    return {each.name: each for each in classes if isinstance(getattr(each, "name", None), str)}
+    return {each.name: each for each in classes if Interaction in each.__mro__[1:]}

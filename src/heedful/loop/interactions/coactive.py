@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from heedful.kernel import Floats, Ints, scores, top
 from heedful.loop.graders import is_grading
+from heedful.loop.interactions.card import Card, Setting
+from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
@@ -35,11 +37,32 @@ class Coactive(Interaction[Model]):
     """What is shown is answered by something better."""
 
     name = "coactive"
+    loop = "a loop of rankings"
+    forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
         self._shrink, self._draws = founding.settings.shrink, draws_of(learner)
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    def describe(self) -> Card:
+        """A better order than the one shown; nothing is predicted."""
+        return Card(
+            name=self.name,
+            title="Ranking",
+            loop=self.loop,
+            answer="correction",
+            question="Which of these is better than what stands first?",
+            forms=tuple(self.forms.values()),
+            score="how high what was preferred stood (1: first, 0.5: second)",
+            arms=("learned", "left in their own order"),
+            settings=(
+                Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
+                Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
+            ),
+        )
 
     # ------------------------------------------------------------------------ the fold
 

@@ -14,6 +14,8 @@ import numpy as np
 from heedful.kernel import Ints
 from heedful.loop.choosers import chooser
 from heedful.loop.choosing import ChoiceModel, Heard, unfit
+from heedful.loop.interactions.card import Card, Prediction, Setting
+from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
@@ -36,6 +38,8 @@ class Comparison(Interaction[ChoiceModel]):
     """What is shown is answered by what is better of it."""
 
     name = "pairwise"
+    loop = "a loop of choices"
+    forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
     reported, compares_arms = "choices", False
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "chances"
@@ -44,6 +48,27 @@ class Comparison(Interaction[ChoiceModel]):
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    def describe(self) -> Card:
+        """The better of two; chance asks some of the questions, and the two arms are not compared."""
+        return Card(
+            name=self.name,
+            title="Choices",
+            loop=self.loop,
+            answer="choice",
+            question="Which of these is better?",
+            forms=tuple(self.forms.values()),
+            prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
+            score="how often what was likeliest was chosen",
+            arms=("asked by the rule", "asked by chance"),
+            compares_arms=self.compares_arms,
+            settings=(
+                Setting("choices", "what they are for: to find the best, or to rank all", "best"),
+                Setting("repeats", "whether a pair is asked again before all were", True),
+            ),
+        )
 
     # ------------------------------------------------------------------------ the fold
 

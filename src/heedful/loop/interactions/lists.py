@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from heedful.doors import describe
-from heedful.loop import wire
+from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person, order_shown
 from heedful.loop.packing import Known
@@ -147,7 +147,7 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
     if rated:
         wanted = [name for name in rated if rated[name] == max(rated.values())]
     if said.get("choice") in ("first", "second"):
-        return [shown[wire.CHOICES[said["choice"]]]]
+        return [shown[CHOICES[said["choice"]]]]
     if not wanted:
         return None
     listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]

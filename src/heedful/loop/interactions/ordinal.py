@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heedful.doors import describe
 from heedful.kernel import Floats, Ints
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
+from heedful.loop.interactions.card import Card, Prediction
+from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
-from heedful.loop.wire import Feedback, FeedbackRecord, wanted_grades
+from heedful.loop.wire import Feedback, FeedbackRecord
 from heedful.naming import learner_class
 from heedful.snapshot import arrays_of
 
@@ -37,6 +40,8 @@ class Ordinal(Interaction[GradingModel]):
     """What is shown is answered by its true grade."""
 
     name = "ordinal"
+    loop = "a loop of grades"
+    forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
     predicted = reported = "grades"
 
@@ -44,6 +49,22 @@ class Ordinal(Interaction[GradingModel]):
         self.founding, self.learner = founding, learner
         self._k: int = learner.space.k
         self._draws = draws_of(learner)
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    def describe(self) -> Card:
+        """Grades from 1 to k."""
+        return Card(
+            name=self.name,
+            title="Grades",
+            loop=self.loop,
+            answer="grade",
+            question=f"How relevant is each of these, from 1 to {self._k}?",
+            forms=tuple(self.forms.values()),
+            prediction=Prediction("grade", "the grade predicted of each that is shown", 1, self._k),
+            score="how high what was preferred stood (1: first, 0.5: second)",
+            arms=("learned", "left in their own order"),
+        )
 
     # ------------------------------------------------------------------------ the fold
 
@@ -97,7 +118,10 @@ class Ordinal(Interaction[GradingModel]):
 
     def check_feedback(self, given: Feedback) -> None:
         """Grades are whole numbers from 1 to k."""
-        wanted_grades(given, self._k)
+        for name, value in zip(given.names, given.values):
+            if not 1 <= value <= self._k or value != int(value):
+                got = int(value) if value == int(value) else value
+                raise ValueError(f"grade[{describe(name)}]: wanted a whole number from 1 to {self._k}, got {got}")
 
     # ------------------------------------------------------------------------ looking back
 

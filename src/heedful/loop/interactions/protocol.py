@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from heedful.fold import copied
 from heedful.kernel import Floats, Ints
+from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.forms import Form
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Model, Person
 from heedful.loop.packing import Known
@@ -154,6 +156,10 @@ class Interaction(Protocol[M]):
 
     name: str
     """by which a learner's docstring names it"""
+    loop: str = "this loop"
+    """a loop of this kind, in a sentence: "a loop of ratings\""""
+    forms: Mapping[str, Form]
+    """of feedback that it takes, by name, the most usual first"""
     model_type: type[M]
     """what a loop of this kind folds; declares the version of how feedback becomes lessons"""
     folds_items: bool = False
@@ -172,6 +178,21 @@ class Interaction(Protocol[M]):
     """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
     snapshot_most: int = 2**62
     """lessons after which a snapshot is due, at the latest"""
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    def describe(self) -> Card:
+        """How a page, a command or OpenAPI speaks of it."""
+        first = next(iter(self.forms), "answer")
+        return Card(
+            name=self.name,
+            title=self.name.capitalize(),
+            loop=self.loop,
+            answer=first,
+            question="What do you say of these?",
+            forms=tuple(self.forms.values()),
+            compares_arms=self.compares_arms,
+        )
 
     # ------------------------------------------------------------------------ the fold
 

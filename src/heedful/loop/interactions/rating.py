@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from heedful.doors import describe
 from heedful.fold import copied
 from heedful.kernel import Ints
+from heedful.loop.interactions.card import Card, Prediction, Setting
+from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.interactions.slate import left, propose_slate
 from heedful.loop.log import Event
@@ -22,7 +25,7 @@ from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback, wanted_ratings
+from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback
 from heedful.pairs import Pairs, place_of
 from heedful.spaces_offers import Weighed
 
@@ -40,12 +43,36 @@ class Rating(Interaction[RatingModel]):
     """What is shown is answered by a number."""
 
     name = "rating"
+    loop = "a loop of ratings"
+    forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
     reported = "ratings"
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "ratings"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    def describe(self) -> Card:
+        """Ratings within the loop's range."""
+        low, high = self.span()
+        return Card(
+            name=self.name,
+            title="Ratings",
+            loop=self.loop,
+            answer="rating",
+            question=f"How much do you like each of these, from {low:g} to {high:g}?",
+            forms=tuple(self.forms.values()),
+            prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
+            score="the mean rating of what was shown",
+            arms=("learned", "by your score, or by chance"),
+            settings=(
+                Setting("ratings", "the lowest and the highest rating there may be", [1, 5]),
+                Setting("actions", "the rating that each action stands for, as how many", {"buy": [5, 1]}),
+                Setting("repeats", "whether what a person has rated is shown to them again", True),
+            ),
+        )
 
     # ------------------------------------------------------------------------ the fold
 
@@ -104,7 +131,11 @@ class Rating(Interaction[RatingModel]):
 
     def check_feedback(self, given: Feedback) -> None:
         """Ratings lie within the range."""
-        wanted_ratings(given, *self.span())
+        low, high = self.span()
+        for name, value in zip(given.names, given.values):
+            if not low <= value <= high:
+                wanted = f"wanted a number from {low:g} to {high:g}"
+                raise ValueError(f"rating[{describe(name)}]: {wanted}, got {_in_full(value)}")
 
     # ------------------------------------------------------------------------ looking back
 
@@ -152,6 +183,11 @@ class Rating(Interaction[RatingModel]):
         if level:
             return "all ratings of either kind of list were the same: chance cannot be told"
         return "too few people have rated: of either kind of list it takes the ratings of two at least"
+
+
+def _in_full(value: float) -> str:
+    """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
+    return short if float(short := f"{value:g}") == value else repr(value)
 
 
 def _own(model: RatingModel, person: str | None) -> Person | None:

@@ -19,7 +19,7 @@ import msgspec
 
 from heedful.doors import describe
 from heedful.loop import Loop
-from heedful.loop.wire import CHOICES
+from heedful.loop.interactions.forms import CHOICES
 from heedful.server.desk import Desk
 from heedful.server.pages.cards import Fact, value
 from heedful.server.pages.plates import Plates, plates
