@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful import Ranking
-from heedful.compile import loop_for
-from heedful.fold import coerced, copied, generators
-from heedful.kernel import DISCOUNTS
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.learners.fair_pairs import FairPairs
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.perturbed import PerturbedPerceptron
-from heedful.spaces import Primed
+from heedful.jit.cache import loop_for
+from heedful.core.fold import coerced, copied, generators
+from heedful.jit.kernel import DISCOUNTS
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.learners.coactive.fair_pairs import FairPairs
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.perturbed import PerturbedPerceptron
+from heedful.spaces.ranking import Primed
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream
 

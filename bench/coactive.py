@@ -24,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful import Ranking, Session, trace
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.dueling import DuelingBandit
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.dueling import DuelingBandit
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.worlds.queries import StreamState, synthetic_queries
 from heedful.worlds.users import Noisy
 
@@ -129,7 +129,7 @@ def memory_of_a_trace() -> dict[str, Any]:
     program = """
 import resource, sys
 from heedful import Ranking, trace
-from heedful.learners.coactive import PreferencePerceptron
+from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 world, _ = synthetic_queries(200, 20, 136, noise=1.0, user=Noisy(10))
@@ -153,7 +153,7 @@ def starts() -> dict[str, Any]:
     program = """
 import resource
 from heedful import Ranking, trace
-from heedful.learners.coactive import PreferencePerceptron
+from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 world, _ = synthetic_queries(5, 20, 136, noise=1.0, user=Noisy(10))

@@ -29,15 +29,15 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.preferences.answers import Answers, answers
-from heedful.preferences.collaborative.baselines import fit_birlutiu, fit_single
-from heedful.preferences.collaborative.cells import part_of
-from heedful.preferences.collaborative.cp import fit
-from heedful.preferences.collaborative.crowds import crowd
-from heedful.preferences.collaborative.distances import half_median
-from heedful.preferences.collaborative.streaming import stream
-from heedful.preferences.collaborative.tuning import tune_cp
-from heedful.preferences.kernels import kernel_for
+from heedful.inference.comparisons import Answers, answers
+from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
+from heedful.inference.collaborative.sparse_cells import part_of
+from heedful.inference.collaborative.cp import fit
+from heedful.inference.collaborative.user_covariance import crowd
+from heedful.inference.collaborative.distances import half_median
+from heedful.inference.collaborative.svi import stream
+from heedful.inference.collaborative.model_selection import tune_cp
+from heedful.inference.gp.kernels import kernel_for
 
 out = Console(width=130)
 Array = Any

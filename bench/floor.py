@@ -16,9 +16,9 @@ from rich.table import Table
 
 from heedful import Ranking, trace
 from heedful.data.letor import least_squares, load_letor
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Noisy, StrictAlpha
 

@@ -30,8 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful import trace
-from heedful.fold import generators
-from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.core.fold import generators
+from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.worlds.instances import synthetic_ordinal
 
 RANKS, FEATURES, NOISE = 5, 50, 0.3

@@ -29,14 +29,14 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.preferences.answers import answers
-from heedful.preferences.ep import Many, Sites, infer, infer_many
-from heedful.preferences.futures import Left, questions_left
-from heedful.preferences.hierarchical import Population, fit
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.questions import bald, batch, next_question
-from heedful.preferences.sets import next_set
-from heedful.preferences.stopping import Seen, stopping
+from heedful.inference.comparisons import answers
+from heedful.inference.gp.ep import Many, Sites, infer, infer_many
+from heedful.inference.gp.remaining_questions import Left, questions_left
+from heedful.inference.gp.hierarchical import Population, fit
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.acquisition import bald, batch, next_question
+from heedful.inference.gp.subset_acquisition import next_set
+from heedful.inference.gp.stopping import Seen, stopping
 
 STUDIES = (  # goal, questions, sd of the utilities, whether P(best) is told the answers
     ("best", "eubo", 2.0, True),

@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.orders import Answered, gathered
-from heedful.preferences.estimating import estimate
-from heedful.preferences.standing import standing
+from heedful.inference.estimation import estimate
+from heedful.inference.standing import standing
 
 ITEMS = 8
 out = Console(width=120)

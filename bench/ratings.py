@@ -29,13 +29,13 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful import trace
-from heedful.compile import loop_for
-from heedful.fold import coerced, copied, generators
-from heedful.learners.alb import ALB
-from heedful.learners.bmf import BMF
-from heedful.learners.nmf_bandit import NMFBandit
-from heedful.learners.pts import PTS
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.jit.cache import loop_for
+from heedful.core.fold import coerced, copied, generators
+from heedful.learners.ratings.alb import ALB
+from heedful.learners.ratings.bmf import BMF
+from heedful.learners.ratings.nmf_bandit import NMFBandit
+from heedful.learners.ratings.pts import PTS
+from heedful.spaces.slate import Offer, Rated, Slate
 from heedful.worlds.ratings import Rounds, gaussian_ratings
 
 SMALL, LARGE, PAPER, K = (943, 1_682), (50_000, 20_000), (200, 200), 5

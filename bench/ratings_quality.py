@@ -30,9 +30,9 @@ from rich.table import Table
 
 from heedful import trace
 from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
-from heedful.learners.alb import ALB
-from heedful.learners.bmf import BMF
-from heedful.learners.simple_ratings import ItemMean, PairMean, RandomItem, UserGreedy
+from heedful.learners.ratings.alb import ALB
+from heedful.learners.ratings.bmf import BMF
+from heedful.learners.ratings.baselines import ItemMean, PairMean, RandomItem, UserGreedy
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 
 ROUNDS, SEEDS = 25_000, 5

@@ -31,11 +31,11 @@ from machine import description
 from rich.console import Console
 from rich.table import Table
 
-from heedful.learners.preference_gp import HierarchicalGP
-from heedful.preferences.answers import answers, together
-from heedful.preferences.estimating import infer_utilities
-from heedful.preferences.standing import standing
-from heedful.spaces_pairs import Choice, Pool
+from heedful.learners.preference.preference_gp import HierarchicalGP
+from heedful.inference.comparisons import answers, together
+from heedful.inference.estimation import infer_utilities
+from heedful.inference.standing import standing
+from heedful.spaces.comparison import Choice, Pool
 
 ITEMS, SPREADS, SHARES = 5, (0.3, 0.6, 1.0, 3.0), (0.08, 0.5)
 FOLDER = Path(__file__).parent / "results" / "standing"

@@ -27,8 +27,8 @@ from machine import description
 from rich.console import Console
 from rich.table import Table
 
-from heedful.preferences.answers import answers
-from heedful.preferences.estimating import infer_utilities
+from heedful.inference.comparisons import answers
+from heedful.inference.estimation import infer_utilities
 
 FOLDER = Path(__file__).parent / "results" / "votes"
 SPREAD, STUDIES = 0.6, 20

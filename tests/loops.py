@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from heedful import Loop, Settings
+from heedful.core.serialization import arrays_of
 from heedful.features import infer
-from heedful.naming import about, find_learners
-from heedful.snapshot import arrays_of
+from heedful.learners.registry import about, find_learners
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""

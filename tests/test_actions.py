@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.actions import Action, wanted_actions, weighed
-from heedful.fold import Session
-from heedful.learners.bmf import BMF
-from heedful.spaces_offers import Slate
+from heedful.core.fold import Session
+from heedful.learners.ratings.bmf import BMF
+from heedful.loop.implicit_feedback import Action, wanted_actions, weighed
+from heedful.spaces.slate import Slate
 
 SPACE = Slate(3, 1.0, 5.0)
 SHOP = {"view": (1, 0.1), "cart": [3, 1.0], "buy": (5, 4), "hide": (1, 2), "like": 4}

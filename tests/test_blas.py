@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful import blas
-from heedful.compile import compiled
-from heedful.kernel import kernel
-from heedful.learners.second_order import projected
-from heedful.lowering import teach
+from heedful.jit import blas
+from heedful.jit.cache import compiled
+from heedful.jit.kernel import kernel
+from heedful.jit.overloads import teach
+from heedful.learners.coactive.second_order import projected
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def test_a_matrix_that_is_not_definite_is_refused(fast: Any) -> None:
 def test_compiled_reaches_what_a_kernel_calls_in_another_module() -> None:
     program = (
         "import numpy as np\n"
-        "from heedful.compile import compiled\n"
-        "from heedful.learners.second_order import projected\n"
+        "from heedful.jit.cache import compiled\n"
+        "from heedful.learners.coactive.second_order import projected\n"
         "print(compiled(projected)(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0).round(9).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.checks import promises
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Ranking
-from heedful.spaces_graded import Ranks
+from heedful.core.conformance import promises
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.instances import synthetic_ordinal
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
@@ -264,7 +264,7 @@ def test_compiled_unlike_interpreted_is_found(tmp_path: Any, monkeypatch: pytest
     monkeypatch.syspath_prepend(tmp_path)
     import frozen_rule  # type: ignore[import-not-found]
 
-    from heedful.fold import trace
+    from heedful.core.fold import trace
 
     learner = frozen_rule.Frozen(N, Ranking(5))
     assert broken(learner) == set()

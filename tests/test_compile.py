@@ -14,12 +14,12 @@ import numba
 import numpy as np
 import pytest
 
-from heedful import compile as compiling
-from heedful.checks import same
-from heedful.fold import trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.learners.ordinal import ConstantRank
-from heedful.spaces import Ranking
+from heedful.core.conformance import same
+from heedful.core.fold import trace
+from heedful.jit import cache as compiling
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.learners.ordinal.perceptrons import ConstantRank
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.instances import synthetic_ordinal
 
 # A learner and a world that take little time to compile: what is tried here is the cache.
@@ -27,7 +27,7 @@ RULE = """
     from typing import Any, NamedTuple
     import numpy as np
     from helper import step_length
-    from heedful.kernel import kernel
+    from heedful.jit.kernel import kernel
 
     class State(NamedTuple):
         w: Any
@@ -50,7 +50,7 @@ RULE = """
         def advance(self, truth, x, shown, feedback): return truth + 1
 """
 HELPER = """
-    from heedful.kernel import kernel
+    from heedful.jit.kernel import kernel
 
     @kernel
     def step_length(t):
@@ -61,8 +61,8 @@ MAIN = """
     sys.path.insert(0, sys.argv[1])
     import numpy as np
     from rule import Mine, Signs
-    from heedful.fold import trace
-    import heedful.compile as compiling
+    from heedful.core.fold import trace
+    import heedful.jit.cache as compiling
 
     if len(sys.argv) > 2:  # the source changes after it was imported
         from pathlib import Path

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from budget import FACTOR
-from heedful import checks
-from heedful import compile as compiling
-from heedful.checks import promises, same
-from heedful.fold import copied, generators, must_interpret, play
-from heedful.naming import about, find_learners
-from heedful.spaces import Assignment, Primed, Ranking
-from heedful.spaces_graded import Ranks
-from heedful.spaces_offers import Slate
-from heedful.spaces_pairs import Choice
-from heedful.spaces_structured import Subset
+from heedful.core import conformance
+from heedful.core.conformance import promises, same
+from heedful.core.fold import copied, generators, must_interpret, play
+from heedful.jit import cache as compiling
+from heedful.learners.registry import about, find_learners
+from heedful.spaces.comparison import Choice
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.slate import Slate
+from heedful.spaces.structured import Subset
 from heedful.worlds.choices import Orderers, gaussian_choosers
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.instances import instance_stream, synthetic_ordinal
@@ -183,7 +183,9 @@ COMPILED = compiled_worlds()
 @pytest.mark.parametrize(("learner", "world", "everything"), list(cases()))
 def test_every_promise_is_kept(learner: Any, world: Any, everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not everything:
-        monkeypatch.setattr(checks, "PROMISES", tuple(p for p in checks.PROMISES if p is not checks._compiled))
+        monkeypatch.setattr(
+            conformance, "PROMISES", tuple(p for p in conformance.PROMISES if p is not conformance._compiled)
+        )
     findings = list(promises(learner, world))
     assert len(findings) == 10 + everything
     assert [(f.promise, f.where) for f in findings if not f.kept] == []

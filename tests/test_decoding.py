@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import heedful
-from heedful.decoding import decoder
+from heedful.core.decoding import decoder
 from heedful.loop.settings import Founding
 from loops import small_loop
 
@@ -43,4 +43,4 @@ def test_nothing_else_makes_decoders_of_records() -> None:
     makes = re.compile(r"json\.Decoder\([^)]|json\.decode\([^)]*type=|msgspec\.convert")
     root = Path(heedful.__file__).parent
     found = {str(path.relative_to(root)) for path in root.rglob("*.py") if makes.search(path.read_text())}
-    assert found == {"decoding.py"}
+    assert found == {"core/decoding.py"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+from heedful.core.fold import copied, play, trace
 from heedful.diagnostics import (
     Bound,
     Facts,
@@ -22,12 +23,11 @@ from heedful.diagnostics import (
     slacks,
     strict_alpha,
 )
-from heedful.fold import copied, play, trace
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.orders import RandomOrder
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.spaces import Assignment, Primed, Ranking
+from heedful.learners.coactive.baselines import RandomOrder
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
+from heedful.spaces.ranking import Assignment, Primed, Ranking
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Better, ExpectedAlpha, Noisy, StrictAlpha

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from heedful.checks import promises
-from heedful.figures import FIGURES
-from heedful.naming import find_learners
-from heedful.spaces import Ranking
+from heedful.core.conformance import promises
+from heedful.learners.registry import find_learners
+from heedful.papers import FIGURES
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, Loop, Settings
-from heedful.data.lines import Line, read_lines
-from heedful.exchange import Outcome, check_line, export_lines, import_lines, rehearse
+from heedful.data.jsonl import Line, read_lines
 from heedful.features import infer
+from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
 from heedful.loop.model import Model
 from loops import bits, bits_of, rows, small_loop, specs
 

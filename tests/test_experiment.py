@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from heedful.core.fold import play
 from heedful.data.catalogue import Catalogue, catalogue_from_columns
 from heedful.data.letor import Queries
-from heedful.experiment import (
+from heedful.experiments.run import (
     Advance,
     Compiling,
     Curve,
@@ -31,9 +32,8 @@ from heedful.experiment import (
     simulate,
     standard_error,
 )
-from heedful.fold import play
-from heedful.kernel import shown
-from heedful.spaces import Primed, Ranking
+from heedful.jit.kernel import shown
+from heedful.spaces.ranking import Primed, Ranking
 from heedful.worlds.clicks import Cascade
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 

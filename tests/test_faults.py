@@ -24,7 +24,7 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
-from heedful.snapshot import read_arrays, write_arrays
+from heedful.core.serialization import read_arrays, write_arrays
 from loops import bits, bits_from_scratch, set_clock, small_loop
 
 
@@ -166,7 +166,7 @@ def test_no_room_for_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     with small_loop(tmp_path / "loop", control=0.0, snapshot_every=2) as loop:
         with monkeypatch.context() as patched:
-            patched.setattr("heedful.snapshot.os.fsync", full)
+            patched.setattr("heedful.core.serialization.os.fsync", full)
             more(loop, 0, 3)
             assert any("no snapshot was kept" in note and "No space left" in note for note in loop.notes)
             assert not list(loop.path.glob("snapshot-*"))
@@ -661,7 +661,7 @@ def test_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: float, lat
 
 OWN = """
     from typing import Any, NamedTuple
-    from heedful.learners.pairwise_logistic import PairwiseLogistic
+    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 
     INTERRUPTED = []
 

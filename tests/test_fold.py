@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.checks import same
-from heedful.fold import Round, Session, coerced, copied, generators, play, replay, trace, traced
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.dueling import DuelingBandit
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.spaces import Assignment, Ranking
+from heedful.core.conformance import same
+from heedful.core.fold import Round, Session, coerced, copied, generators, play, replay, trace, traced
+from heedful.learners.coactive.dueling import DuelingBandit
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
+from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import StrictAlpha

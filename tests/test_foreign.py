@@ -167,7 +167,7 @@ def test_a_snapshot_beyond_memory_is_not_read(path: Path, monkeypatch: pytest.Mo
     with Loop.open(path) as loop:
         loop.snapshot()
         before = bits(loop)
-    monkeypatch.setattr("heedful.snapshot.physical_memory", lambda: 1_000)
+    monkeypatch.setattr("heedful.core.serialization.physical_memory", lambda: 1_000)
     with Loop.open(path) as loop:
         assert bits(loop) == before
         assert any("that fits into memory" in note for note in loop.notes)

@@ -15,8 +15,8 @@ from asking import Caller
 
 from goldens import asked, folds, logs, make
 from heedful import Loop
-from heedful.data.lines import Line
-from heedful.exchange import import_lines
+from heedful.data.jsonl import Line
+from heedful.io import import_lines
 from heedful.server.running import served
 
 KINDS = sorted(logs.MAKERS)
@@ -95,7 +95,9 @@ def test_logs_are_not_written_again_nor_states_under_the_same_version(
     assert len(make.make_logs()) == len(KINDS) + 1
     assert make.make_states() == []
     before = golden("grades", "state.json")
-    monkeypatch.setattr("heedful.learners.ordinal.AveragedPRank.update", lambda self, state, x, y, feedback: state)
+    monkeypatch.setattr(
+        "heedful.learners.ordinal.perceptrons.AveragedPRank.update", lambda self, state, x, y, feedback: state
+    )
     [told] = make.make_states()
     assert told == "grades: its state or decisions changed, and its version is 1.1 as before"
     assert golden("grades", "state.json") == before

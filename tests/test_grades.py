@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heedful.experiment import Run, bound, simulate
-from heedful.fold import trace
-from heedful.grades import map_features, ordinal_setting, scale_features, unstable
-from heedful.learners.ordinal import PRank
-from heedful.spaces_graded import Ranks
+from heedful.core.fold import trace
+from heedful.experiments.ordinal import map_features, ordinal_setting, scale_features, unstable
+from heedful.experiments.run import Run, bound, simulate
+from heedful.learners.ordinal.perceptrons import PRank
+from heedful.spaces.ordinal import Ranks
 from heedful.worlds.instances import instance_stream
 
 X = np.array([[1.0, -2.0, 5.0], [3.0, 0.0, 5.0], [8.0, 8.0, 5.0], [0.0, 1.0, 5.0]])

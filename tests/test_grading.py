@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.checks import same
-from heedful.fold import copied
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.registry import learner_class, make_learner
 from heedful.loop.graders import graded_spec, grader, is_grading
 from heedful.loop.grading import GradingModel, Offset, ranks
 from heedful.loop.interaction import grades_of
 from heedful.loop.model import Context
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.naming import learner_class, make_learner
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 from loops import specs
 
 N = 3  # two features and the caller's score

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.compile import compiled
-from heedful.kernel import (
+from heedful.jit.cache import compiled
+from heedful.jit.kernel import (
     DISCOUNTS,
     add_rows,
     add_scaled,
@@ -26,7 +26,7 @@ from heedful.kernel import (
     squared_norm,
     top,
 )
-from heedful.learners.dueling import Duel
+from heedful.learners.coactive.dueling import Duel
 
 LENGTHS = [*range(1, 300), *range(376, 392), *range(505, 521), *range(1000, 1050), 1100, 2049]
 FLOATS = [np.float64, np.float32]

@@ -158,7 +158,7 @@ def test_what_became_of_it(loop: Loop) -> None:
 def test_a_lesson_that_the_learner_failed_on_was_not_learned(tmp_path: Path) -> None:
     source = tmp_path / "fails.py"
     source.write_text(
-        "from heedful.learners.coactive import PreferencePerceptron as P\n"
+        "from heedful.learners.coactive.perceptron import PreferencePerceptron as P\n"
         "from typing import Any, NamedTuple\n"
         "class Fails(NamedTuple):\n"
         "    n_features: int\n"

@@ -14,9 +14,9 @@ import pytest
 from scipy.stats import binom, chi2
 
 from heedful import TEXTS, Loop, Settings, infer
+from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.log import now
-from heedful.naming import find_learners, make_learner
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.checks import same
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines, rehearse
-from heedful.fold import copied
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.data.jsonl import Line
+from heedful.inference.gp.stopping import stopping
+from heedful.inference.standing import standing
+from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.standing import Standings
 from heedful.loop.wire import plain
-from heedful.preferences.standing import standing
-from heedful.preferences.stopping import stopping
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 BOTH = ["preference-gp", "hierarchical-gp"]
@@ -689,7 +689,7 @@ def test_two_processes_teach_one_loop(folder: Path) -> None:
 OWN = '''
 from typing import NamedTuple, Any
 import numpy as np
-from heedful.preferences.posterior import Posterior
+from heedful.inference.gp.posterior import Posterior
 
 class Tally(NamedTuple):
     wins: Any

@@ -18,10 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.checks import same
+from heedful.core.conformance import same
 from heedful.loop.choosers import chooser
 from heedful.loop.interactions.comparison import Comparison
-from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, Pool
 from loops import bits
 
 NAMES = [f"i{j}" for j in range(5)]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines
 from heedful.loop.comparison import paired
 from heedful.loop.simulation import Simulation
 from heedful.loop.wire import plain
@@ -593,7 +593,7 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
 OWN = '''
 from typing import NamedTuple
 import numpy as np
-from heedful.spaces_graded import Ranks
+from heedful.spaces.ordinal import Ranks
 
 class State(NamedTuple):
     total: float

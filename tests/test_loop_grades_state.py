@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.checks import same
+from heedful.core.conformance import same
 from heedful.loop.graders import grader
 from loops import bits
 

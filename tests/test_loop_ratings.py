@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.checks import same
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines, rehearse
+from heedful.core.conformance import same
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event, now
 from heedful.loop.wire import plain
@@ -533,7 +533,7 @@ def test_without_an_item_it_is_a_log_that_never_had_it(folder: Path, spec: str) 
 
 def test_what_readers_have_is_not_written_to(folder: Path) -> None:
     """Arrays grow and are written over in the next version, not in the one that somebody decides from."""
-    from heedful.fold import copied
+    from heedful.core.fold import copied
 
     with rating_loop(folder / "l") as loop:
         taught(loop, 5)
@@ -717,7 +717,7 @@ def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> None:
     """Round for round with the learner's own functions."""
     from heedful.loop.raters import rater
-    from heedful.spaces_offers import Offer, Rated
+    from heedful.spaces.slate import Offer, Rated
 
     with rating_loop(folder / "l") as loop:
         taught(loop, 30)
@@ -884,7 +884,7 @@ OWN = '''
 """A learner of somebody's own."""
 from typing import Any, NamedTuple
 import numpy as np
-from heedful.spaces_offers import Slate
+from heedful.spaces.slate import Slate
 
 class State(NamedTuple):
     n: int

@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings
-from heedful.checks import same
+from heedful.core.conformance import same
 from heedful.loop.raters import rater
-from heedful.spaces_offers import Offer, Weighed
+from heedful.spaces.slate import Offer, Weighed
 from loops import bits
 
 NAMES = [f"i{j}" for j in range(6)]

@@ -19,9 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.checks import same
-from heedful.fold import copied
-from heedful.learners.fair_pairs import Perturbed
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.coactive.fair_pairs import Perturbed
 from heedful.loop.model import order_shown
 from loops import bits
 

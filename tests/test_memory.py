@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-import heedful.exchange.exporting
+import heedful.io.exports
 import heedful.loop.ledger
 from heedful import Loop, Settings
 from heedful.features import infer
@@ -102,12 +102,12 @@ def test_asking_about_all_that_is_on_offer_keeps_a_reference_to_it(tmp_path: Pat
 
 
 def test_an_export_holds_so_many_candidates_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heedful.exchange.exporting, "KEPT", 30)
+    monkeypatch.setattr(heedful.io.exports, "KEPT", 30)
     with small_loop(tmp_path / "loop") as loop:
         made = [loop.decide(id=f"d{k}") for k in range(9)]
         for d in made:
             loop.feedback(d.id, id=f"e-{d.id}", clicks=[d.shown[1]])
-        exporter, clicks = heedful.exchange.exporting.Exporter(loop), []
+        exporter, clicks = heedful.io.exports.Exporter(loop), []
         for line in exporter.lines():
             assert sum(len(known.names) for _, known in exporter._decisions.values()) <= 30
             if line["kind"] == "feedback":

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.checks import same
-from heedful.fold import copied
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.registry import make_learner
 from heedful.loop.model import Context, Model, order_shown
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.naming import make_learner
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 
 N = 3  # two features and the caller's score
 D2 = 1.0 / math.log2(3.0)  # the discount of the second position

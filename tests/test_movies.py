@@ -11,12 +11,12 @@ import pytest
 
 import naive
 from films import ratings_of, shared, write_1m, write_100k
-from heedful import movies
+from heedful.core.fold import trace
 from heedful.data.als import DIMENSIONS, REGULARISATIONS, Tried, alternating_least_squares, cross_validated
 from heedful.data.movielens import Ratings, load_movielens
-from heedful.experiment import Run, curve, simulate
-from heedful.fold import trace
-from heedful.movies import CHOSEN, Cinema, cinema, movie_setting, tastes
+from heedful.experiments import movielens
+from heedful.experiments.movielens import CHOSEN, Cinema, cinema, movie_setting, tastes
+from heedful.experiments.run import Run, curve, simulate
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
         asked.append((values.size, shape, *tried, penalty))
         return [Tried(2, 0.3, 0.9), Tried(1, 0.1, 1.0)]
 
-    monkeypatch.setattr(movies, "cross_validated", validated)
+    monkeypatch.setattr(movielens, "cross_validated", validated)
     n = int((~np.isin(ratings.users, cinema(ratings, dimension=1, regularisation=1.0).people)).sum())
     assert asked == []
     both = cinema(ratings)
@@ -101,7 +101,7 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
         (n, (12, 30), DIMENSIONS, REGULARISATIONS["weighted"], "weighted"),
     ]
     asked.clear()
-    monkeypatch.setattr(movies, "CHOSEN", {(24, 30, ratings.values.size): {"plain": (3, 0.2)}})
+    monkeypatch.setattr(movielens, "CHOSEN", {(24, 30, ratings.values.size): {"plain": (3, 0.2)}})
     known = cinema(ratings), cinema(ratings, dimension=3), cinema(ratings, regularisation=0.2)
     assert [(one.dimension, one.regularisation) for one in known] == [(3, 0.2)] * 3
     assert asked == []

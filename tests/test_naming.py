@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.dueling import DuelingBandit
-from heedful.learners.fair_pairs import FairPairs
-from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.naming import (
+from heedful.learners.coactive.dueling import DuelingBandit
+from heedful.learners.coactive.fair_pairs import FairPairs
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
+from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.learners.registry import (
     ALIASES,
     about,
     find_learners,
@@ -27,8 +27,8 @@ from heedful.naming import (
     make_user,
     short_names,
 )
-from heedful.spaces import Ranking
-from heedful.spaces_graded import Ranks
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.users import Best, Better, ExpectedAlpha, Noisy, StrictAlpha
 
@@ -351,8 +351,13 @@ def test_a_name_is_found_as_it_is_by_looking_at_all_learners() -> None:
 
 def test_a_name_imports_the_file_of_its_learner_alone() -> None:
     program = (
-        "import sys; from heedful.naming import learner_class; learner_class('second-order:epsilon=1')\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('heedful.learners.')))"
+        "import sys; from heedful.learners.registry import learner_class; learner_class('second-order:epsilon=1')\n"
+        "print(*sorted(name for name, module in sys.modules.items()"
+        " if name.startswith('heedful.learners.') and not hasattr(module, '__path__')))"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert out == ["heedful.learners.second_order", "heedful.learners.template"]
+    assert out == [
+        "heedful.learners.coactive.online_convex",
+        "heedful.learners.coactive.second_order",
+        "heedful.learners.registry",
+    ]

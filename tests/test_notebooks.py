@@ -14,10 +14,10 @@ import pytest
 
 import heedful
 from heedful import Loop, Settings, infer, rank
-from heedful.figures import find_figure
-from heedful.figures.figure import verdicts
-from heedful.figures.page import Drawn
-from heedful.notebooks import ROWS, table
+from heedful.core.notebooks import ROWS, table
+from heedful.papers import find_figure
+from heedful.papers.figure import verdicts
+from heedful.papers.page import Drawn
 from loops import choice_loop, small_loop
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>&amp;'

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from heedful import Loop
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines
 from logs.make import MAKERS, answer, seen
 from loops import bits_of
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budget import examples
-from heedful.compile import compiled
-from heedful.fold import copied
-from heedful.pairs import (
+from heedful.core.fold import copied
+from heedful.jit.cache import compiled
+from heedful.learners.ratings.interaction_matrix import (
     Pairs,
     items_of,
     longer,

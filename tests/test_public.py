@@ -13,7 +13,7 @@ import pytest
 
 import heedful
 import heedful.estimators as heedful_estimators
-from heedful.naming import find_learners
+from heedful.learners.registry import find_learners
 
 SOURCE = Path(heedful.__file__)
 

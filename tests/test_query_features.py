@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from heedful import Encoding, Loop, Settings, declare, infer
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines, rehearse
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines, rehearse
 from loops import bits, bits_of, rows
 
 QUERY = {"bm25": (0, 40), "clicks_7d": (0, 100), "source": ["web", "app"]}

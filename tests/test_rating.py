@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.checks import same
-from heedful.fold import copied
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.registry import learner_class
 from heedful.loop.interaction import grades_of, ratings_of
 from heedful.loop.interactions.slate import Watched, _places
 from heedful.loop.model import Context
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.naming import learner_class
-from heedful.spaces_offers import Slate
+from heedful.spaces.slate import Slate
 
 ACTIONS = {"look": (3.0, 0.25), "buy": (5.0, 1.0), "hide": (1.0, 2.0)}
 NONE = np.zeros((0, 0))

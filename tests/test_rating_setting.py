@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful.core.fold import trace
 from heedful.data.ratings import RatingTable
-from heedful.experiment import Run, difference, simulate
-from heedful.fold import trace
-from heedful.ratings import MEASURES, SIMPLE, drawn_world, is_drawn, rating_setting
-from heedful.spaces_offers import Slate
+from heedful.experiments.ratings import MEASURES, SIMPLE, drawn_world, is_drawn, rating_setting
+from heedful.experiments.run import Run, difference, simulate
+from heedful.spaces.slate import Slate
 from heedful.worlds.offers import Listed, Told
 from heedful.worlds.ratings import GAUSSIAN, LowRank, Replay
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.compile import compiled
-from heedful.pairs import no_pairs, rated
-from heedful.ridge import (
+from heedful.jit.cache import compiled
+from heedful.learners.ratings.interaction_matrix import no_pairs, rated
+from heedful.learners.ratings.ridge import (
     BLOCK,
     cholesky,
     drawn,

@@ -11,7 +11,7 @@ import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
 from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 from loops import specs
 
 ITEMS = [{"id": f"i{j}", "f0": float(j), "colour": "redblue"[3 * (j % 2) :][:4], "note": f"n {j}"} for j in range(8)]

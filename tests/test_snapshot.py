@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.checks import same
-from heedful.fold import Session
-from heedful.learners.coactive import ConvexPerceptron, PreferencePerceptron
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.snapshot import load_state, read_arrays, save_state, write_arrays
-from heedful.spaces import Ranking
+from heedful.core.conformance import same
+from heedful.core.fold import Session
+from heedful.core.serialization import load_state, read_arrays, save_state, write_arrays
+from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
+from heedful.spaces.ranking import Ranking
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 LEARNER = PreferencePerceptron(2, Ranking(3), batch=2)
@@ -66,7 +66,7 @@ def test_the_manifest_is_json_for_anybody(file: Path) -> None:
 
 def test_a_state_is_read_wherever_its_learner_was_when_it_was_written(file: Path) -> None:
     arrays, manifest = read_arrays(file)
-    before = {"learner": "heedful.learners.coactive.PreferencePerceptron", "fields": manifest["fields"]}
+    before = {"learner": "heedful.learners.coactive.perceptron.PreferencePerceptron", "fields": manifest["fields"]}
     write_arrays(file, arrays, before)
     assert load_state(file, LEARNER).w.tolist() == arrays["w"].tolist()
     write_arrays(file, arrays, before | {"learner": "mine.learners.PreferencePerceptron"})

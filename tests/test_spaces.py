@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 import naive
 from budget import examples
-from heedful.doors import describe, wanted_count, wanted_positive
-from heedful.spaces import Assignment, Primed, Ranking, assigned, wanted_ranking
+from heedful.core.validation import describe, wanted_count, wanted_positive
+from heedful.spaces.ranking import Assignment, Primed, Ranking, assigned, wanted_ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.fold import Session
-from heedful.learners.alb import ALB
-from heedful.spaces_offers import MOST, Offer, Slate, Weighed, wanted_slate
+from heedful.core.fold import Session
+from heedful.learners.ratings.alb import ALB
+from heedful.spaces.slate import MOST, Offer, Slate, Weighed, wanted_slate
 
 X = Offer(2, np.array([1, 4, 6]))
 SLATE = Slate(2, -1.0, 5.0)

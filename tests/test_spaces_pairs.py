@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.fold import Session
-from heedful.learners.preference_gp import PreferenceGP
-from heedful.spaces_pairs import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, order_of, wanted_choice
+from heedful.core.fold import Session
+from heedful.learners.preference.preference_gp import PreferenceGP
+from heedful.spaces.comparison import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, order_of, wanted_choice
 
 CHOICE = Choice(5)
 X = Pool(2, np.array([[0, 1], [3, 2]]))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import heedful
 import naive
 from budget import examples
-from heedful.fold import Session
-from heedful.kernel import logistic
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces_structured import Path, Subset, best_path, greedy, grid
+from heedful.core.fold import Session
+from heedful.jit.kernel import logistic
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.structured import Path, Subset, best_path, greedy, grid
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)

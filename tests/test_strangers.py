@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import TEXTS, Loop, Settings
-from heedful.data.lines import Line
-from heedful.exchange import export_lines, import_lines
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines
 from heedful.loop.strangers import sifted
 from heedful.loop.wire import plain
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop

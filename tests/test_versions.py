@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from goldens import folds, make
+from heedful.core.serialization import read_arrays, write_arrays
+from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.interaction import learner_version
 from heedful.loop.old_versions import DIGESTS
 from heedful.loop.versions import declared_version
-from heedful.naming import find_learners, make_learner
-from heedful.snapshot import read_arrays, write_arrays
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 from loops import bits, small_loop
 
 
@@ -47,13 +47,15 @@ def test_a_golden_fold_notices_a_change(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(folds, "specs", lambda: ["fair-pairs"])
     assert make.make_folds() == []
     written = folds.path_of("fair-pairs").read_text()
-    monkeypatch.setattr("heedful.learners.pairwise_logistic.PairwiseLogistic.step", lambda self, state, D: state)
-    monkeypatch.setattr("heedful.learners.fair_pairs.FairPairs.step", lambda self, state, D: state)
+    monkeypatch.setattr(
+        "heedful.learners.coactive.pairwise_logistic.PairwiseLogistic.step", lambda self, state, D: state
+    )
+    monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.step", lambda self, state, D: state)
     [told] = make.make_folds()
     assert "fair-pairs" in told
     assert "its version is 1.1 as before" in told
     assert folds.path_of("fair-pairs").read_text() == written
-    monkeypatch.setattr("heedful.learners.fair_pairs.FairPairs.version", 2)
+    monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.version", 2)
     assert make.make_folds() == []
     assert folds.from_json(folds.path_of("fair-pairs").read_text())[0] == "1.2"
 
@@ -64,7 +66,7 @@ def coactive(spec: str) -> Any:
 
 def test_the_version_is_that_of_model_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert learner_version(coactive("perceptron")) == learner_version(coactive("perceptron:batch=2")) == "1.1"
-    monkeypatch.setattr("heedful.learners.coactive.PreferencePerceptron.version", 7)
+    monkeypatch.setattr("heedful.learners.coactive.perceptron.PreferencePerceptron.version", 7)
     monkeypatch.setattr("heedful.loop.model.Model.version", 3)
     assert learner_version(coactive("perceptron")) == "3.7"
     assert learner_version(coactive("second-order")) == "3.1"
@@ -168,7 +170,7 @@ def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytes
         loop.feedback(d.id, id="e", clicks=[d.shown[1]])
         before = bits(loop)
         assert loop.notes == []
-    monkeypatch.setattr("heedful.learners.pairwise_logistic.PairwiseLogistic.version", 2)
+    monkeypatch.setattr("heedful.learners.coactive.pairwise_logistic.PairwiseLogistic.version", 2)
     with Loop.open(tmp_path / "loop") as loop:
         assert [note.split(":")[0] for note in loop.notes if "code has changed" in note]
         assert any("made with another learner_version" in note for note in loop.notes)

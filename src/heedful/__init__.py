@@ -16,30 +16,36 @@ __version__ = "0.1.0"
 
 # What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
 if TYPE_CHECKING:
+    from heedful.core.fold import Round, Session, copied, play, replay, trace
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
-    from heedful.fold import Round, Session, copied, play, replay, trace
-    from heedful.learners.alb import ALB
-    from heedful.learners.bmf import BMF
-    from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-    from heedful.learners.collaborative_gp import CollaborativeGP
-    from heedful.learners.dueling import DuelingBandit, team_draft
-    from heedful.learners.fair_pairs import FairPairs
-    from heedful.learners.nmf_bandit import NMFBandit
-    from heedful.learners.orders import FixedOrder, RandomOrder
-    from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
-    from heedful.learners.pairwise_logistic import PairwiseLogistic
-    from heedful.learners.perturbed import PerturbedPerceptron
-    from heedful.learners.preference_gp import HierarchicalGP, PreferenceGP
-    from heedful.learners.pts import PTS
-    from heedful.learners.ranking_svm import RankingSVM
-    from heedful.learners.second_order import SecondOrderPerceptron
-    from heedful.learners.simple_ratings import ItemMean, PairMean, RandomItem, UserGreedy
-    from heedful.learners.template import Template
+    from heedful.inference.ranking import PreferenceRanking, rank
+    from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
+    from heedful.learners.coactive.dueling import DuelingBandit, team_draft
+    from heedful.learners.coactive.fair_pairs import FairPairs
+    from heedful.learners.coactive.online_convex import Template
+    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+    from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+    from heedful.learners.coactive.perturbed import PerturbedPerceptron
+    from heedful.learners.coactive.ranking_svm import RankingSVM
+    from heedful.learners.coactive.second_order import SecondOrderPerceptron
+    from heedful.learners.ordinal.perceptrons import (
+        AveragedPRank,
+        ConstantRank,
+        MulticlassPerceptron,
+        PRank,
+        WidrowHoff,
+    )
+    from heedful.learners.preference.collaborative_gp import CollaborativeGP
+    from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
+    from heedful.learners.ratings.alb import ALB
+    from heedful.learners.ratings.baselines import ItemMean, PairMean, RandomItem, UserGreedy
+    from heedful.learners.ratings.bmf import BMF
+    from heedful.learners.ratings.nmf_bandit import NMFBandit
+    from heedful.learners.ratings.pts import PTS
     from heedful.loop import Loop
     from heedful.loop.settings import Settings
-    from heedful.preferences.ranking import PreferenceRanking, rank
-    from heedful.spaces import Assignment, Ranking
-    from heedful.spaces_structured import Path, Subset
+    from heedful.spaces.ranking import Assignment, Ranking
+    from heedful.spaces.structured import Path, Subset
 
 __all__ = [
     "ALB",
@@ -98,20 +104,20 @@ _WHERE = {
     "declare": "heedful.features",
     "infer": "heedful.features",
     "vectors": "heedful.features",
-    "Round": "heedful.fold",
-    "Session": "heedful.fold",
-    "copied": "heedful.fold",
-    "play": "heedful.fold",
-    "replay": "heedful.fold",
-    "trace": "heedful.fold",
+    "Round": "heedful.core.fold",
+    "Session": "heedful.core.fold",
+    "copied": "heedful.core.fold",
+    "play": "heedful.core.fold",
+    "replay": "heedful.core.fold",
+    "trace": "heedful.core.fold",
     "Loop": "heedful.loop",
     "Settings": "heedful.loop.settings",
-    "PreferenceRanking": "heedful.preferences.ranking",
-    "rank": "heedful.preferences.ranking",
-    "Assignment": "heedful.spaces",
-    "Ranking": "heedful.spaces",
-    "Path": "heedful.spaces_structured",
-    "Subset": "heedful.spaces_structured",
+    "PreferenceRanking": "heedful.inference.ranking",
+    "rank": "heedful.inference.ranking",
+    "Assignment": "heedful.spaces.ranking",
+    "Ranking": "heedful.spaces.ranking",
+    "Path": "heedful.spaces.structured",
+    "Subset": "heedful.spaces.structured",
 }
 """The modules of what is no learner; those of learners are found by looking."""
 

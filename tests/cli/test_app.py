@@ -87,7 +87,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("heedful.naming.find_learners", interrupted)
+    monkeypatch.setattr("heedful.learners.registry.find_learners", interrupted)
     got = heedful("learners")
     assert (got.code, got.err) == (130, "heedful: stopped\n")
 
@@ -95,8 +95,10 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_warning_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
-    monkeypatch.setattr("heedful.naming.find_learners", lambda: warnings.warn("mind the step", stacklevel=2) or {})
-    monkeypatch.setattr("heedful.naming.ALIASES", {})
+    monkeypatch.setattr(
+        "heedful.learners.registry.find_learners", lambda: warnings.warn("mind the step", stacklevel=2) or {}
+    )
+    monkeypatch.setattr("heedful.learners.registry.ALIASES", {})
     got = heedful("learners --json")
     assert (got.json, got.err) == ([], "heedful: mind the step\n")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from command import heedful
 
-from heedful import checks
-from heedful.checks import Finding
-from heedful.learners.coactive import ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.simple_ratings import ItemMean
-from heedful.spaces import Ranking
-from heedful.spaces_graded import Ranks
-from heedful.spaces_offers import Slate
+from heedful.core import conformance
+from heedful.core.conformance import Finding
+from heedful.learners.coactive.perceptron import ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.ratings.baselines import ItemMean
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Ranking
+from heedful.spaces.slate import Slate
 from heedful.worlds.instances import InstanceStream
 from heedful.worlds.queries import QueryStream, feature_bounds
 from heedful.worlds.ratings import Replay
@@ -33,7 +33,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         box.update(learner=learner, world=world)
         yield from box["findings"]
 
-    monkeypatch.setattr(checks, "promises", promises)
+    monkeypatch.setattr(conformance, "promises", promises)
     return box
 
 
@@ -59,9 +59,9 @@ def test_a_learner_of_grades_meets_instances(found: dict[str, Any], spec: str, k
 
 OWN = """
 from typing import Any, NamedTuple
-from heedful.learners.ordinal import ConstantRank, ConstantState
-from heedful.spaces_graded import Ranks
-from heedful.spaces_offers import Slate
+from heedful.learners.ordinal.perceptrons import ConstantRank, ConstantState
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.slate import Slate
 class Latest(NamedTuple):
     'The latest grade again: an example. Interaction: ordinal.'
     n_features: int
@@ -92,7 +92,7 @@ def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
 OWN_RATER = """
 from typing import Any, NamedTuple
 import numpy as np
-from heedful.spaces_offers import Slate
+from heedful.spaces.slate import Slate
 class Count(NamedTuple):
     t: int
 class First(NamedTuple):

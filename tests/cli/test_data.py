@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from command import heedful
 
-from heedful.data import known
-from heedful.data.known import KNOWN, Known
+from heedful.data import datasets
+from heedful.data.datasets import KNOWN, Known
 
 TEXT = b"0 qid:1 1:0.5\n"
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a set of two files that is known, whole."""
     files = {name: hashlib.sha256(TEXT).hexdigest() for name in ("one.txt", "two.txt")}
     tiny = Known("tiny", "A tiny set", "letor", "none", "https://example.org/tiny", "nobody", files)
-    monkeypatch.setattr(known, "KNOWN", (tiny,))
+    monkeypatch.setattr(datasets, "KNOWN", (tiny,))
     (tmp_path / "sets").mkdir()
     for name in files:
         (tmp_path / "sets" / name).write_bytes(TEXT)

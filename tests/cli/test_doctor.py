@@ -13,8 +13,8 @@ import pytest
 from command import heedful
 
 from heedful import Loop, Settings
+from heedful.core.serialization import read_arrays, write_arrays
 from heedful.features import infer
-from heedful.snapshot import read_arrays, write_arrays
 from loops import rows, set_clock, small_loop
 
 

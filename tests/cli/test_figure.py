@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from command import heedful
 
-from figures.invented import letor_files
-from heedful import experiment
-from heedful.figures import FIGURES
-from heedful.figures.figure import Size
+from heedful.experiments import run
+from heedful.papers import FIGURES
+from heedful.papers.figure import Size
+from papers.invented import letor_files
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with generated queries, and sizes that take no time: to compile for so few rounds would take some."""
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(experiment, "must_interpret", lambda _: True)
+    monkeypatch.setattr(run, "must_interpret", lambda _: True)
     letor_files(tmp_path / "letor4-mq2008")
     for name, figure in FIGURES.items():
         panels = tuple(panel._replace(quick=Size(min(panel.quick.rounds, 30), 2)) for panel in figure.panels)

@@ -404,7 +404,7 @@ def test_an_export_that_stops_half_way_leaves_what_was_there(monkeypatch: pytest
         yield {"kind": "item"}
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("heedful.exchange.export_lines", stops)
+    monkeypatch.setattr("heedful.io.export_lines", stops)
     bad(heedful("export cars out.jsonl"), "stopped", 130)
     assert Path("out.jsonl").read_text() == "as it was"
     assert sorted(file.name for file in Path().iterdir()) == ["cars.heedful", "good.jsonl", "out.jsonl"]

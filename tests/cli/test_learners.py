@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from command import heedful
 
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.naming import find_learners, make_learner
-from heedful.spaces import Ranking
-from heedful.spaces_graded import Ranks
-from heedful.spaces_offers import Slate
-from heedful.spaces_pairs import Choice
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.learners.registry import find_learners, make_learner
+from heedful.spaces.comparison import Choice
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Ranking
+from heedful.spaces.slate import Slate
 
 SPACES: dict[str, Any] = {"coactive": Ranking(1), "ordinal": Ranks(5), "rating": Slate(), "pairwise": Choice(3)}
 COMMANDS = {
@@ -32,7 +32,7 @@ def test_all_are_listed(own_file: Path) -> None:
     assert list(listed) == sorted([*find_learners(), "batch"])
     assert listed["second-order"] == {
         "name": "second-order",
-        "class": "heedful.learners.second_order.SecondOrderPerceptron",
+        "class": "heedful.learners.coactive.second_order.SecondOrderPerceptron",
         "title": "Second-order preference perceptron",
         "paper": "[J15] Algorithm 6",
         "interaction": "coactive",

@@ -748,4 +748,4 @@ def test_the_page_names_every_option(command: str) -> None:
 def test_help_needs_no_database_and_no_loop() -> None:
     program = "import sys, heedful.cli.loops; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.exchange", "heedful.data"} & set(loaded)
+    assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.io", "heedful.data"} & set(loaded)

@@ -14,8 +14,8 @@ from heedful.data.choices import open_choices
 from heedful.data.orders import Answered, gathered, pooled
 from heedful.data.preflib import load_preflib, write_preflib
 from heedful.data.sushi import load_sushi
-from heedful.preferences.estimating import estimate
-from heedful.preferences.standing import standing, verdict
+from heedful.inference.estimation import estimate
+from heedful.inference.standing import standing, verdict
 
 TEAS = Path(__file__).resolve().parents[2] / "examples" / "teas.csv"
 KEYS = [

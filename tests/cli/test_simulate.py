@@ -14,11 +14,11 @@ from command import heedful
 
 from heedful.cli import simulate
 from heedful.cli.output import write_runs
+from heedful.core.fold import play
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
-from heedful.experiment import catalogue_setting, letor_setting
-from heedful.fold import play
-from heedful.kernel import shown
+from heedful.experiments.run import catalogue_setting, letor_setting
+from heedful.jit.kernel import shown
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, who
 
 KEYS = ["learner", "user", "rounds", "seeds", "checkpoints", "regret", "stderr", "bound", "rounds_per_second"]
@@ -132,18 +132,18 @@ def test_single_precision_runs_on_features_of_single_precision(
         kinds.append(world.X.dtype)
         return iter([np.zeros(15)])
 
-    monkeypatch.setattr("heedful.experiment.traced", watched)
+    monkeypatch.setattr("heedful.experiments.run.traced", watched)
     heedful("simulate letor {} --interpreted --float32", letor_file)
     heedful("simulate letor {} --interpreted", letor_file)
     assert kinds == [np.float32, np.float64]
 
 
 def test_jobs_are_how_many_run_at_a_time(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heedful import experiment
+    from heedful.experiments import run
 
     seen: list[int] = []
-    pool = experiment.ThreadPoolExecutor
-    monkeypatch.setattr(experiment, "ThreadPoolExecutor", lambda jobs: seen.append(jobs) or pool(jobs))
+    pool = run.ThreadPoolExecutor
+    monkeypatch.setattr(run, "ThreadPoolExecutor", lambda jobs: seen.append(jobs) or pool(jobs))
     line = "simulate letor {} --interpreted --seeds 4 --json --jobs"
     one, three = (heedful(f"{line} {jobs}", letor_file).json for jobs in (1, 3))
     assert seen == [1, 2, 1]  # of three, one is for what is interpreted

@@ -10,9 +10,9 @@ import pytest
 from command import heedful
 
 from films import ratings_of, write_1m
+from heedful.core.fold import trace
 from heedful.data.movielens import load_movielens
-from heedful.fold import trace
-from heedful.movies import cinema, movie_setting
+from heedful.experiments.movielens import cinema, movie_setting
 from heedful.worlds.users import Better
 
 

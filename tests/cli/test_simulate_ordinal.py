@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from command import heedful
 
-from heedful.fold import play
-from heedful.grades import ordinal_setting
+from heedful.core.fold import play
+from heedful.experiments.ordinal import ordinal_setting
 
 KEYS = ["learner", "target", "scale", "map", "rounds", "seeds", "checkpoints", "rank_loss", "stderr", "bound"]
 KEYS += ["rounds_per_second", "asked_for"]

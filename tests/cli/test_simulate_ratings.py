@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from command import heedful
 
+from heedful.core.fold import play, trace
 from heedful.data.rating_files import open_ratings
-from heedful.fold import play, trace
-from heedful.ratings import SIMPLE, rating_setting
+from heedful.experiments.ratings import SIMPLE, rating_setting
 
 KEYS = ["learner", "ratings", "repeats", "slate", "warm", "rounds", "seeds", "checkpoints", "regret", "stderr", "bound"]
 KEYS += ["rounds_per_second", "asked_for", "less"]

@@ -13,10 +13,10 @@ from command import heedful
 
 from heedful.cli import sweep
 from heedful.cli.grid import read_grid
+from heedful.core.fold import trace
 from heedful.data.rating_files import open_ratings
-from heedful.fold import trace
-from heedful.grades import ordinal_setting
-from heedful.ratings import SIMPLE, rating_setting
+from heedful.experiments.ordinal import ordinal_setting
+from heedful.experiments.ratings import SIMPLE, rating_setting
 
 GRID = """
 data = {letor = ["*.txt"]}

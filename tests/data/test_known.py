@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from films import shared
-from heedful.data import known
-from heedful.data.known import KNOWN, Finding, Known, check
+from heedful.data import datasets
+from heedful.data.datasets import KNOWN, Finding, Known, check
 
 TOY = Known("toy", "A toy", "letor", "none", "https://example.org", "Nobody", {})
 
@@ -20,7 +20,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Known:
     """Stand a data set of two small files, and one without sums, in for the real ones."""
     sums = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a.txt", "b.txt")}
     toy = TOY._replace(files=sums)
-    monkeypatch.setattr(known, "KNOWN", (toy, TOY._replace(key="no-sums")))
+    monkeypatch.setattr(datasets, "KNOWN", (toy, TOY._replace(key="no-sums")))
     return toy
 
 
@@ -86,7 +86,7 @@ def test_a_set_without_sums_goes_by_its_folder(tmp_path: Path, toy: Known, monke
 def test_a_file_without_a_sum_is_unknown_or_missing(
     tmp_path: Path, toy: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known, "KNOWN", (toy._replace(files={"a.txt": "", "b.txt": toy.files["b.txt"]}),))
+    monkeypatch.setattr(datasets, "KNOWN", (toy._replace(files={"a.txt": "", "b.txt": toy.files["b.txt"]}),))
     (tmp_path / "b.txt").write_bytes(b"b.txt")
     assert told(check(tmp_path)) == [("toy", "a.txt", "missing"), ("toy", "b.txt", "ok")]
     (tmp_path / "a.txt").write_bytes(b"a.txt")
@@ -170,7 +170,7 @@ def test_the_list() -> None:
 
 def test_loaders_import_nothing_heavy() -> None:
     code = (
-        "import sys, heedful.data, heedful.data.letor, heedful.data.catalogue, heedful.data.known;"
+        "import sys, heedful.data, heedful.data.letor, heedful.data.catalogue, heedful.data.datasets;"
         "import heedful.data.movielens, heedful.data.als;"
         "print([name for name in ('numba', 'scipy', 'matplotlib', 'pandas') if name in sys.modules])"
     )

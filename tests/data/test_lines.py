@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data import lines
-from heedful.data.lines import Line, read_lines
+from heedful.data import jsonl
+from heedful.data.jsonl import Line, read_lines
 
 
 def write(folder: Path, content: bytes, zipped: bool = False) -> Path:
@@ -95,7 +95,7 @@ def test_blank_lines_are_skipped(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_the_longest_line(tmp_path: Path, end: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MAX_BYTES", 100)
+    monkeypatch.setattr(jsonl, "MAX_BYTES", 100)
     fits = b'{"a":"%s"}' % (b"x" * (92 - len(end))) + end
     assert len(fits) == 100
     too_long = b'{"a":"%s"}' % (b"x" * 93) + end

@@ -180,9 +180,9 @@ def test_who_clicked_in_2012(chains: list[Chain]) -> None:
 
 def test_a_world_of_the_track_of_2012(chains: list[Chain]) -> None:
     """The person's clicks teach a little, and no more, about what the judges found relevant."""
-    from heedful.fold import trace
-    from heedful.learners.pairwise_logistic import PairwiseLogistic
-    from heedful.spaces import Ranking
+    from heedful.core.fold import trace
+    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+    from heedful.spaces.ranking import Ranking
 
     world = chain_stream(chains, [features(chain) for chain in chains])
     assert world.best.size == 72

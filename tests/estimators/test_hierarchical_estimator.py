@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from heedful.estimators import HierarchicalGPClassifier, PreferenceGPClassifier
-from heedful.preferences.answers import answers
-from heedful.preferences.ep import infer
-from heedful.preferences.hierarchical import fit
-from heedful.preferences.kernels import kernel_for
-from heedful.preferences.noise import NoisePrior, infer_with_noise
+from heedful.inference.comparisons import answers
+from heedful.inference.gp.ep import infer
+from heedful.inference.gp.hierarchical import fit
+from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.gp.response_noise import NoisePrior, infer_with_noise
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(6, 2))

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-import heedful.compile
+import heedful.jit.cache
+from heedful.core.fold import run
 from heedful.estimators import (
     AveragedPRankClassifier,
     ConstantRankClassifier,
@@ -24,7 +25,6 @@ from heedful.estimators import (
     folding,
     neg_rank_loss,
 )
-from heedful.fold import run
 
 SCALE = ["bad", "fair", "good", "excellent"]  # sorted otherwise
 RNG = np.random.default_rng(5)
@@ -207,8 +207,8 @@ def test_compiling_is_told_where_somebody_waits(
     monkeypatch.setattr(folding, "PATIENCE", 0)
     monkeypatch.setattr(folding, "is_interactive", lambda: looked_at)
     kept = iter([False, *[True] * 100])
-    monkeypatch.setattr(heedful.compile, "is_kept", lambda *_: next(kept))
-    monkeypatch.setattr(heedful.compile, "loop_for", lambda *_: run)
+    monkeypatch.setattr(heedful.jit.cache, "is_kept", lambda *_: next(kept))
+    monkeypatch.setattr(heedful.jit.cache, "loop_for", lambda *_: run)
     PRankClassifier(verbose=verbose).fit(X, RANKS)
     got = capsys.readouterr()
     assert got.out == ""

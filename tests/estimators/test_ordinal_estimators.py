@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from heedful import Session, estimators, replay
-from heedful.checks import same
+from heedful.core.conformance import same
+from heedful.core.fold import Round
 from heedful.estimators import (
     AveragedPRankClassifier,
     ConstantRankClassifier,
@@ -27,9 +28,8 @@ from heedful.estimators import (
     folding,
     graded,
 )
-from heedful.fold import Round
-from heedful.kernel import dot
-from heedful.learners.ordinal import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
+from heedful.jit.kernel import dot
+from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 
 FACES: dict[str, tuple[Any, Any]] = {
     "prank": (PRankClassifier(), PRank),

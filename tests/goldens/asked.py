@@ -22,9 +22,9 @@ from command import heedful
 from goldens import folds
 from goldens.logs import LAST, LATER, LEARNERS, MAKERS, clock, place, place_all
 from heedful import Loop
-from heedful.exchange import export_lines
+from heedful.core.serialization import arrays_of
+from heedful.io import export_lines
 from heedful.server.running import served
-from heedful.snapshot import arrays_of
 
 FEEDBACK: dict[str, Any] = {
     "ranking": lambda shown: {"clicks": [shown[1]]},

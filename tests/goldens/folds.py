@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from heedful.fold import coerced, copied
+from heedful.core.fold import coerced, copied
+from heedful.core.serialization import arrays_of
+from heedful.learners.registry import about, find_learners, make_learner
 from heedful.loop.interaction import learner_version
-from heedful.naming import about, find_learners, make_learner
-from heedful.snapshot import arrays_of
-from heedful.spaces import Primed, Ranking
-from heedful.spaces_graded import Ranks
-from heedful.spaces_offers import Offer, Slate, Weighed
-from heedful.spaces_pairs import EQUAL, UNSURE, Choice, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, Choice, Pool
+from heedful.spaces.ordinal import Ranks
+from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.slate import Offer, Slate, Weighed
 
 FOLDER = Path(__file__).parent / "folds"
 ROUNDS = 30

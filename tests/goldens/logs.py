@@ -16,9 +16,9 @@ from typing import Any
 from unittest import mock
 
 from heedful import Loop, Settings
+from heedful.core.serialization import read_arrays, write_arrays
 from heedful.features import infer
 from heedful.server.keys import Keys
-from heedful.snapshot import read_arrays, write_arrays
 
 FOLDER = Path(__file__).parent
 BEGIN = 1_790_000_000 * 10**9

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.spaces_offers import Offer, Rated, Weighed
+from heedful.spaces.slate import Offer, Rated, Weighed
 
 
 def offers(rounds: int, seed: int, users: int = 9, items: int = 12, late: int = 0) -> Iterator[tuple[Offer, Any]]:

@@ -9,12 +9,12 @@ import pytest
 
 import naive
 from budget import FACTOR
-from heedful.fold import Session, copied, trace
-from heedful.kernel import Ints
-from heedful.learners.alb import ALB, ALBState
-from heedful.pairs import items_of, users_of
-from heedful.ridge import drawn
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.core.fold import Session, copied, trace
+from heedful.jit.kernel import Ints
+from heedful.learners.ratings.alb import ALB, ALBState
+from heedful.learners.ratings.interaction_matrix import items_of, users_of
+from heedful.learners.ratings.ridge import drawn
+from heedful.spaces.slate import Offer, Rated, Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings
 
 RNG = np.random.default_rng(0)

@@ -9,12 +9,12 @@ import pytest
 from ratings_streams import offers, played, weighed
 
 import naive_ratings as naive
-from heedful.checks import same
-from heedful.fold import copied
-from heedful.learners.bmf import BMF, learned, shown
-from heedful.pairs import items_of
-from heedful.rating_models import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
-from heedful.spaces_offers import Offer, Rated, Slate, Weighed
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.ratings.bmf import BMF, learned, shown
+from heedful.learners.ratings.bmf_model import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
+from heedful.learners.ratings.interaction_matrix import items_of
+from heedful.spaces.slate import Offer, Rated, Slate, Weighed
 
 
 def seed_of(seed: int) -> int:

@@ -14,15 +14,15 @@ from streams import context, follow, reaction
 
 import naive
 from budget import examples
-from heedful.compile import compiled
-from heedful.learners.coactive import (
+from heedful.jit.cache import compiled
+from heedful.learners.coactive.perceptron import (
     ConvexPerceptron,
     ExponentiatedPerceptron,
     PreferencePerceptron,
     signed_weights,
     simplex_weights,
 )
-from heedful.spaces import Assignment, Ranking
+from heedful.spaces.ranking import Assignment, Ranking
 
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]

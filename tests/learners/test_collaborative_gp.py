@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.checks import same
-from heedful.fold import Round, copied, play, replay
-from heedful.learners.collaborative_gp import CollaborativeGP
-from heedful.preferences.answers import Answers, answers
-from heedful.preferences.collaborative.cp import fit
-from heedful.preferences.kernels import kernel_for
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.questions import bald
-from heedful.spaces_pairs import EQUAL, SECOND, UNSURE, Choice, Pool
+from heedful.core.conformance import same
+from heedful.core.fold import Round, copied, play, replay
+from heedful.inference.collaborative.cp import fit
+from heedful.inference.comparisons import Answers, answers
+from heedful.inference.gp.acquisition import bald
+from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.gp.posterior import Posterior
+from heedful.learners.preference.collaborative_gp import CollaborativeGP
+from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, Pool
 from heedful.worlds.choices import gaussian_choosers
 
 Array = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ from streams import candidates
 
 import naive
 from budget import examples
-from heedful.compile import compiled
-from heedful.learners.dueling import Duel, DuelingBandit, DuelingState, team_draft
-from heedful.spaces import Ranking
+from heedful.jit.cache import compiled
+from heedful.learners.coactive.dueling import Duel, DuelingBandit, DuelingState, team_draft
+from heedful.spaces.ranking import Ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)

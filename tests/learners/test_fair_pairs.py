@@ -15,11 +15,11 @@ from streams import candidates
 
 import naive
 from budget import FACTOR, examples
-from heedful.checks import same
-from heedful.fold import copied, play, trace
-from heedful.learners.fair_pairs import FairPairs, Perturbed, chance, fair_pairs
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.spaces import Assignment, Primed, Ranking
+from heedful.core.conformance import same
+from heedful.core.fold import copied, play, trace
+from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed, chance, fair_pairs
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.spaces.ranking import Assignment, Primed, Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
 

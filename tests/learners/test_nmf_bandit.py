@@ -9,8 +9,8 @@ import pytest
 from ratings_streams import offers, played
 
 import naive_ratings as naive
-from heedful.learners.nmf_bandit import NMFBandit, own_set
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.learners.ratings.nmf_bandit import NMFBandit, own_set
+from heedful.spaces.slate import Offer, Rated, Slate
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.learners.orders import FixedOrder, RandomOrder
-from heedful.spaces import Assignment, Primed, Ranking
+from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
+from heedful.spaces.ranking import Assignment, Primed, Ranking
 
 DRAWS = 3000
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.fold import Session, play, trace
-from heedful.learners.ordinal import (
+from heedful.core.fold import Session, play, trace
+from heedful.learners.ordinal.perceptrons import (
     AveragedPRank,
     ConstantRank,
     MulticlassPerceptron,

@@ -11,11 +11,11 @@ from streams import context, follow, reaction
 
 import naive
 from budget import examples
-from heedful.compile import compiled
-from heedful.fold import trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.learners.pairwise_logistic import PairwiseLogistic, adagrad_step
-from heedful.spaces import Assignment, Ranking
+from heedful.core.fold import trace
+from heedful.jit.cache import compiled
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic, adagrad_step
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 

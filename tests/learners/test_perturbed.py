@@ -11,11 +11,11 @@ from streams import candidates
 
 import naive
 from budget import examples
-from heedful.fold import trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.learners.fair_pairs import FairPairs, Perturbed
-from heedful.learners.perturbed import PerturbedPerceptron
-from heedful.spaces import Assignment, Ranking
+from heedful.core.fold import trace
+from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.learners.coactive.perturbed import PerturbedPerceptron
+from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import synthetic_queries
 

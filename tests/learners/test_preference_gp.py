@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.checks import same
-from heedful.fold import Round, copied, play, replay
-from heedful.learners.preference_gp import HierarchicalGP, PreferenceGP
-from heedful.preferences.answers import answers, best_of, ranked, together
-from heedful.preferences.ep import infer
-from heedful.preferences.hierarchical import fit
-from heedful.preferences.kernels import kernel_for
-from heedful.preferences.noise import infer_with_noise
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.questions import bald, next_question
-from heedful.preferences.sets import worth_of_sets
-from heedful.spaces_pairs import EQUAL, SECOND, UNSURE, Choice, Pool
+from heedful.core.conformance import same
+from heedful.core.fold import Round, copied, play, replay
+from heedful.inference.comparisons import answers, best_of, ranked, together
+from heedful.inference.gp.acquisition import bald, next_question
+from heedful.inference.gp.ep import infer
+from heedful.inference.gp.hierarchical import fit
+from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.response_noise import infer_with_noise
+from heedful.inference.gp.subset_acquisition import worth_of_sets
+from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
+from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, Pool
 from heedful.worlds.choices import Orderers, gaussian_choosers
 
 Array = npt.NDArray[np.float64]

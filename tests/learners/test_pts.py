@@ -10,9 +10,9 @@ import pytest
 from ratings_streams import offers, played
 
 import naive_ratings as naive
-from heedful.learners.pts import PTS, effective, systematic
-from heedful.pairs import place_of
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.learners.ratings.interaction_matrix import place_of
+from heedful.learners.ratings.pts import PTS, effective, systematic
+from heedful.spaces.slate import Offer, Rated, Slate
 
 
 @pytest.mark.parametrize(

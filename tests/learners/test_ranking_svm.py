@@ -11,10 +11,10 @@ import pytest
 from streams import context, reaction
 
 import naive
-from heedful.fold import must_interpret, trace
-from heedful.learners import ranking_svm
-from heedful.learners.ranking_svm import GRID, RankingSVM, chosen, separating
-from heedful.spaces import Assignment, Ranking
+from heedful.core.fold import must_interpret, trace
+from heedful.learners.coactive.perceptron import ranking_svm
+from heedful.learners.coactive.ranking_svm import GRID, RankingSVM, chosen, separating
+from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import StrictAlpha
 

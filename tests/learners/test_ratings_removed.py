@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from ratings_streams import offers, weighed
 
-from heedful.checks import same
-from heedful.fold import Round, Session, copied, replay
-from heedful.naming import about, find_learners
-from heedful.spaces_offers import Offer, Slate, Weighed
+from heedful.core.conformance import same
+from heedful.core.fold import Round, Session, copied, replay
+from heedful.learners.registry import about, find_learners
+from heedful.spaces.slate import Offer, Slate, Weighed
 
 USER, ITEM = 3, 5
 LEARNERS = sorted(

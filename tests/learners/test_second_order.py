@@ -10,8 +10,8 @@ from streams import context, follow, reaction
 
 import naive
 from budget import examples
-from heedful.learners.second_order import SecondOrderPerceptron, projected
-from heedful.spaces import Assignment, Ranking
+from heedful.learners.coactive.second_order import SecondOrderPerceptron, projected
+from heedful.spaces.ranking import Assignment, Ranking
 
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]

@@ -9,8 +9,8 @@ import pytest
 from ratings_streams import offers, played
 
 import naive_ratings as naive
-from heedful.learners.simple_ratings import ItemMean, PairMean, RandomItem, UserGreedy, uniform
-from heedful.spaces_offers import Offer, Rated, Slate
+from heedful.learners.ratings.baselines import ItemMean, PairMean, RandomItem, UserGreedy, uniform
+from heedful.spaces.slate import Offer, Rated, Slate
 
 RULES: list[tuple[Any, Any]] = [
     (UserGreedy(), naive.user_greedy_scores),

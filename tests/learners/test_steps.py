@@ -10,14 +10,14 @@ from streams import context, reaction
 
 import naive
 from budget import examples
-from heedful.checks import same
-from heedful.fold import copied
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.learners.template import Template
+from heedful.core.conformance import same
+from heedful.core.fold import copied
+from heedful.learners.coactive.online_convex import Template
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.loop.model import direction_of
-from heedful.spaces import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Primed, Ranking
 
 N = 4
 SPACES = [Ranking(5), Ranking(1), Assignment(3), Primed(Ranking(2))]

@@ -8,13 +8,13 @@ import pytest
 from streams import follow
 
 import naive
-from heedful.checks import promises, same
-from heedful.fold import must_interpret, trace
-from heedful.kernel import Floats, scores, squared_norm
-from heedful.learners.coactive import ConvexPerceptron, PreferencePerceptron
-from heedful.learners.template import AdaGrad, Template, is_rule
-from heedful.naming import learner_class, make_learner
-from heedful.spaces import Assignment, Ranking
+from heedful.core.conformance import promises, same
+from heedful.core.fold import must_interpret, trace
+from heedful.jit.kernel import Floats, scores, squared_norm
+from heedful.learners.coactive.online_convex import AdaGrad, Template, is_rule
+from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
+from heedful.learners.registry import learner_class, make_learner
+from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 

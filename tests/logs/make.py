@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from heedful import Loop, Settings
-from heedful.exchange import export_lines
+from heedful.core.serialization import arrays_of
 from heedful.features import infer
-from heedful.snapshot import arrays_of
+from heedful.io import export_lines
 
 WORDS = ("quiet", "fast", "red", "old", "cheap", "warm", "slow", "blue")
 

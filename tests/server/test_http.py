@@ -1153,7 +1153,7 @@ def story(ask: Caller, cars: str, n: int = 3) -> None:
 
 
 def test_the_events_are_those_of_export(plain: Caller, cars: str, folder: Path) -> None:
-    from heedful.exchange.exporting import Exporter
+    from heedful.io.exports import Exporter
 
     story(plain, cars)
     with events(plain, f"{cars}/events?follow=false") as stream:

@@ -103,7 +103,7 @@ def page(folder: Path, url: str) -> Iterator[Page]:
 
 def decisions(folder: Path, name: str = "cars") -> dict[str, Any]:
     """The lists that a loop noted, by id: who saw what, and how it came about."""
-    from heedful.exchange import export_lines
+    from heedful.io import export_lines
 
     with Loop.open(folder / f"{name}.heedful") as loop:
         lines = list(export_lines(loop))

@@ -232,7 +232,7 @@ def test_damaged_keys(tmp_path: Path, content: bytes) -> None:
 
 OWN = """
     from typing import Any, NamedTuple
-    from heedful.learners.pairwise_logistic import PairwiseLogistic
+    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 
     class Touchy(NamedTuple):
         n_features: int
@@ -372,7 +372,7 @@ def test_a_snapshot_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.Monk
             def full(_: int) -> None:
                 raise OSError(28, "No space left on device")
 
-            patched.setattr("heedful.snapshot.os.fsync", full)
+            patched.setattr("heedful.core.serialization.os.fsync", full)
             told = taught(client, "a", range(7))
             notes = client.get("/v1/loops/a").json()["notes"]
             assert any("no snapshot was kept" in note for note in notes)

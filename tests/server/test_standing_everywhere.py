@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from compared import study_of_rows
 from heedful import Loop
 from heedful.cli import app
-from heedful.preferences.estimating import estimate
-from heedful.preferences.standing import standing
+from heedful.inference.estimation import estimate
+from heedful.inference.standing import standing
 from heedful.server.running import served
 from heedful.studies.answers import choices_of
 

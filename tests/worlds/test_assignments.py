@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Assignment, assigned
+from heedful.core.fold import play, trace
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Assignment, assigned
 from heedful.worlds.structured import StructuredStream, synthetic_assignments
 from heedful.worlds.users import StrictAlpha
 

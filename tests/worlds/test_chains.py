@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.checks import promises
-from heedful.fold import play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Ranking
+from heedful.core.conformance import promises
+from heedful.core.fold import play, trace
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.chains import (
     CONDITIONS,
     chain_feedback,

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.fold import play, trace
-from heedful.kernel import Ints
-from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+from heedful.core.fold import play, trace
+from heedful.jit.kernel import Ints
+from heedful.spaces.comparison import EQUAL, UNSURE, Pool
 from heedful.worlds.choices import (
     Choosers,
     Orderers,

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import trace
-from heedful.learners.pairwise_logistic import PairwiseLogistic
-from heedful.spaces import Ranking
+from heedful.core.fold import trace
+from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased, attraction
 from heedful.worlds.queries import synthetic_queries
 

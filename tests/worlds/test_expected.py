@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Ranking
+from heedful.core.fold import trace
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.answers import random_share
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import synthetic_queries

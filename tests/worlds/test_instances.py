@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.fold import play, trace
-from heedful.learners.ordinal import ConstantRank, PRank
+from heedful.core.fold import play, trace
+from heedful.learners.ordinal.perceptrons import ConstantRank, PRank
 from heedful.worlds.instances import instance_stream, polynomial, synthetic_instances, synthetic_ordinal
 
 X = np.arange(40.0).reshape(20, 2)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import must_interpret, play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.learners.dueling import DuelingBandit
-from heedful.spaces import Ranking
+from heedful.core.fold import must_interpret, play, trace
+from heedful.learners.coactive.dueling import DuelingBandit
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.items import close_ranks, item_pool, taste
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 

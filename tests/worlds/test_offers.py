@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from heedful.fold import generators, play, trace
-from heedful.learners.simple_ratings import ItemMean, PairMean
-from heedful.spaces_offers import Offer, Slate
+from heedful.core.fold import generators, play, trace
+from heedful.learners.ratings.baselines import ItemMean, PairMean
+from heedful.spaces.slate import Offer, Slate
 from heedful.worlds.offers import Listed, told_before
 from heedful.worlds.ratings import Replay, gaussian_ratings, replay_ratings
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.fold import play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces import Ranking
+from heedful.core.fold import play, trace
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import QueryStream, feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Best, Noisy, StrictAlpha
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.fold import play, trace
-from heedful.kernel import Ints
-from heedful.learners.alb import ALB
-from heedful.spaces_offers import Offer, Slate
+from heedful.core.fold import play, trace
+from heedful.jit.kernel import Ints
+from heedful.learners.ratings.alb import ALB
+from heedful.spaces.slate import Offer, Slate
 from heedful.worlds.ratings import (
     LowRank,
     Replay,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive
 from budget import FACTOR, examples
-from heedful.fold import play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.spaces_structured import Path
+from heedful.core.fold import play, trace
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.spaces.structured import Path
 from heedful.worlds.answers import gain
 from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
 from heedful.worlds.users import Better, StrictAlpha

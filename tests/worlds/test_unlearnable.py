@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful.core.fold import copied, play, trace
 from heedful.diagnostics import Facts, bounds, known_utilities, lower_bound, strict_alpha
-from heedful.fold import copied, play, trace
-from heedful.learners.coactive import PreferencePerceptron
-from heedful.naming import about, find_learners
-from heedful.spaces import Ranking
+from heedful.learners.coactive.perceptron import PreferencePerceptron
+from heedful.learners.registry import about, find_learners
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
 T = 16

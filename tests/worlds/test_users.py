@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful import naming
-from heedful.spaces import Assignment
+from heedful.learners import registry
+from heedful.spaces.ranking import Assignment
 from heedful.worlds import users
 from heedful.worlds.answers import insert, least_gaining, next_above, nth, promoted
 from heedful.worlds.users import (
@@ -33,7 +33,7 @@ RNG = np.random.default_rng(0)
 
 def test_everybody_goes_by_one_name() -> None:
     """The worlds name the people that the command line takes."""
-    assert [type(naming.make_user(name)) for name in users.USERS] == list(users.USERS.values())
+    assert [type(registry.make_user(name)) for name in users.USERS] == list(users.USERS.values())
     assert users.who("rank") == "strict, noisy, position-biased, cascade, expected"
     assert users.who("pick") == "strict, better, best, expected"
     assert users.who("correct") == "strict"

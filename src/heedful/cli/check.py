@@ -12,8 +12,8 @@ from heedful.cli.terminal import console, print_json, reading_input
 
 def _coactive(spec: str) -> tuple[Any, Any]:
     """(the learner, rankings of 8 candidates with 6 features)."""
-    from heedful.experiment import Scene, Setting
-    from heedful.spaces import Ranking
+    from heedful.experiments.run import Scene, Setting
+    from heedful.spaces.ranking import Ranking
     from heedful.worlds.queries import feature_bounds, synthetic_queries
     from heedful.worlds.users import Noisy
 
@@ -26,8 +26,8 @@ def _ordinal(spec: str) -> tuple[Any, Any]:
     """(the learner, instances of 6 features with grades from 1 to 5, or as many as the learner says)."""
     import numpy as np
 
-    from heedful.naming import make_learner
-    from heedful.spaces_graded import Ranks
+    from heedful.learners.registry import make_learner
+    from heedful.spaces.ordinal import Ranks
     from heedful.worlds.instances import synthetic_ordinal
 
     learner = make_learner(spec, n_features=6, space=Ranks(5))
@@ -44,7 +44,7 @@ def _rating(spec: str) -> tuple[Any, Any]:
     import numpy as np
 
     from heedful.data.ratings import RatingTable
-    from heedful.ratings import rating_setting
+    from heedful.experiments.ratings import rating_setting
 
     rng = np.random.default_rng(0)
     users, items = np.nonzero(rng.random((80, 90)) < 0.1)
@@ -59,8 +59,8 @@ def _pairwise(spec: str) -> tuple[Any, Any]:
     or cannot judge)."""
     import numpy as np
 
-    from heedful.naming import make_learner
-    from heedful.spaces_pairs import Choice
+    from heedful.learners.registry import make_learner
+    from heedful.spaces.comparison import Choice
     from heedful.worlds.choices import gaussian_choosers
 
     features = np.random.default_rng(0).standard_normal((9, 3))
@@ -101,16 +101,16 @@ def check(
     from rich.table import Table
 
     with reading_input():
-        from heedful.naming import about, learner_class
+        from heedful.learners.registry import about, learner_class
 
         kind = about(learner_class(learner)).interaction or "coactive"
         if kind not in WORLDS:
             raise ValueError(f"learner: wanted one of {' or '.join(WORLDS)} feedback, got {learner}, which is {kind}")
         mine, world = WORLDS[kind](learner)
-    from heedful import checks
+    from heedful.core import conformance
 
     screen, findings = console(), []
-    for found in checks.promises(mine, world):  # each is shown as soon as it is known
+    for found in conformance.promises(mine, world):  # each is shown as soon as it is known
         findings.append(found)
         if not json:
             told = found.evidence if found.kept else found.where

@@ -14,15 +14,15 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.experiment import Setting
+    from heedful.experiments.run import Setting
 
 
 def uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
     """The names of the learners whose loop is not on disk; none where there are fewer than two, or no such disk."""
     import numpy as np
 
-    from heedful.compile import is_kept
-    from heedful.fold import coerced, generators, must_interpret
+    from heedful.core.fold import coerced, generators, must_interpret
+    from heedful.jit.cache import is_kept
 
     world, new = coerced(setting.scenes[0].world), []
     draws = generators(0)
@@ -60,7 +60,7 @@ def _ignore_interrupts() -> None:
 
 def _compile(setting: Setting, name: str) -> None:
     """In a process of its own: compile the loop of a learner, and keep it."""
-    from heedful.fold import trace
+    from heedful.core.fold import trace
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

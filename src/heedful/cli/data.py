@@ -37,7 +37,7 @@ def data(
 def _list(json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.data.known import KNOWN
+    from heedful.data.datasets import KNOWN
 
     if json:
         return print_json([known._asdict() | {"files": dict(known.files)} for known in KNOWN])
@@ -61,7 +61,7 @@ def _list(json: bool) -> None:
 def _check(folder: Path, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.data.known import check
+    from heedful.data.datasets import check
 
     with reading_input():
         findings = check(folder)

@@ -153,7 +153,7 @@ class Person(NamedTuple):
         """Of all pairs of cars that are worth differently to her, the share that `weights` orders as she would."""
         import numpy as np
 
-        from heedful.experiment import pairs_alike
+        from heedful.experiments.run import pairs_alike
 
         w = np.array([weights[name] for name in self.features])
         return pairs_alike(np.array(list(self.worth.values())), self.X @ w)

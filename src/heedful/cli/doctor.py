@@ -166,8 +166,8 @@ def _log(loop: Loop) -> Iterator[Finding]:
 
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:
+    from heedful.core.serialization import read_arrays
     from heedful.loop import keeping
-    from heedful.snapshot import read_arrays
 
     usable, wrong, stamp = [], [], loop.ledger.stamp()
     for position, path in keeping.snapshots(loop.path):

@@ -14,9 +14,9 @@ from heedful.cli.tally import Tally, report_json, show_counts, show_report
 from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input
 
 if TYPE_CHECKING:
-    from heedful.data.lines import Line
+    from heedful.data.jsonl import Line
     from heedful.data.ubi import Report
-    from heedful.exchange import Outcome
+    from heedful.io import Outcome
     from heedful.loop import Loop
 
 NO_ACTIONS = ("click", "impression", "")  # what becomes of an action in a UBI log that is not one of the loop's
@@ -133,8 +133,8 @@ def _put_items(loop: Loop, file: Path) -> int:
 
 
 def _import_file(loop: Loop, file: Path, tally: Tally) -> None:
-    from heedful.data.lines import read_lines
-    from heedful.exchange import import_lines
+    from heedful.data.jsonl import read_lines
+    from heedful.io import import_lines
 
     total = _count_lines(file) if notes().is_terminal and file.is_file() else None
     with _progress(file.name, total) as advance:
@@ -143,9 +143,9 @@ def _import_file(loop: Loop, file: Path, tally: Tally) -> None:
 
 
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:
-    from heedful.data.lines import Line
+    from heedful.data.jsonl import Line
     from heedful.data.ubi import ACTIONS, Report, read_ubi
-    from heedful.exchange import import_lines
+    from heedful.io import import_lines
 
     # A loop that calls an action what the log does keeps its name.
     own = {name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions}
@@ -246,8 +246,8 @@ def validate(
         if outcome.status == "rejected":
             problems.append({"line": outcome.line, "kind": outcome.kind, "id": outcome.id, "problem": outcome.reason})
 
-    from heedful.data.lines import read_lines
-    from heedful.exchange import import_lines
+    from heedful.data.jsonl import read_lines
+    from heedful.io import import_lines
 
     with reading_input(), _progress(path.name, None) as advance:
         if file is None:
@@ -273,7 +273,7 @@ def validate(
 
 def _forms(lines: Iterable[Line]) -> Iterator[Outcome]:
     """What can be said of lines without a loop."""
-    from heedful.exchange import Outcome, checked
+    from heedful.io import Outcome, checked
 
     for line in lines:
         told = checked(line)

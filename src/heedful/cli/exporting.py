@@ -71,7 +71,7 @@ def _check_target(file: str, target: Path) -> None:
 def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
     import msgspec
 
-    from heedful.exchange import export_lines
+    from heedful.io import export_lines
 
     for line in export_lines(loop):
         yield line["kind"], msgspec.json.encode(line) + b"\n"

@@ -22,9 +22,9 @@ from heedful.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from heedful.figures.figure import Figure, Outcome, Panel
-    from heedful.figures.page import Drawn
-    from heedful.figures.running import Sources
+    from heedful.papers.figure import Figure, Outcome, Panel
+    from heedful.papers.page import Drawn
+    from heedful.papers.run_coactive import Sources
 
 _MARKS = {
     "holds": "[green]✓ holds[/]",
@@ -74,8 +74,8 @@ def figure(
         raise BadInput("figure: wanted an ID or --all, got both")
     wanted_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.paired import wanted_labels
-    from heedful.figures import FIGURES, find_figure, with_labels
-    from heedful.figures.running import Sources, lacking
+    from heedful.papers import FIGURES, find_figure, with_labels
+    from heedful.papers.run_coactive import Sources, lacking
 
     with reading_input():
         wanted_labels(labels)
@@ -107,11 +107,11 @@ def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv
     """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from heedful.figures.drawing import draw
-    from heedful.figures.figure import judged_on, verdicts
-    from heedful.figures.page import Drawn
-    from heedful.figures.running import run
-    from heedful.figures.series import write_csv
+    from heedful.papers.drawing import draw
+    from heedful.papers.figure import judged_on, verdicts
+    from heedful.papers.page import Drawn
+    from heedful.papers.run_coactive import run
+    from heedful.papers.series import write_csv
 
     screen, started = notes(), time.monotonic()
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
@@ -142,7 +142,7 @@ def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv
 
 def _described(done: Drawn, outcome: Outcome, quick: bool) -> dict[str, Any]:
     """A figure as --json has it."""
-    from heedful.figures.figure import plain
+    from heedful.papers.figure import plain
 
     one = done.figure
     claims = [
@@ -167,9 +167,9 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
     """The lines of a panel: the average regret at checkpoints, or what a distribution is of; of choices, all values."""
     import numpy as np
 
-    from heedful.experiment import average_regret, checkpoints, standard_error
-    from heedful.figures.figure import plain
-    from heedful.figures.panels import CHOICES
+    from heedful.experiments.run import average_regret, checkpoints, standard_error
+    from heedful.papers.figure import plain
+    from heedful.papers.panels import CHOICES
 
     found = {}
     for label, ran in lines.items():
@@ -195,8 +195,8 @@ def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list(json: bool) -> None:
-    from heedful.figures import FIGURES
-    from heedful.figures.panels import WORLDS
+    from heedful.papers import FIGURES
+    from heedful.papers.panels import WORLDS
 
     rows = [
         {
@@ -263,7 +263,7 @@ def _beside(one: Figure, described: dict[str, Any]) -> None:
 
 
 def _page(drawn: list[Drawn], path: Path, quick: bool) -> None:
-    from heedful.figures.page import page
+    from heedful.papers.page import page
 
     seconds = sum(one.seconds for one in drawn)
     size = "small sizes (--quick)" if quick else "full size"

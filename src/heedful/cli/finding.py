@@ -69,7 +69,7 @@ def opened(name: str, own: str | None, *, rehearsed: bool = False) -> Iterator[L
 
     try:
         if rehearsed:
-            from heedful.exchange import rehearse
+            from heedful.io import rehearse
 
             loop = rehearse(folder, learner=own)
         else:

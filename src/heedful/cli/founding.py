@@ -11,8 +11,8 @@ import typer
 
 from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted, read_json, read_text
 from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
-from heedful.doors import wanted_count
-from heedful.spaces_graded import MOST_RANKS
+from heedful.core.validation import wanted_count
+from heedful.spaces.ordinal import MOST_RANKS
 
 if TYPE_CHECKING:
     from heedful.features import Encoding
@@ -243,8 +243,8 @@ def _learner(given: str | None, grades: int | None) -> str:
     """The learner that --learner and --grades name together."""
     if grades is None:
         return "fair-pairs" if given is None else given
+    from heedful.learners.registry import learner_class
     from heedful.loop.graders import graded_spec, is_grading
-    from heedful.naming import learner_class
 
     with asking():
         wanted_count("--grades", grades, least=2, most=MOST_RANKS)

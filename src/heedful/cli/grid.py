@@ -86,8 +86,8 @@ def read_grid(path: Path) -> list[Cell]:
             raise ValueError(f"{path.name}: {key}: wanted each once, got {twice[0]} {len(twice)} times")
     if alone:
         alone_setting(files, data, 0)
-    from heedful.experiment import wanted_for_clicks
-    from heedful.naming import make_user
+    from heedful.experiments.run import wanted_for_clicks
+    from heedful.learners.registry import make_user
 
     loads = {spec: _check_learner(path.parent, spec, data) for spec in learners}
     for user in users if not alone else ():
@@ -111,7 +111,7 @@ def read_grid(path: Path) -> list[Cell]:
 def _beside(kind: str) -> tuple[str, ...]:
     """What is run beside the learners for data of a kind."""
     if kind == "ratings":
-        from heedful.ratings import SIMPLE
+        from heedful.experiments.ratings import SIMPLE
 
         return SIMPLE
     return ("constant-rank",) if kind == "ordinal" else ()
@@ -134,11 +134,11 @@ def _specs(where: str, entry: Any) -> list[str]:
 
 def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[str, str, Any]:
     """(the name to load it by, the sum of its source, itself). ValueError where there is no such learner."""
-    from heedful.experiment import Setting
-    from heedful.naming import learner_class
-    from heedful.spaces import Ranking
-    from heedful.spaces_graded import Ranks
-    from heedful.spaces_offers import Slate
+    from heedful.experiments.run import Setting
+    from heedful.learners.registry import learner_class
+    from heedful.spaces.ordinal import Ranks
+    from heedful.spaces.ranking import Ranking
+    from heedful.spaces.slate import Slate
 
     file = spec.partition(".py:")[0] + ".py"
     load = str(folder / file) + spec[len(file) :] if ".py:" in spec and not Path(file).is_absolute() else spec
@@ -153,7 +153,7 @@ def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[st
 
 
 def _check_user(where: str, user: str, data: Mapping[str, Any]) -> None:
-    from heedful.naming import make_user
+    from heedful.learners.registry import make_user
     from heedful.worlds.users import who
 
     act = "rank" if data["kind"] == "letor" else "pick"

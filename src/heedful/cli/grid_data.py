@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
-    from heedful.experiment import Setting
+    from heedful.experiments.run import Setting
 
 _DATA = {"letor": list, "catalogue": str, "people": int, "ordinal": str, "ratings": str}
 _ORDINAL = {"target": str, "order": list, "scale": str, "map": str, "without": list, "missing": str}
@@ -21,7 +21,7 @@ ALONE = {"ordinal": "grades", "ratings": "ratings"}
 
 
 def known(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
-    from heedful.naming import nearest
+    from heedful.learners.registry import nearest
 
     for key, value in table.items():
         if key not in keys:
@@ -89,7 +89,7 @@ def _sums(files: list[Path]) -> list[str]:
 
 def _rated(path: Path, where: str, data: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """As `data_of`, of ratings: a file, all files of a folder, or a world that is drawn, which is no file."""
-    from heedful.ratings import is_drawn
+    from heedful.experiments.ratings import is_drawn
 
     name = data["ratings"]
     decided: dict[str, Any] = {"kind": "ratings", "slate": 1, "warm": 0}
@@ -117,7 +117,7 @@ def alone_setting(files: tuple[str, ...], data: Mapping[str, Any], seed: int) ->
 
 def rated_setting(files: tuple[str, ...], data: Mapping[str, Any], seed: int) -> Setting:
     """What a cell of ratings is computed in. ValueError as the loader, and for a world there is not."""
-    from heedful.ratings import rating_setting
+    from heedful.experiments.ratings import rating_setting
 
     size = {"slate": data["slate"], "warm": data["warm"], "seeds": (seed,)}
     if "world" in data:
@@ -139,7 +139,7 @@ def _table(file: str, columns: tuple[str, str, str], twice: Any, most: int) -> R
 def graded_setting(file: str, data: Mapping[str, Any], seed: int) -> Setting:
     """What a cell of grades is computed in. ValueError as the loader, and for a scale or map there is not."""
     from heedful.data.graded import load_graded
-    from heedful.grades import ordinal_setting
+    from heedful.experiments.ordinal import ordinal_setting
 
     found = load_graded(file, data["target"], order=data["order"], without=data["without"], missing=data["missing"])
     how = {"scale": data["scale"], "features": data["map"] or "as they are"}

@@ -36,7 +36,7 @@ def learners(
 def _list(json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.naming import ALIASES, about, find_learners
+    from heedful.learners.registry import ALIASES, about, find_learners
 
     known = find_learners()
     classes = sorted((known | {alias: known[target] for alias, (target, _) in ALIASES.items()}).items())
@@ -62,7 +62,7 @@ def _list(json: bool) -> None:
 
 
 def _summary(name: str, cls: type) -> dict[str, Any]:
-    from heedful.naming import about
+    from heedful.learners.registry import about
 
     told = about(cls)
     return {
@@ -77,7 +77,7 @@ def _summary(name: str, cls: type) -> dict[str, Any]:
 def _explain(name: str, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.naming import ALIASES, about, learner_class
+    from heedful.learners.registry import ALIASES, about, learner_class
 
     with reading_input():
         cls: Any = learner_class(name)

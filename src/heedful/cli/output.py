@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.data.spreadsheet import plain_row
 
 if TYPE_CHECKING:
-    from heedful.experiment import Curve, Run, Setting
+    from heedful.experiments.run import Curve, Run, Setting
 
 
 def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     import numpy as np
     from matplotlib.figure import Figure
 
-    from heedful.experiment import bound
+    from heedful.experiments.run import bound
 
     figure = Figure(figsize=(7.2, 4.6), dpi=160, layout="constrained")
     axes = figure.subplots()

@@ -101,7 +101,7 @@ def rank(
     if plot is not None:
         wanted_extra("matplotlib", "plot", "--plot")
     with reading_input(), _by_option():
-        from heedful.preferences.ranking import rank_request, ranking_of
+        from heedful.inference.ranking import rank_request, ranking_of
 
         asked = rank_request(
             file,
@@ -166,7 +166,7 @@ def _words(given: Sequence[str]) -> dict[str, str]:
 def _anchor(given: str | None) -> tuple[str, float] | None:
     """An item and its score."""
     from heedful.data.files import is_number
-    from heedful.preferences.ranking import MOST_SCORE
+    from heedful.inference.ranking import MOST_SCORE
 
     if given is None:
         return None
@@ -190,7 +190,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
 
 def _refuse_many(choices: Choices) -> None:
     """ValueError where there are more items than are ranked, with what to do."""
-    from heedful.preferences.estimating import MOST_ITEMS, MOST_ITEMS_OF_MANY
+    from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 
     n, told_apart = len(choices.items), len(choices.people) > 1
     if n > MOST_ITEMS:

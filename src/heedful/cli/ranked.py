@@ -9,8 +9,8 @@ from heedful.cli.terminal import console, new_table, width
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.preferences.ranking import PreferenceRanking
-    from heedful.preferences.standing import Standing
+    from heedful.inference.ranking import PreferenceRanking
+    from heedful.inference.standing import Standing
 
 BAR = 1.6448536269514722
 """Standard deviations to either side that hold 90 %."""

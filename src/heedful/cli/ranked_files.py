@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from heedful.cli.ranked import BAR, one_line, share, what
 
 if TYPE_CHECKING:
-    from heedful.preferences.ranking import PreferenceRanking
+    from heedful.inference.ranking import PreferenceRanking
 
 RANKING = ("place", "item", "score", "score_low", "score_high", "utility", "sd", "p_best", "place_from", "place_to")
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")

@@ -55,8 +55,8 @@ def letor(
     with reading_input():
         check_wanted(wanted)
         from heedful.data.letor import load_letor
-        from heedful.experiment import letor_setting
-        from heedful.naming import make_user
+        from heedful.experiments.run import letor_setting
+        from heedful.learners.registry import make_user
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         dtype = "float32" if float32 else "float64"
@@ -87,8 +87,8 @@ def catalogue(
     with reading_input():
         check_wanted(wanted)
         from heedful.data.catalogue import load_catalogue
-        from heedful.experiment import catalogue_setting
-        from heedful.naming import make_user
+        from heedful.experiments.run import catalogue_setting
+        from heedful.learners.registry import make_user
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         table, dtype = load_catalogue(items), "float32" if float32 else "float64"
@@ -132,8 +132,8 @@ def movielens(
     with reading_input():
         check_wanted(wanted)
         from heedful.data.movielens import load_movielens
-        from heedful.movies import cinema, movie_setting
-        from heedful.naming import make_user
+        from heedful.experiments.movielens import cinema, movie_setting
+        from heedful.learners.registry import make_user
 
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         ratings = load_movielens(folder)

@@ -75,7 +75,7 @@ def ordinal(
     with reading_input():
         check_wanted(wanted)
         from heedful.data.graded import load_graded
-        from heedful.grades import SCALES, ordinal_setting, unstable
+        from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
 
         listed = tuple(label.strip() for label in order.split(",")) if order else ()
         if scale not in SCALES:

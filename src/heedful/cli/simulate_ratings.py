@@ -68,7 +68,7 @@ def ratings(
     more than the best of these is said, seed by seed, with its standard error.
     """
     with reading_input():
-        from heedful.ratings import LENGTH, SIMPLE, is_drawn, rating_setting
+        from heedful.experiments.ratings import LENGTH, SIMPLE, is_drawn, rating_setting
 
         rules = tuple(name for name in SIMPLE if name not in learner) if simple else ()
         again = None if is_drawn(file) else repeats

@@ -25,7 +25,7 @@ from heedful.cli.terminal import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.experiment import Curve, Run, Setting
+    from heedful.experiments.run import Curve, Run, Setting
 
 
 Learners = Annotated[
@@ -72,7 +72,7 @@ def check_wanted(wanted: Wanted) -> None:
 
 def run_and_tell(wanted: Wanted, setting: Setting, title: str) -> None:
     """Run the learners in a setting and say what became of them, in a table or as JSON, and in files."""
-    from heedful.experiment import curve, difference
+    from heedful.experiments.run import curve, difference
 
     with reading_input():
         learners = {spec: setting.learner(spec) for spec in (*wanted.learners, *wanted.beside)}
@@ -103,7 +103,7 @@ def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[R
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, uncompiled
-    from heedful.experiment import Advance, Compiling, Interpreting, Run, simulate
+    from heedful.experiments.run import Advance, Compiling, Interpreting, Run, simulate
 
     rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
     screen, runs = notes(), []
@@ -161,7 +161,7 @@ def _key(setting: Setting) -> str:
 
 
 def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
-    from heedful.experiment import bound, checkpoints
+    from heedful.experiments.run import bound, checkpoints
 
     marks = checkpoints(curve.mean.size)
     bounds = [number(value) for value in bound(learner, setting, marks)]
@@ -190,7 +190,7 @@ def _table(
     against: Against,
 ) -> tuple[Table, str]:
     """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
-    from heedful.experiment import bound, checkpoints
+    from heedful.experiments.run import bound, checkpoints
 
     limits = {spec: number(float(bound(learners[spec], setting, one.mean.size))) for spec, one in curves.items()}
     ends = {one.mean.size for one in curves.values()}

@@ -31,7 +31,7 @@ from heedful.cli.terminal import (
 from heedful.data.spreadsheet import plain_row
 
 if TYPE_CHECKING:
-    from heedful.experiment import Setting
+    from heedful.experiments.run import Setting
 
 
 def sweep(
@@ -148,8 +148,8 @@ def _ignore_interrupts() -> None:
 @functools.lru_cache(maxsize=1)
 def _letor(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
     from heedful.data.letor import load_letor
-    from heedful.experiment import letor_setting
-    from heedful.naming import make_user
+    from heedful.experiments.run import letor_setting
+    from heedful.learners.registry import make_user
 
     return letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)
 
@@ -162,15 +162,15 @@ def _setting(cell: Cell) -> Setting:
     if data["kind"] in ("ordinal", "ratings"):
         return alone_setting(cell.files, data, seed)
     from heedful.data.catalogue import load_catalogue
-    from heedful.experiment import catalogue_setting
-    from heedful.naming import make_user
+    from heedful.experiments.run import catalogue_setting
+    from heedful.learners.registry import make_user
 
     return catalogue_setting(load_catalogue(cell.files[0]), make_user(user), people=data["people"], seeds=(seed,))
 
 
 def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
     """Compute a cell and write its file: (its result, why it had to be interpreted, if it had)."""
-    from heedful.experiment import Interpreting, Run, checkpoints, curve, simulate
+    from heedful.experiments.run import Interpreting, Run, checkpoints, curve, simulate
 
     setting, name = _setting(cell), cell.spec["learner"]
     learners, rounds = {name: setting.learner(cell.learner)}, cell.spec["rounds"] or setting.rounds
@@ -199,7 +199,7 @@ def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
     """
     import numpy as np
 
-    from heedful.experiment import standard_error
+    from heedful.experiments.run import standard_error
 
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell, result in cells:

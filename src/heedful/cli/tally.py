@@ -10,7 +10,7 @@ from heedful.cli.terminal import console, new_table
 
 if TYPE_CHECKING:
     from heedful.data.ubi import Report
-    from heedful.exchange import Outcome
+    from heedful.io import Outcome
 
 STATUSES = ("applied", "duplicate", "rejected")
 

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from heedful.decoding import decoder
-from heedful.doors import describe
+from heedful.core.decoding import decoder
+from heedful.core.validation import describe
 from heedful.loop.wire import Answer
 
 T = TypeVar("T")

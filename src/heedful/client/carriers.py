@@ -17,7 +17,7 @@ from heedful import __version__
 from heedful.client.calls import JSON, Call, Failed, Reply, Wait
 from heedful.client.either import Steps
 from heedful.client.stream import Following
-from heedful.doors import describe
+from heedful.core.validation import describe
 
 if TYPE_CHECKING:
     import httpx

@@ -12,8 +12,8 @@ from heedful.client.fallback import Breaker, Untold
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
 from heedful.client.stream import Following
+from heedful.core.validation import describe, is_number
 from heedful.data.frames import Frame
-from heedful.doors import describe, is_number
 
 T = TypeVar("T")
 Row = Mapping[str, Any]

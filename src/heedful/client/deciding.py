@@ -16,7 +16,7 @@ from heedful.client.either import Steps, either
 from heedful.client.fallback import AWAY, Decision, decision_of, logger
 from heedful.client.operations import Operations, id_of, listed
 from heedful.client.question import Question
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop.wire import Answer, new_id
 
 Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None

@@ -45,7 +45,7 @@ import msgspec
 
 from heedful.client import calls
 from heedful.client.calls import Call, Reply
-from heedful.doors import describe, is_number
+from heedful.core.validation import describe, is_number
 
 logger = logging.getLogger("heedful.client")
 

@@ -15,8 +15,8 @@ from heedful.client import calls
 from heedful.client.calls import MSGPACK, Call, Failed, Reply, Wait
 from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
+from heedful.core.validation import describe
 from heedful.data.frames import rows_in
-from heedful.doors import describe
 
 LEAST = 0.02
 """Seconds that must be left for asking again to make sense."""

@@ -12,7 +12,7 @@ from heedful.client import calls
 from heedful.client.calls import FLOATS, MSGPACK, Call
 from heedful.client.fallback import Decision, caller_order, fallen_back
 from heedful.client.operations import listed
-from heedful.doors import describe, wanted_count
+from heedful.core.validation import describe, wanted_count
 from heedful.loop.strangers import HIT, are_hits
 from heedful.loop.wire import new_id
 

@@ -10,8 +10,8 @@ import msgspec
 
 from heedful.client import calls
 from heedful.client.calls import Call, Failed, Reply, error_of
-from heedful.decoding import decoder
-from heedful.doors import describe
+from heedful.core.decoding import decoder
+from heedful.core.validation import describe
 
 
 class Following:

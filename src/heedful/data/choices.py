@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from heedful.core.decoding import decoder
 from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
 from heedful.data.choice_columns import found
 from heedful.data.choice_pairs import pairs, winners
@@ -18,7 +19,6 @@ from heedful.data.orders import Answered, Choices, by_name, gathered
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.spreadsheet import plain_row
 from heedful.data.table import Table, open_table, table_of
-from heedful.decoding import decoder
 
 
 class Opened(NamedTuple):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
 from heedful.data.frames import cell, index_of, tell_index, without_index
-from heedful.data.lines import read_lines
+from heedful.data.jsonl import read_lines
 
 _OTHERS = (
     (b"PK\x03\x04", "a spreadsheet or a zip"),

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from heedful.data.files import GZIP_ERRORS, shown, uncompressed
-from heedful.data.lines import Line, read_lines
+from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # characters of an id, as at the door of the loop; the indices ignore those longer than 100
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.kernel import shown
-from heedful.spaces import Primed
+from heedful.jit.kernel import shown
+from heedful.spaces.ranking import Primed
 
 Array = npt.NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.diagnostics.feedback import ROUNDING
-from heedful.learners.coactive import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
-from heedful.learners.second_order import SecondOrderPerceptron
-from heedful.spaces import is_exact
+from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
+from heedful.learners.coactive.second_order import SecondOrderPerceptron
+from heedful.spaces.ranking import is_exact
 
 Array = npt.NDArray[np.float64]
 

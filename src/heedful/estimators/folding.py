@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.fold import copied, generators, run
-from heedful.kernel import Floats, Ints, scores
+from heedful.core.fold import copied, generators, run
+from heedful.jit.kernel import Floats, Ints, scores
 from heedful.worlds.instances import InstanceStream
 
 Array = npt.NDArray[np.float64]
@@ -74,7 +74,7 @@ def folded(
         truth, regrets = world.init(draws[0]), np.empty(len(piece))
         loop: Any = run
         if fast:
-            from heedful.compile import is_kept, loop_for
+            from heedful.jit.cache import is_kept, loop_for
 
             if (verbose or is_interactive()) and not is_kept(learner, world, state, truth, regrets, 0, *draws):
                 print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.doors import describe, finite_array, wanted_count
+from heedful.core.fold import coerced, copied
+from heedful.core.validation import describe, finite_array, wanted_count
 from heedful.estimators.folding import compiles, folded
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
-from heedful.fold import coerced, copied
-from heedful.kernel import Floats, Ints
+from heedful.jit.kernel import Floats, Ints
 
 Array = npt.NDArray[np.float64]
 

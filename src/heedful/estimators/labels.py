@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import type_of_target
 
-from heedful.doors import describe, numbers
-from heedful.kernel import Ints
+from heedful.core.validation import describe, numbers
+from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]

@@ -1,7 +1,7 @@
 """The ordinal learners as scikit-learn classifiers of labels in an order.
 
-Thin: an estimator holds the state of its learner (`heedful.learners.ordinal`) and folds rows into it. One epoch without
-shuffling is what a `Session` of the learner does with the same rows, bit for bit.
+Thin: an estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and folds rows into it. One
+epoch without shuffling is what a `Session` of the learner does with the same rows, bit for bit.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.estimators.folding import projected
 from heedful.estimators.graded import Graded, GradedWithIntercept
-from heedful.kernel import Floats, Ints, add_scaled, dot
-from heedful.learners.ordinal import (
+from heedful.jit.kernel import Floats, Ints, add_scaled, dot
+from heedful.learners.ordinal.perceptrons import (
     AveragedPRank,
     ConstantRank,
     MulticlassPerceptron,
@@ -23,7 +23,7 @@ from heedful.learners.ordinal import (
     WidrowHoff,
     WidrowHoffState,
 )
-from heedful.spaces_graded import Ranks
+from heedful.spaces.ordinal import Ranks
 
 Array = npt.NDArray[np.float64]
 

@@ -10,15 +10,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.doors import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
+from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
-from heedful.kernel import Ints
-from heedful.preferences.ep import infer_many, inferred
-from heedful.preferences.hierarchical import Population, fit, with_items
-from heedful.preferences.kernels import MOST, Kernel, kernel_for, wanted_amplitude
-from heedful.preferences.noise import Noise, NoisePrior, Person, at_random, infer_with_noise
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.sites import designed
+from heedful.inference.gp.ep import infer_many, inferred
+from heedful.inference.gp.hierarchical import Population, fit, with_items
+from heedful.inference.gp.kernels import MOST, Kernel, kernel_for, wanted_amplitude
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, infer_with_noise
+from heedful.inference.gp.sites import designed
+from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 

@@ -17,12 +17,12 @@ from sklearn.metrics import ndcg_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.doors import describe, finite_array, numbers, wanted_count
+from heedful.core.fold import Session
+from heedful.core.validation import describe, finite_array, numbers, wanted_count
 from heedful.estimators.labels import all_or_nothing
-from heedful.fold import Session
-from heedful.kernel import Ints
-from heedful.naming import about, learner_class, make_learner
-from heedful.spaces import Ranking
+from heedful.jit.kernel import Ints
+from heedful.learners.registry import about, learner_class, make_learner
+from heedful.spaces.ranking import Ranking
 
 Array = npt.NDArray[np.float64]
 

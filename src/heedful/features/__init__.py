@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from heedful.doors import wanted_count
+from heedful.core.validation import wanted_count
 from heedful.features.columns import Column, Vector, listed, shown
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features

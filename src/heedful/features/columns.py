@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
+from heedful.core.validation import describe
 from heedful.data.files import number_in
-from heedful.doors import describe
 from heedful.features.texts import TRAITS, hashed, traits
 
 LIMIT = 1000.0

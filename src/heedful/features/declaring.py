@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.doors import is_number
+from heedful.core.validation import is_number
 from heedful.features.columns import Category, Column, Number, Vector, shown
 from heedful.features.encoding import Encoding
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.decoding import decoder
+from heedful.core.decoding import decoder
 from heedful.features.columns import Column, Prose, item_name, shown
 
 Features: TypeAlias = npt.NDArray[np.float32]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.core.validation import wanted_count
 from heedful.data.catalogue import scaled_moments
 from heedful.data.files import number_in
 from heedful.data.frames import Frame, rows_in
-from heedful.doors import wanted_count
 from heedful.features.columns import (
     LEAST,
     MOST,

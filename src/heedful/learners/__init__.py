@@ -1,4 +1,4 @@
-"""The learners, one file per family. Nothing is listed by hand: whoever wants them walks this folder."""
+"""The learners, a folder for each interaction, a file for each family. They are found by looking, not listed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,27 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """The modules of this folder, by name."""
+    """The modules of the folders, by name."""
+    for name in _module_names():
+        yield importlib.import_module(name)
+
+
+def _module_names() -> Iterator[str]:
+    """The full names of the modules in the folders."""
     for folder in __path__:
         os.listdir(folder)  # OSError where that cannot be looked into: pkgutil passes over it as if it were empty
-    for module in pkgutil.iter_modules(__path__):
-        yield importlib.import_module(f"{__name__}.{module.name}")
+    for package in pkgutil.iter_modules(__path__):
+        inside = [os.path.join(folder, package.name) for folder in __path__]
+        yield from (f"{__name__}.{package.name}.{module.name}" for module in pkgutil.iter_modules(inside))
 
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """The module of every class and function that is defined in this folder, by name, as their sources say it: none of
+    """The module of every class and function that is defined in the folders, by name, as their sources say it: none of
     them is imported."""
     found: dict[str, str] = {}
-    for module in pkgutil.iter_modules(__path__):
-        spec = find_spec(name := f"{__name__}.{module.name}")
+    for name in _module_names():
+        spec = find_spec(name)
         source = spec.loader.get_source(name) if spec and isinstance(spec.loader, InspectLoader) else None
         found = dict.fromkeys(_DEFINED.findall(source or ""), name) | found
     return found

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.kernel import Ints
-from heedful.learners.ordinal import ConstantRank
+from heedful.jit.kernel import Ints
+from heedful.learners.ordinal.perceptrons import ConstantRank
 from heedful.loop.comparison import Difference, paired
 from heedful.loop.log import Event
 from heedful.loop.packing import Known

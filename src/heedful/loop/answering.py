@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.doors import describe, is_number
+from heedful.core.validation import describe, is_number
 from heedful.loop import wire
 from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.ledger import Draft, Ledger

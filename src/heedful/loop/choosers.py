@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from heedful.doors import describe
+from heedful.core.validation import describe
+from heedful.learners.registry import about, learner_class, make_learner
 from heedful.loop.graders import wanted_for_loops
-from heedful.naming import about, learner_class, make_learner
-from heedful.spaces_pairs import Choice
+from heedful.spaces.comparison import Choice
 
 DEFAULT = "hierarchical-gp"
 """The learner of a loop of choices where none is named."""
@@ -40,7 +40,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     for method, takes in _NEEDED.items():
         if not hasattr(learner, method):
             raise ValueError(f"learner: wanted one with {method}({takes}), got {spec}, which has none")
-    from heedful.preferences.stopping import GOALS
+    from heedful.inference.gp.stopping import GOALS
 
     if "rule" in learner._fields and not _RULE.search(spec):
         learner = learner._replace(rule=GOALS[goal])
@@ -50,7 +50,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
 
 def wanted_purpose(given: Any) -> str:
     """given as what choices are for. ValueError where it is no goal."""
-    from heedful.preferences.stopping import GOALS
+    from heedful.inference.gp.stopping import GOALS
 
     if not isinstance(given, str) or given not in GOALS:
         raise ValueError(f"choices: wanted {' or '.join(GOALS)}, got {describe(given)}")

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.fold import copied, generators
-from heedful.kernel import Floats, Ints
+from heedful.core.fold import copied, generators
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
-from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, Pool
 
 if TYPE_CHECKING:
-    from heedful.preferences.posterior import Posterior
+    from heedful.inference.gp.posterior import Posterior
 
 Array = npt.NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class ChoiceModel:
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
         """P(each of these (k,) is the one chosen), given that one is; None where that is no number."""
-        from heedful.preferences.sets import best_among
+        from heedful.inference.gp.subset_acquisition import best_among
 
         found: Array = best_among(self.believed(shared, person, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import wire
 from heedful.loop.interactions.protocol import Question
 from heedful.loop.ledger import Draft, Ledger

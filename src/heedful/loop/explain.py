@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.model import Context
 from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
-from heedful.notebooks import table
 
 
 class Part(NamedTuple):

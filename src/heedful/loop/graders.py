@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.naming import about, learner_class, make_learner
-from heedful.spaces_graded import Ranks
+from heedful.learners.registry import about, learner_class, make_learner
+from heedful.spaces.ordinal import Ranks
 
 _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.fold import copied, generators
-from heedful.kernel import Floats, Ints, scores
+from heedful.core.fold import copied, generators
+from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
 
@@ -91,7 +91,7 @@ class GradingModel:
         """The grade predicted of each of the candidates (m,), from 1 to k."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
-        from heedful.learners.ordinal import MulticlassPerceptron
+        from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
 
         if isinstance(self.learner, MulticlassPerceptron):
             return 1 + greatest(shared.W, self._whole(x))

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from heedful.fold import copied
+from heedful.core.fold import copied
+from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
 from heedful.loop.interactions.protocol import Folded
 from heedful.loop.log import Log
 from heedful.loop.model import Person
 from heedful.loop.settings import Founding
 from heedful.loop.versions import declared_version
-from heedful.snapshot import arrays_of, read_arrays, state_like, write_arrays
 
 LOG = "log.db"
 KEPT = 3

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from heedful.fold import copied
-from heedful.kernel import Floats
+from heedful.core.fold import copied
+from heedful.jit.kernel import Floats
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
 from heedful.loop.interaction import grades_of, learner_version, ratings_of

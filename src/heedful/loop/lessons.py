@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from heedful.kernel import Floats
+from heedful.jit.kernel import Floats
 from heedful.loop import wire
 from heedful.loop.interactions.forms import Form, known_forms
 from heedful.loop.interactions.protocol import Folded

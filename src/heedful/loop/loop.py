@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.validation import describe, wanted_count
 from heedful.data.frames import Frame
-from heedful.doors import describe, wanted_count
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import choosers, keeping, raters, wire
 from heedful.loop.answering import Answering, Unknown
@@ -161,7 +161,7 @@ class Loop:
         self.ledger.close()
 
     def _repr_html_(self) -> str:
-        from heedful.notebooks import table
+        from heedful.core.notebooks import table
 
         weights = sorted(self.weights.items(), key=lambda each: -abs(each[1]))
         told = f"learner {self.founding.learner}; {len(self.items):,} items on offer; model version {self.version}"

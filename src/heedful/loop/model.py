@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.fold import copied, generators
-from heedful.kernel import DISCOUNTS, Floats, Ints, logistic, scores, shown
+from heedful.core.fold import copied, generators
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, shown
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.spaces import difference, primed
+from heedful.spaces.ranking import difference, primed
 
 Array = npt.NDArray[np.float64]
 

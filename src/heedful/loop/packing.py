@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.decoding import decoder
-from heedful.kernel import Ints
+from heedful.core.decoding import decoder
+from heedful.jit.kernel import Ints
 from heedful.loop.wire import DecisionRecord, Packed
 
 LONG = 4_000

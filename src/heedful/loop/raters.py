@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from heedful.actions import wanted_actions
-from heedful.doors import describe, is_number
+from heedful.core.validation import describe, is_number
+from heedful.learners.registry import about, learner_class, make_learner
 from heedful.loop import wire
 from heedful.loop.graders import wanted_for_loops
-from heedful.naming import about, learner_class, make_learner
-from heedful.spaces_offers import Slate
+from heedful.loop.implicit_feedback import wanted_actions
+from heedful.spaces.slate import Slate
 
 DEFAULT = "bmf"
 """The learner of a loop of ratings where none is named."""

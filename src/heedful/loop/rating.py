@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.actions import Action, weighed
-from heedful.fold import copied, generators
-from heedful.kernel import Floats, Ints
+from heedful.core.fold import copied, generators
+from heedful.jit.kernel import Floats, Ints
+from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, rated, without_item
+from heedful.loop.implicit_feedback import Action, weighed
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
-from heedful.pairs import Pairs, longer, no_pairs, rated, without_item
-from heedful.spaces_offers import Offer, Weighed
+from heedful.spaces.slate import Offer, Weighed
 
 Array = npt.NDArray[np.float64]
 

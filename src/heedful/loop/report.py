@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.loop import wire
 from heedful.loop.accuracy import Accuracy, Stretch
@@ -26,7 +27,6 @@ from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.wire import FeedbackRecord
-from heedful.notebooks import table
 
 WINDOWS, LEAST = 100, 10
 """Windows that the lists are divided into over time, at most; lists of a window, at least."""

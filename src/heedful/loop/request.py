@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.validation import describe, finite_array, wanted_count
 from heedful.data.frames import rows_in
-from heedful.doors import describe, finite_array, wanted_count
 from heedful.features import Encoding
-from heedful.kernel import Floats, Ints
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop import wire
 from heedful.loop.model import Context
 from heedful.loop.packing import Known

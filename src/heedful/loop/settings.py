@@ -8,15 +8,15 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from heedful.decoding import decoder
-from heedful.doors import describe, is_number, wanted_count
+from heedful.core.decoding import decoder
+from heedful.core.validation import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
+from heedful.learners.registry import about, is_packaged, learner_class, make_learner
 from heedful.loop import wire
 from heedful.loop.choosers import chooser, is_choosing, wanted_purpose
 from heedful.loop.graders import grader, is_grading, wanted_for_loops
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.naming import about, is_packaged, learner_class, make_learner
-from heedful.spaces import Primed, Ranking
+from heedful.spaces.ranking import Primed, Ranking
 
 SCHEMA = 1
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.kernel import Floats, top
+from heedful.jit.kernel import Floats, top
 from heedful.loop.interactions.coactive import direction
 from heedful.loop.keeping import read_own
 from heedful.loop.ledger import Ledger
@@ -24,7 +24,7 @@ from heedful.loop.log import Event
 from heedful.loop.model import Lesson, Model, Thumb
 from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
-from heedful.spaces import Ranking
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import feature_bounds
 from heedful.worlds.users import utility
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
-from heedful.kernel import Ints
+from heedful.inference.gp.mixture import Mixture
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.remaining_questions import questions_left
+from heedful.inference.standing import Standing as Found
+from heedful.inference.standing import enough, standing
+from heedful.jit.kernel import Ints
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
-from heedful.notebooks import table
-from heedful.preferences.futures import questions_left
-from heedful.preferences.mixture import Mixture
-from heedful.preferences.posterior import Posterior
-from heedful.preferences.standing import Standing as Found
-from heedful.preferences.standing import enough, standing
 
 Array = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import wire
 from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
 

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from heedful.decoding import decoder
-from heedful.doors import MOST, describe, is_number
+from heedful.core.decoding import decoder
+from heedful.core.validation import MOST, describe, is_number
 
 Status = Literal["applied", "duplicate", "rejected"]
 
@@ -169,7 +169,7 @@ class Decision(NamedTuple):
         return {name: list(values) for name, values in told.items() if values is not None}
 
     def _repr_html_(self) -> str:
-        from heedful.notebooks import table
+        from heedful.core.notebooks import table
 
         columns = {"": range(1, len(self.shown) + 1), **self._columns()}
         chance = "unknown" if self.probability is None else f"{self.probability:.3g}"

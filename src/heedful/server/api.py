@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from heedful.doors import describe
+from heedful.core.validation import describe
+from heedful.learners.registry import is_packaged
 from heedful.loop import Loop
 from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
 from heedful.loop.settings import wanted_learner
 from heedful.loop.wire import plain
-from heedful.naming import is_packaged
 from heedful.server.bodies import Headers, listed
 from heedful.server.desk import Desk
 from heedful.server.events import stream

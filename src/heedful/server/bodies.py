@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.server.problems import Problem
 
 Receive = Callable[[], Awaitable[Any]]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.responses import StreamingResponse
 
-from heedful.doors import describe
-from heedful.exchange.exporting import Exporter
+from heedful.core.validation import describe
+from heedful.io.exports import Exporter
 from heedful.loop import Loop
 from heedful.server.bodies import Headers
 from heedful.server.desk import Desk

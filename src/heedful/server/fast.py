@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop.ledger import AGAIN, Draft
 from heedful.loop.wire import Answer, Decision
 from heedful.server import bodies

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.log import Closed, Damaged
 from heedful.server.problems import of_rows

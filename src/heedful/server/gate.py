@@ -10,7 +10,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple, NoReturn
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.server.bucket import Bucket
 from heedful.server.database import WAIT
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, in_order, wanted_rate

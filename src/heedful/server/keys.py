@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, insert, select, update
 
-from heedful.doors import describe, is_number
+from heedful.core.validation import describe, is_number
 from heedful.loop.wire import wanted_id
 from heedful.server.database import SCHEMAS, TABLE, Damaged, Database
 

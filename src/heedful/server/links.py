@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import insert, select, update
 
-from heedful.doors import describe, is_number, wanted_count
+from heedful.core.validation import describe, is_number, wanted_count
 from heedful.server.database import LINKS, SCHEMAS, Database
 
 LENGTH = 43

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from heedful.data.orders import Answered, Choices, gathered
+from heedful.inference.data_quality import sides
 from heedful.loop import Loop
-from heedful.preferences.remarks import sides
 
 OWN = "you"
 """Who answers on the study's own page, unless another name is said."""

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from heedful.decoding import decoder
-from heedful.doors import describe, wanted_count
+from heedful.core.decoding import decoder
+from heedful.core.validation import describe, wanted_count
 from heedful.loop import Loop
 from heedful.loop.keeping import read_own
 from heedful.loop.settings import Settings

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.kernel import Floats, Ints, kernel, primitive, scores
-from heedful.spaces import difference
+from heedful.jit.kernel import Floats, Ints, kernel, primitive, scores
+from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import finite_array, wanted_count
-from heedful.kernel import Floats, Ints, top
+from heedful.core.validation import finite_array, wanted_count
+from heedful.jit.kernel import Floats, Ints, top
 from heedful.worlds.answers import promoted
 from heedful.worlds.clicks import PositionBiased, attraction
 from heedful.worlds.queries import StreamState

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
-from heedful.kernel import Ints, kernel
-from heedful.spaces_pairs import EQUAL, UNSURE, Pool
+from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.jit.kernel import Ints, kernel
+from heedful.spaces.comparison import EQUAL, UNSURE, Pool
 
 Array = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, is_number
-from heedful.kernel import Ints, kernel
+from heedful.core.validation import describe, is_number
+from heedful.jit.kernel import Ints, kernel
 from heedful.worlds.answers import promoted
 
 Array = npt.NDArray[np.float64]

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, numbers, wanted_count
-from heedful.kernel import Floats, Ints, fetch_row, scores
-from heedful.spaces_graded import Ranks
+from heedful.core.validation import describe, finite_array, numbers, wanted_count
+from heedful.jit.kernel import Floats, Ints, fetch_row, scores
+from heedful.spaces.ordinal import Ranks
 from heedful.worlds.queries import StreamState, wanted_noise
 
 Array = npt.NDArray[np.float64]

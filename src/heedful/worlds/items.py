@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, numbers
-from heedful.kernel import Floats, Ints, primitive, scores
+from heedful.core.validation import describe, finite_array, numbers
+from heedful.jit.kernel import Floats, Ints, primitive, scores
 from heedful.worlds.users import rounded_ratings, wanted_user
 
 Array = npt.NDArray[np.float64]

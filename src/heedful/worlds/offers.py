@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.doors import wanted_count
-from heedful.kernel import DISCOUNTS, Ints, kernel
-from heedful.spaces_offers import Offer, Rated
+from heedful.core.validation import wanted_count
+from heedful.jit.kernel import DISCOUNTS, Ints, kernel
+from heedful.spaces.slate import Offer, Rated
 from heedful.worlds.ratings import LowRank, Replay
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import describe, finite_array, is_number, numbers, wanted_count
-from heedful.kernel import DISCOUNTS, Floats, Ints, scores, top
-from heedful.spaces import Ranking
+from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.users import utility, wanted_user
 
 Array = npt.NDArray[np.float64]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import MOST, describe, is_number, numbers, wanted_count
-from heedful.kernel import Ints, kernel
-from heedful.spaces_offers import MOST as MOST_ITEMS
-from heedful.spaces_offers import Offer, Rated
+from heedful.core.validation import MOST, describe, is_number, numbers, wanted_count
+from heedful.jit.kernel import Ints, kernel
+from heedful.spaces.slate import MOST as MOST_ITEMS
+from heedful.spaces.slate import Offer, Rated
 
 Array = npt.NDArray[np.float64]
 

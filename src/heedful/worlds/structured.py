@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import wanted_count
-from heedful.kernel import Floats, Ints
-from heedful.spaces import Assignment
-from heedful.spaces_structured import Subset, grid
+from heedful.core.validation import wanted_count
+from heedful.jit.kernel import Floats, Ints
+from heedful.spaces.ranking import Assignment
+from heedful.spaces.structured import Subset, grid
 from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState
 from heedful.worlds.users import wanted_user

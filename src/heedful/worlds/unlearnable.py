@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import wanted_count
-from heedful.kernel import Ints
+from heedful.core.validation import wanted_count
+from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.doors import is_number, wanted_count
-from heedful.kernel import DISCOUNTS, Floats, Ints, kernel, top
+from heedful.core.validation import is_number, wanted_count
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
 from heedful.worlds.answers import drawn_from, gain, insert, least_gaining, next_above, nth, promoted, random_share
 from heedful.worlds.clicks import Cascade, PositionBiased
 

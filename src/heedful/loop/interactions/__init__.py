@@ -19,9 +19,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from heedful.learners.registry import about
 from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.settings import Founding
-from heedful.naming import about
 
 UNSAID = "coactive"
 """The interaction of a learner that names none."""

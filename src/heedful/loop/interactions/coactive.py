@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.kernel import Floats, Ints, scores, top
+from heedful.jit.kernel import Floats, Ints, scores, top
+from heedful.learners.registry import learner_class
 from heedful.loop.graders import is_grading
 from heedful.loop.interactions.card import Card, Setting
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
@@ -22,8 +23,7 @@ from heedful.loop.model import Context, Lesson, Model, Person, Thumb
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding, founded_on
 from heedful.loop.wire import FeedbackRecord
-from heedful.naming import learner_class
-from heedful.spaces import difference
+from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -234,7 +234,7 @@ class _Counterfactual:
         record, x, _ = step.context
         feedback, weights = step.feedback, _weights(self.model, step.decision.person)
         if record.arm == "learned":
-            from heedful.learners.fair_pairs import fair_pairs
+            from heedful.learners.coactive.fair_pairs import fair_pairs
 
             if feedback.form != "clicks" or record.proposal.get("start", -1) < 0:
                 return 0.0, 0.0

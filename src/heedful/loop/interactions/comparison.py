@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.kernel import Ints
+from heedful.jit.kernel import Ints
 from heedful.loop.choosers import chooser
 from heedful.loop.choosing import ChoiceModel, Heard, unfit
 from heedful.loop.interactions.card import Card, Prediction, Setting
@@ -24,14 +24,14 @@ from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import FeedbackRecord
-from heedful.spaces_pairs import EQUAL
+from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
+    from heedful.inference.gp.posterior import Posterior
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Weighed
     from heedful.loop.guessing import Guessing
     from heedful.loop.report import Arm
-    from heedful.preferences.posterior import Posterior
 
 
 class Comparison(Interaction[ChoiceModel]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop.wire import (
     LONGEST_ID,
     MOST_CANDIDATES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person, order_shown

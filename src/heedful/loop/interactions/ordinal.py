@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.doors import describe
-from heedful.kernel import Floats, Ints
+from heedful.core.serialization import arrays_of
+from heedful.core.validation import describe
+from heedful.jit.kernel import Floats, Ints
+from heedful.learners.registry import learner_class
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
 from heedful.loop.interactions.card import Card, Prediction
@@ -23,8 +25,6 @@ from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.wire import Feedback, FeedbackRecord
-from heedful.naming import learner_class
-from heedful.snapshot import arrays_of
 
 if TYPE_CHECKING:
     from heedful.loop.accuracy import Accuracy

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from heedful.fold import copied
-from heedful.kernel import Floats, Ints
+from heedful.core.fold import copied
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import Form
 from heedful.loop.log import Event

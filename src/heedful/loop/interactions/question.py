@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.kernel import Ints
+from heedful.jit.kernel import Ints
 from heedful.loop.choosing import ChoiceModel
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person
@@ -110,6 +110,6 @@ def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
     """The places of `size` of m items, any as likely as any other, rising; of two, none of the pairs skip (q x 2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
-    from heedful.preferences.questions import random_pair
+    from heedful.inference.gp.acquisition import random_pair
 
     return np.array(random_pair(m, skip, rng))

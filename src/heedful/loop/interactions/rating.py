@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from heedful.doors import describe
-from heedful.fold import copied
-from heedful.kernel import Ints
+from heedful.core.fold import copied
+from heedful.core.validation import describe
+from heedful.jit.kernel import Ints
+from heedful.learners.ratings.interaction_matrix import Pairs, place_of
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
@@ -26,8 +27,7 @@ from heedful.loop.request import Request
 from heedful.loop.settings import Founding
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback
-from heedful.pairs import Pairs, place_of
-from heedful.spaces_offers import Weighed
+from heedful.spaces.slate import Weighed
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.kernel import Ints
+from heedful.jit.kernel import Ints
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person
 from heedful.loop.rating import RatingModel
@@ -84,7 +84,7 @@ def _probability(
     aside = chance if by_score is None else float(np.array_equal(shown, by_score))
     if control == 1.0:
         return aside or None
-    from heedful.learners.simple_ratings import RandomItem
+    from heedful.learners.ratings.baselines import RandomItem
 
     if isinstance(learner, RandomItem):
         ours = chance

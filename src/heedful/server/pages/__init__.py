@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.server.bodies import once
 from heedful.server.gate import Caller
 from heedful.server.keys import in_order

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
 from heedful.server.desk import Desk

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop, wire
 from heedful.server.pages.page import Visit
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop, wire
 from heedful.loop.grading import GradingModel
 from heedful.loop.wire import Answer

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
-from heedful.exchange.exporting import Exporter
+from heedful.io.exports import Exporter
 from heedful.loop import Loop, wire
 from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole

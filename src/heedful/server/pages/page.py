@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.server import bodies
 from heedful.server.desk import Desk

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from heedful.decoding import decoder
-from heedful.doors import describe
+from heedful.core.decoding import decoder
+from heedful.core.validation import describe
 from heedful.loop import wire
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import Loop, wire
 from heedful.loop.interactions.rating import Expected
 from heedful.loop.rating import CONSUMED, RatingModel

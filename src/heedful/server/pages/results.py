@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from heedful.core.validation import describe
 from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
-from heedful.doors import describe
 from heedful.loop import Loop
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import ranking

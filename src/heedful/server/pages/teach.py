@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from heedful.doors import describe
+from heedful.core.validation import describe
 from heedful.loop import wire
 from heedful.loop.wire import Answer
 from heedful.server.events import always, stream

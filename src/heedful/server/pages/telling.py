@@ -99,7 +99,7 @@ def lesson(told: LessonTold) -> str:
 
 
 def event(line: Mapping[str, Any]) -> str:
-    """One event, as `heedful.exchange` writes it, in words."""
+    """One event, as `heedful.io` writes it, in words."""
     kind, person = line["kind"], line.get("person")
     if kind == "item":
         return f"Item {_named(line)} is on offer"

@@ -1,0 +1,181 @@
+"""A state in a file: safetensors for the arrays, a JSON manifest in its header; never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.core.fold import coerced, generators
+
+SCHEMA = 2
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has; very many where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**62
+
+
+def _wanted_there(file: Path) -> None:
+    """ValueError where a file is larger than what is on the disk of it, or than memory: it is not one of ours, and to
+    read it takes all there is, at no cost to whoever made it. (A disk that compresses may hold a fourth.)"""
+    about = file.stat()
+    on_disk = 512 * getattr(about, "st_blocks", about.st_size)
+    if about.st_size > 4 * on_disk + 2**20:
+        raise ValueError(f"{file}: wanted a snapshot that is all there, got {on_disk} of {about.st_size} bytes")
+    if about.st_size > physical_memory() // 4:  # it is there twice while it is read
+        raise ValueError(f"{file}: wanted a snapshot that fits into memory, got {about.st_size} bytes")
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The arrays and scalars of a state, each with its path of field names."""
+    if isinstance(value, tuple):
+        for i, part in enumerate(value):
+            field = value._fields[i] if hasattr(value, "_fields") else str(i)
+            yield from _leaves(part, f"{name}.{field}" if name else field)
+    else:
+        yield name, value
+
+
+def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False) -> Any:
+    """The value of the template's structure and types with the contents of `arrays`; of any length where it grows."""
+    if isinstance(template, tuple):
+        fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
+        longer = grows or bool(getattr(template, "grows", False))
+        parts = [
+            _like(part, f"{name}.{field}" if name else field, arrays, longer) for field, part in zip(fields, template)
+        ]
+        return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
+    found = arrays[name]
+    wanted = np.asarray(template)
+    fits = found.ndim == wanted.ndim if grows else found.shape == wanted.shape
+    if found.dtype != wanted.dtype or not fits:
+        raise ValueError(f"{name}: wanted {wanted.dtype} {wanted.shape}, got {found.dtype} {found.shape}")
+    return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
+
+
+def _fields(learner: Any) -> dict[str, Any]:
+    """What a state belongs to: the learner and its hyperparameters."""
+    kind = type(learner)
+    return {
+        "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
+        "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")},
+    }
+
+
+def _plain_name(name: str) -> str:
+    """A learner's name without the module that it is in, where that is one of the package: it may move."""
+    package = __name__.partition(".")[0]
+    return re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
+
+
+def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """Of the numbers and of what is said about them: a flipped bit is another state."""
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
+    for name, value in sorted(arrays.items()):
+        digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
+    return digest.hexdigest()
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: dict[str, Any]) -> None:
+    """Write arrays with a JSON manifest to `path`: all of it, or nothing. OSError where that cannot be written."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
+    manifest = {"schema": SCHEMA, **about}
+    content = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: wanted a file to write, got a folder")
+    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(aside, target)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arrays, manifest) of the file `path`.
+
+    FileNotFoundError where there is none; ValueError where it is not a snapshot, is damaged, or of another schema.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: wanted a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
+    _wanted_there(file)
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            manifest = json.loads((opened.metadata() or {})["heedful"])
+            arrays = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+        digest = manifest.pop("sha256")
+        schema = manifest["schema"]
+    except (SafetensorError, KeyError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise ValueError(f"{file}: wanted a snapshot, got a file that is damaged or of another kind: {error}") from None
+    if digest != _digest(arrays, manifest):
+        raise ValueError(f"{file}: wanted a whole snapshot, got one whose content was changed since: it is damaged")
+    if schema != SCHEMA:
+        raise ValueError(f"{file}: wanted a snapshot of schema {SCHEMA}, got {schema}")
+    return arrays, manifest
+
+
+def arrays_of(state: Any, name: str = "") -> dict[str, Any]:
+    """The arrays and scalars of a state, by their paths of field names, each below `name`."""
+    return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
+
+
+def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
+    """The state of the template's structure and types that `arrays_of` took apart. ValueError where it does not fit."""
+    other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
+    if other:
+        raise ValueError(f"wanted the fields of the learner's state, got a difference in {sorted(other)}")
+    return _like(template, name, arrays)
+
+
+def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
+    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing.
+
+    ValueError where the state is not one of the learner; OSError where the file cannot be written.
+    """
+    template = coerced(learner).init(generators(0)[2])
+    if type(state) is not type(template):
+        raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
+    arrays = arrays_of(state)
+    try:
+        state_like(template, arrays)
+    except ValueError as error:
+        raise ValueError(f"state: {error}") from None
+    write_arrays(path, arrays, _fields(learner))
+
+
+def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
+    """The state of `learner` in the file `path`.
+
+    FileNotFoundError where there is none; ValueError where the file is not a snapshot, is damaged, or is another
+    learner's or other hyperparameters'.
+    """
+    arrays, manifest = read_arrays(path)
+    wanted = {"schema": SCHEMA, **_fields(learner)}
+    manifest["learner"] = _plain_name(str(manifest.get("learner")))
+    if manifest != wanted:
+        raise ValueError(f"{path}: wanted a state of {wanted}, got one of {manifest}")
+    try:
+        return state_like(coerced(learner).init(generators(0)[2]), arrays)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

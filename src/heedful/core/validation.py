@@ -1,0 +1,110 @@
+"""Checks for the doors: what is let in is what was wanted, or a ValueError says the name, what was wanted, what came.
+
+Only doors check: `Session`, a learner's `init`, the constructors of worlds, the command line. Kernels trust what
+they get.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Floats, Ints
+
+MOST = 1e100
+"""The size of a number that a door lets in: its square, and sums over any number of rounds, stay finite."""
+
+
+def numbers(name: str, value: Any, wanted: str) -> npt.NDArray[Any]:
+    """value as an array of booleans, whole or floating numbers."""
+    try:
+        array = np.asarray(value)
+    except Exception:  # rows of several lengths, or whatever the value's own conversion raises
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biuf" or _masked(value):
+        raise ValueError(f"{name}: wanted {wanted}, got {describe(value)}")
+    return array
+
+
+def _masked(value: Any) -> bool:
+    """Whether numbers may be missing behind a mask. The tables of pandas have a `mask` too: a method; and numpy.ma is
+    dear to import, so only whoever has one is asked."""
+    return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
+
+
+def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
+    """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of n_features; all finite."""
+    array = numbers(name, value, f"{ndim}-dimensional numbers")
+    if array.dtype != np.float32:
+        array = array.astype(np.float64, copy=False)
+    if array.ndim != ndim or array.shape[-1] != n_features:
+        shape = ", ".join([*["m", "s"][: ndim - 1], str(n_features)]) + ("," if ndim == 1 else "")
+        raise ValueError(f"{name}: wanted shape ({shape}), got {array.shape}")
+    array = np.ascontiguousarray(array)
+    # One pass of BLAS where all is well; a sum of squares may overflow, so only then look at each value.
+    if not float(np.vdot(array, array)) <= MOST:
+        wrong = np.argwhere(~(np.abs(array) <= np.float64(MOST)))
+        if wrong.size:
+            where = tuple(int(i) for i in wrong[0])
+            finite = "finite numbers" if not np.isfinite(array[where]) else f"numbers up to {MOST:g} in size"
+            raise ValueError(f"{name}: wanted {finite}, got {array[where]} at {list(where)}")
+    return array
+
+
+def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
+    """value as distinct whole numbers from 0 to m - 1; a single one counts as a list of one."""
+    array = np.atleast_1d(numbers(name, value, meaning))
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: wanted {meaning}, got {describe(value)}")
+    each = array.tolist()  # faster than numpy's reductions on a list that a person has looked at
+    if min(each) < 0 or max(each) >= m:
+        wrong = next(i for i in each if not 0 <= i < m)
+        raise ValueError(f"{name}: wanted {meaning}, each from 0 to {m - 1}, got {wrong}")
+    if len(set(each)) < len(each):
+        twice = next(i for i in each if each.count(i) > 1)
+        raise ValueError(f"{name}: wanted {meaning}, none twice, got {twice} {each.count(twice)} times")
+    return array.astype(np.int64)
+
+
+def is_number(value: Any, *kinds: type) -> bool:
+    """Whether value is a number of these kinds: bool and timedelta are whole numbers by descent, not by meaning."""
+    return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
+
+
+_NO_NUMBERS = bool, np.bool_, np.timedelta64
+
+
+def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:
+    """ValueError unless value is a whole number from `least` to `most`."""
+    whole = is_number(value, int, np.integer)
+    if not whole or not least <= value <= most:
+        bounded = most < 2**62 or (whole and value > most)  # the greatest is named where it matters
+        upper = f"to {most}" if bounded else "or more"
+        raise ValueError(f"{name}: wanted a whole number, {least} {upper}, got {describe(value)}")
+
+
+def wanted_positive(name: str, value: Any) -> None:
+    """ValueError unless value is a number from 1e-50 to 1e50: what is made of it stays finite."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if not is_number(value, int, float, np.integer, np.floating) or not 1e-50 <= number <= 1e50:
+        raise ValueError(f"{name}: wanted a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
+
+
+def wanted_space(space: Any) -> None:
+    """ValueError unless space is a space, with hyperparameters that make sense."""
+    if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
+        raise ValueError(f"space: wanted one of what can be shown, such as Ranking(5), got {describe(space)}")
+    space.check()
+
+
+def describe(value: Any) -> str:
+    """A short account of a value for an error message."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of too many digits; whatever the value's own repr raises
+        text = f"a {type(value).__name__} too long to show"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,1 @@
+"""Experiments: learners in the same worlds on the same seeds."""

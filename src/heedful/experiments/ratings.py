@@ -1,0 +1,147 @@
+"""Ratings of a file, or of a world that is drawn, as an experiment for learners of ratings.
+
+>>> table, told = open_ratings("ml-100k")
+>>> setting = rating_setting(table, repeats=False, seeds=range(5))
+>>> runs = [event for event in simulate({"bmf": setting.learner("bmf")}, setting, 25000) if isinstance(event, Run)]
+
+What learners of ratings are worth shows only beside rules that count (`SIMPLE`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from heedful.core.validation import wanted_count
+from heedful.data.ratings import RatingTable
+from heedful.experiments.run import Scene, Setting
+from heedful.learners.registry import parameters
+from heedful.spaces.slate import Slate
+from heedful.worlds.offers import Listed, told_before
+from heedful.worlds.ratings import (
+    LowRank,
+    Replay,
+    bernoulli_ratings,
+    gaussian_ratings,
+    replay_ratings,
+    uniform_ratings,
+)
+
+SIMPLE = ("random-item", "user-greedy", "item-mean", "pair-mean")
+"""What is run beside every learner, by name."""
+
+DRAWN: dict[str, Callable[..., LowRank]] = {
+    "gaussian": gaussian_ratings,
+    "uniform": uniform_ratings,
+    "bernoulli": bernoulli_ratings,
+}
+"""Worlds that are drawn, as in [A18], anew for every seed."""
+
+MEASURES = ("regret", "ndcg")
+"""What is said of a round: what the best on offer was worth more than what was shown, or NDCG at `LENGTH` of a list."""
+
+LENGTH = 5
+"""Positions of a list that NDCG looks at."""
+
+ROUNDS = 25_000
+"""As in [A18], where nobody asks for more and there are as many."""
+
+
+def is_drawn(name: str) -> bool:
+    """Whether a name is that of a world that is drawn, with or without parameters."""
+    return name.partition(":")[0].strip() in DRAWN
+
+
+def rating_setting(
+    source: RatingTable | str,
+    *,
+    repeats: bool = False,
+    slate: int = 1,
+    warm: int = 0,
+    measure: str = "regret",
+    seeds: Sequence[int] = (0,),
+) -> Setting:
+    """Users who rate as in a table; or the world of a name, `gaussian`, `uniform:n_users=50`, `bernoulli`.
+
+    A random user comes; the items that she rated in the file are on offer, again and again where there are `repeats`,
+    else until she consumed them. In a world that is drawn everything is always on offer: `repeats` says nothing there.
+    The best `slate` are shown and rated. `warm` ratings, drawn by the seed, are told before the first round.
+
+    Where the measure is "ndcg", learners make a list of `LENGTH` or more, of which the first `slate` are consumed.
+
+    ValueError, naming what is wrong, for a world or measure there is not, counts that make no sense, and more `warm`
+    ratings than there are.
+    """
+    wanted_count("slate", slate, most=1000)
+    wanted_count("warm", warm, least=0)
+    if measure not in MEASURES:
+        raise ValueError(f"measure: wanted {' or '.join(MEASURES)}, got {measure!r}")
+    worlds: list[Any]
+    if isinstance(source, str):
+        drawn = [drawn_world(source, seed) for seed in seeds]
+        worlds, low, high, rounds = list(drawn), *_range(source, drawn), ROUNDS
+    else:
+        replay = replay_ratings(source.users, source.items, source.values, repeats=repeats)
+        low, high = float(source.values.min()), float(source.values.max())
+        worlds = [replay] * len(seeds)
+        rounds = ROUNDS if repeats else min(ROUNDS, rounds_in(replay, slate, warm))
+    if warm:
+        worlds = [told_before(world, warm, seed) for world, seed in zip(worlds, seeds)]
+    size = slate
+    if measure == "ndcg":
+        size = max(slate, LENGTH)
+        worlds = [Listed(world, slate, LENGTH, _floor(world, low)) for world in worlds]
+    nothing, name = np.empty(0), "regret" if measure == "regret" else f"NDCG@{LENGTH}"
+    return Setting(
+        n_features=0,
+        space=Slate(size, low, high if high > low else low + 1.0),
+        R=math.nan,
+        S=math.nan,
+        alpha=math.nan,
+        rounds=rounds,
+        scenes=tuple(Scene(seed, 0, seed, world, nothing) for seed, world in zip(seeds, worlds)),
+        interaction="rating",
+        measure=name,
+        warm=warm,
+        rising=measure == "ndcg",
+    )
+
+
+def drawn_world(name: str, seed: int) -> LowRank:
+    """The world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. ValueError where there is none such."""
+    kind = name.partition(":")[0].strip()
+    if kind not in DRAWN:
+        raise ValueError(f"ratings: wanted a file or {', '.join(DRAWN)}, got {kind!r}")
+    function = DRAWN[kind]
+    hints = typing.get_type_hints(function)
+    fields = {field: hints[field] for field in inspect.signature(function).parameters if field != "seed"}
+    given = parameters(name, fields)
+    try:
+        return function(**given, seed=seed)
+    except ValueError as error:
+        raise ValueError(f"{kind}: {error}") from None
+
+
+def rounds_in(replay: Replay, slate: int, warm: int) -> int:
+    """How many rounds a replay without repeats has, at the most where something is told before slates of several."""
+    slates = int(np.ceil(np.diff(replay.starts) / slate).sum())
+    return max(slates - warm, 1) if slate == 1 else slates
+
+
+def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
+    """The lowest and the highest rating that can come; without bounds where noise has none."""
+    if name.partition(":")[0].strip() == "gaussian":
+        return -1e50, 1e50
+    margin = max(world.width for world in worlds) / 2.0
+    return -margin, 1.0 + margin
+
+
+def _floor(world: Any, low: float) -> float:
+    """What counts as worth nothing: 0, or the lowest where that is below."""
+    inner = getattr(world, "world", world)
+    return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)

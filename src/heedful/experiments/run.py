@@ -1,0 +1,360 @@
+"""Experiments: learners in the same worlds on the same seeds; their regret, averaged, with its standard error.
+
+`letor_setting` and `catalogue_setting` make what learners are compared in, `simulate` runs them there, many at a
+time, and `curve` averages what one of them did. Everything is reproducible from the seeds.
+
+>>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
+>>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
+>>> curve(runs).mean  # REG_t, t = 1, 2, ...
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.fold import must_interpret, trace, traced
+from heedful.core.validation import wanted_count
+from heedful.data.catalogue import Catalogue
+from heedful.data.letor import Queries, least_squares
+from heedful.learners.registry import about, learner_class, make_learner
+from heedful.spaces.ranking import Ranking, is_exact
+from heedful.worlds.items import item_pool, taste
+from heedful.worlds.queries import feature_bounds, query_stream
+from heedful.worlds.users import StrictAlpha
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+TEACHES = {"coactive": "takes corrections", "ordinal": "predicts grades", "rating": "takes ratings"}
+"""What a learner of an interaction does, in words."""
+
+RADIUS = 100.0
+"""Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.4.1."""
+
+# Processor time of the thread alone; Windows counts it in steps longer than a run.
+_clock = time.perf_counter if sys.platform == "win32" else time.thread_time
+
+
+class Scene(NamedTuple):
+    """One world that every learner meets: the experiment's seed, the person, the seed of its folds, w* (N,)."""
+
+    seed: int
+    person: int
+    draw: int
+    world: Any
+    w_star: Array
+
+
+class Setting(NamedTuple):
+    """What learners are compared in.
+
+    R and S bound |phi| in the Euclidean and the sup norm; alpha is that of a strict user, NaN for any other;
+    `rounds` is how many there are where nobody says: one pass over the queries, or 100 items. What a round costs is
+    called `measure`; where that is rising, more of it is better. `warm` rounds come before the first and do not count.
+    """
+
+    n_features: int
+    space: Any
+    R: float
+    S: float
+    alpha: float
+    rounds: int
+    scenes: tuple[Scene, ...]  # by seed, then by person
+    interaction: str = "coactive"
+    measure: str = "regret"
+    warm: int = 0
+    rising: bool = False
+
+    def learner(self, spec: str) -> Any:
+        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given, or k
+        for n_ranks where there are k grades.
+
+        ValueError as `make_learner`, for what its init refuses, for one of another interaction, and for one that would
+        take clicks alone for a whole order, where a person answers with them.
+        """
+        kind = about(learner_class(spec)).interaction
+        if kind not in ("", self.interaction):
+            wanted = f"{TEACHES[self.interaction]} ({self.interaction})"
+            raise ValueError(f"learner: wanted one that {wanted}, got {spec}, which is {kind}")
+        filled = {
+            "coactive": {"bound": self.S, "radius": RADIUS},
+            "ordinal": {"n_ranks": getattr(self.space, "k", 0)},
+        }.get(self.interaction, {})
+        learner = make_learner(spec, n_features=self.n_features, space=self.space, **filled)
+        try:
+            learner.init(np.random.default_rng(0))
+        except ValueError as error:
+            raise ValueError(f"{spec}: {error}") from error
+        if self.interaction == "ordinal" and (space := getattr(learner, "space", self.space)) != self.space:
+            raise ValueError(f"{spec}: n_ranks: wanted the {self.space.k} of the data, got {space.k}")
+        if self.scenes:
+            wanted_for_clicks(spec, learner, getattr(self.scenes[0].world, "user", None))
+        return learner
+
+
+class Compiling(NamedTuple):
+    """The loop of a learner is being compiled, or fetched from the disk."""
+
+    learner: str
+
+
+class Interpreting(NamedTuple):
+    """A learner does not compile, for a reason in one line: it runs interpreted."""
+
+    learner: str
+    reason: str
+
+
+class Advance(NamedTuple):
+    """So many rounds more are done, or left out where a pool ran dry."""
+
+    rounds: int
+
+
+class Run(NamedTuple):
+    """One fold: the regret, or the loss, of every round (T,), and the processor time of its loop alone."""
+
+    learner: str
+    seed: int
+    person: int
+    regrets: Array
+    seconds: float
+
+
+class Curve(NamedTuple):
+    """What one learner did: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
+
+    T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds; over
+    people where there is one seed; NaN where there is one run.
+    """
+
+    mean: Array
+    stderr: Array
+    over: str  # what the standard error is over: seeds, people or nothing
+    longest: int
+    rounds_per_second: float
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+def letor_setting(
+    queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """Queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+
+    Every query is kept, also one without a relevant document. ValueError for what the user or k refuse.
+    """
+    space = Ranking(k)
+    space.check()
+    w_star = least_squares(queries.X, queries.labels).astype(np.float64)
+    X = queries.X.astype(dtype, copy=False)
+    world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
+    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
+    R, S = feature_bounds(queries.X, queries.offsets, space)
+    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
+    return Setting(X.shape[1], space, R, S, alpha, queries.offsets.size - 1, scenes)
+
+
+def catalogue_setting(
+    catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """A table of items, and for every seed `people` people with hidden tastes, each with a pool of their own.
+
+    A person's taste and the seed of her folds come from (seed, person): the same for every learner.
+    """
+    wanted_count("people", people)
+    X = catalogue.X.astype(dtype, copy=False)
+    scenes = []
+    for seed in seeds:
+        for person in range(people):
+            draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
+            w_star, ratings = taste(catalogue.X, draw)
+            scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
+    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
+    R = float(np.linalg.norm(catalogue.X, axis=1).max())
+    S = float(np.abs(catalogue.X).max())
+    return Setting(X.shape[1], Ranking(1), R, S, alpha, 100, tuple(scenes))
+
+
+def wanted_for_clicks(spec: str, learner: Any, user: Any) -> None:
+    """ValueError where the user answers with clicks alone, and the learner of that name takes every answer for a whole
+    order; one that does not has a property `partial` that is true."""
+    if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
+        wanted = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
+        raise ValueError(f"learner: wanted {wanted}, got {spec}")
+
+
+# ---------------------------------------------------------------------------- runs
+
+
+def simulate(
+    learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
+) -> Iterator[Compiling | Interpreting | Advance | Run]:
+    """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run, those
+    that are interpreted share one thread.
+
+    Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
+    """
+    if not setting.scenes:
+        raise ValueError("seeds: wanted at least one, got none")
+    plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
+    for name, learner in learners.items():
+        if name not in plain:
+            yield Compiling(name)
+            try:
+                trace(learner, setting.scenes[0].world, 0, 0)
+            except Exception as error:  # numba's own kinds and, for types it does not know, Python's
+                plain.add(name)
+                yield Interpreting(name, reason(error))
+
+    events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def fold(name: str, scene: Scene) -> Run:
+        idle = []  # what a fold takes before its first round: that of no rounds; twice, as the first is slower
+        for _ in range(2):
+            started = _clock()
+            trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
+            idle.append(_clock() - started)
+        chunk = 200 if name in plain else max(1000, rounds // 20)
+        regrets, started, T = np.empty(0), _clock(), setting.warm + rounds
+        for so_far in traced(learners[name], scene.world, T, scene.draw, interpreted=name in plain, chunk=chunk):
+            events.put(Advance(so_far[setting.warm :].size - regrets.size))
+            regrets = so_far[setting.warm :]
+            if stop.is_set():
+                break
+        took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # of the rounds that count
+        events.put(Advance(rounds - regrets.size))
+        return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
+
+    # Interpreted folds take turns: threads that all want Python's lock are slower together than one after the other.
+    apart = bool(plain) and jobs > 1
+    pool = ThreadPoolExecutor(jobs - apart)
+    turns = ThreadPoolExecutor(1) if apart else pool
+    try:
+        waiting = [
+            (turns if name in plain else pool).submit(fold, name, scene)
+            for scene in setting.scenes
+            for name in learners
+        ]
+        for future in waiting:
+            future.add_done_callback(events.put)
+        left = len(waiting)
+        while left:
+            event = events.get()
+            if isinstance(event, Future):
+                left -= 1
+                yield event.result()
+            elif event.rounds:
+                yield event
+    finally:
+        stop.set()
+        for each in (pool, turns):
+            each.shutdown(wait=False, cancel_futures=True)
+        for each in (pool, turns):
+            each.shutdown()
+
+
+def reason(error: BaseException) -> str:
+    """The line of an error that says why: of numba's, which nest and begin at the outermost call, the innermost."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
+    lines = lines[starts[-1] + 1 :] if starts else lines
+    told = [line for line in lines if not line.startswith("- Resolution failure")]
+    if not told:
+        return type(error).__name__
+    why = f"no {told[1].removeprefix('>>> ')}" if told[0].endswith("found for signature:") and told[1:] else told[0]
+    place = next(filter(None, (re.fullmatch(r'File "(.+)", line (\d+):', line) for line in told)), None)
+    return f"{why} ({PurePath(place[1]).name}, line {place[2]})" if place else why
+
+
+# ---------------------------------------------------------------------------- averages
+
+
+def average_regret(regrets: Array) -> Array:
+    """REG_t = the mean of the first t regrets, along the last axis: (..., T) -> (..., T)."""
+    average: Array = np.cumsum(regrets, axis=-1) / np.arange(1, regrets.shape[-1] + 1)
+    return average
+
+
+def curve(runs: Sequence[Run]) -> Curve:
+    """The average of one learner's runs: over people first, then over seeds, as long as the shortest of them."""
+    T = min(run.regrets.size for run in runs)
+    seeds = sorted({run.seed for run in runs})
+    by_seed = [[run for run in runs if run.seed == seed] for seed in seeds]
+    regrets = np.array([np.mean([run.regrets[:T] for run in same], axis=0) for same in by_seed])  # seeds x T
+    samples, over = (regrets, "seeds") if len(seeds) > 1 else (np.array([run.regrets[:T] for run in runs]), "people")
+    return Curve(
+        mean=average_regret(regrets).mean(axis=0),
+        stderr=standard_error(average_regret(samples)),
+        over=over if len(samples) > 1 else "nothing",
+        longest=max(run.regrets.size for run in runs),
+        rounds_per_second=sum(run.regrets.size for run in runs) / max(sum(run.seconds for run in runs), 1e-9),
+    )
+
+
+def standard_error(samples: Array) -> Array:
+    """Of the mean over the first axis, (n, ...) -> (...); NaN where there is one sample."""
+    n = len(samples)
+    error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
+    return error
+
+
+def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float]:
+    """(mean, standard error) of what a round cost in our runs less what it cost in theirs on the same seeds, as far as
+    both went; the error over seeds, NaN where there is one. ValueError where the seeds are not the same."""
+    seeds = sorted({run.seed for run in ours})
+    if seeds != sorted({run.seed for run in theirs}):
+        raise ValueError(f"theirs: wanted runs on the seeds {seeds}")
+    T = min(run.regrets.size for run in (*ours, *theirs))
+
+    def means(runs: Sequence[Run]) -> Array:
+        by_seed = [[run.regrets[:T].mean() for run in runs if run.seed == seed] for seed in seeds]
+        return np.array([np.mean(same) for same in by_seed])
+
+    d = means(ours) - means(theirs)
+    return float(d.mean()), float(standard_error(d))
+
+
+def pairs_alike(u: Array, v: Array) -> float:
+    """Of all pairs that u (m,) orders, the share that v (m,) orders alike; NaN where u orders none."""
+    ordered = np.sign(u[:, None] - u)
+    alike = ordered * np.sign(v[:, None] - v) > 0
+    return float(alike.sum() / (ordered != 0).sum()) if ordered.any() else math.nan
+
+
+def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
+    """The learner's regret bound after t rounds (...,), the mean over the scenes; NaN where it has none there.
+
+    The papers' bounds are for strict users, and for a learner that shows the exact argmax: not of a space that
+    approximates it, nor of one with the caller's own score.
+    """
+    t = np.asarray(t, np.float64)
+    if (
+        math.isnan(setting.alpha)
+        or not hasattr(learner, "regret_bound")
+        or not is_exact(getattr(learner, "space", None))
+    ):
+        return np.full(t.shape, np.nan)
+    bounds = [learner.regret_bound(t, setting.alpha, s.w_star, setting.R, setting.S) for s in setting.scenes]
+    mean: Array = np.mean(bounds, axis=0)
+    return mean
+
+
+def checkpoints(rounds: int) -> Ints:
+    """1, 3, 10, 30, 100, 300, ... and `rounds`."""
+    marks = [mantissa * 10**power for power in range(len(str(rounds))) for mantissa in (1, 3)]
+    return np.array([mark for mark in marks if mark < rounds] + [rounds])

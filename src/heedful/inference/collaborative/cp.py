@@ -1,0 +1,191 @@
+"""The collaborative model of [H12], CP and CPU: expectation propagation with variational Bayes, in the space of items.
+
+    g_u(i, j) = sum_d w_ud h_d(i, j),  h_d(i, j) = f_d(i) - f_d(j),  f_d ~ GP(0, K),  w_.d ~ N(0, K_users) or N(0, I)
+
+The joint distribution has four factors: (f1) Phi of the answers, (f2) g = W H, (f3) the prior of W, (f4) of H. The
+approximation is one Gaussian, independent over all g, w and h, the product of a message of each factor, Eq. 12 and 13.
+f1, f3 and f4 are refined by EP, f2 by variational Bayes against the messages of the others. The prior of H over pairs
+is refined from a matrix over the items, so nothing costs more than items^3, and answers and people cost linearly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count
+from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
+from heedful.inference.collaborative.fitted import Fitted, of_items, of_pairs
+from heedful.inference.collaborative.priors import Items, Shared
+from heedful.inference.collaborative.sparse_cells import Cells, cells
+from heedful.inference.collaborative.user_covariance import Crowd
+from heedful.inference.collaborative.vb_product import Factors, begin, refined
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
+from heedful.inference.gp.sites import root
+
+Array = npt.NDArray[np.float64]
+
+SHRINK = 0.98
+"""Messages are damped: the share of the new one is 1 in the first cycle, and this times the last one's after it."""
+
+FIRST, PASSES = 50, 2
+"""Of variational Bayes in the first cycle, and in each one after it. Where the first are few, the singular vectors that
+they begin from still show in what is certain and what is not, and questions are asked where little is to be learned."""
+
+
+class Messages(NamedTuple):
+    """Precisions and precisions times means that the factors send; rows (R,), w as (U x D), h as (D x P)."""
+
+    to_g1: tuple[Array, Array]
+    """of f1, the answers"""
+    to_g2: tuple[Array, Array]
+    """of f2, the product"""
+    to_w2: tuple[Array, Array]
+    to_h2: tuple[Array, Array]
+    to_w3: tuple[Array, Array]
+    to_h4: tuple[Array, Array]
+
+
+def fit(
+    K: Array,
+    users: int,
+    rows: Answers,
+    *,
+    D: int = 20,
+    crowd: Crowd | None = None,
+    pseudo_pairs: int | None = None,
+    seed: int = 0,
+    width: Any = 0.0,
+    lapse: Any = 0.0,
+    start: Fitted | None = None,
+    cycles: int = 200,
+    tolerance: float = 2e-3,
+) -> Fitted:
+    """What `users` people like of n items, K (n x n) the covariance of each shared function, from all their answers.
+
+    D: shared functions; more than are needed do no harm, they are pruned. `crowd`: what is known of the people (CPU),
+    None where nothing is (CP). `pseudo_pairs`: FITC over so many of the pairs, drawn with `seed`, as the paper had it
+    to save time; it is there to be compared with. `width`, `lapse`: as of `infer_many`. `start`: an earlier fit, of
+    which the first rows, the people and D are these, to go on from. Cycles end when the means of g move less than
+    `tolerance` (root of the mean square), or after `cycles`. Costs R D^2 + D n^3 a cycle, R rows. ValueError, naming
+    what is wrong.
+    """
+    wanted_count("D", D)
+    wanted_count("users", users)
+    if crowd is not None and len(crowd.shared.own) != users:
+        raise ValueError(f"crowd: wanted features of {users} people, got {len(crowd.shared.own)}")
+    before = None if start is None else _wanted_start(start, users, rows, D)
+    of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
+    kernel: PairKernel | None = None
+    items: Items | Shared
+    if pseudo_pairs is None:
+        items = Items(root(K), of.first, of.second)
+    else:
+        kernel = pseudo_pairs_of(K, of.first, of.second, pseudo_pairs, seed)
+        items = kernel.over(of.first, of.second)
+    likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
+    people = None if crowd is None else crowd.shared
+    messages, factors = _fresh(of, items, people, D) if before is None else _warm(of, items, people, before)
+    got, factors, done, moved = _cycled(of, likelihood, items, people, messages, factors, cycles, tolerance)
+    functions = of_items(items, got.to_h2) if isinstance(items, Items) else of_pairs(items, got.to_h2, kernel)
+    return Fitted(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
+
+
+def _cycled(
+    of: Cells,
+    likelihood: Likelihood,
+    items: Items | Shared,
+    people: Shared | None,
+    messages: Messages,
+    factors: Factors | None,
+    cycles: int,
+    tolerance: float,
+) -> tuple[Messages, Factors, int, float]:
+    (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = messages
+    share, moved, done, believed = 1.0, np.inf, 0, (n1 + n2) / (t1 + t2)
+    while factors is None or (done < cycles and moved >= tolerance):
+        # f1, EP: each answer against what the product says of it
+        v = 1.0 / t2
+        _, slope, bend = moments(likelihood, of.sign * v * n2, v)
+        ends = 1.0 - v * bend
+        t1, n1 = _damped(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
+        # f2, variational Bayes
+        told = of.told(t1, n1)
+        passes = PASSES
+        if factors is None:
+            factors, passes = begin(told, t3, t4), FIRST
+        for _ in range(passes):
+            factors = refined(factors, told, (t3, n3), (t4, n4))
+        mw, vw, mh, vh = factors
+        v = 1.0 / of.along((mw * mw, vh), (vw, mh * mh + vh))
+        t2, n2 = _damped(t2, n2, v - t1, v * of.along((mw, mh)) - n1, share)
+        t2w, n2w = _damped(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
+        t2h, n2h = _damped(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
+        # f4 and f3, EP: priors against what the product says
+        m, v = items.marginals(t2h, n2h)
+        t4, n4 = _damped(t4, n4, 1.0 / v - t2h, m / v - n2h, share)
+        if people is not None:
+            m, v = people.marginals(t2w.T, n2w.T)
+            t3, n3 = _damped(t3, n3, 1.0 / v.T - t2w, (m / v).T - n2w, share)
+        last, believed = believed, (n1 + n2) / (t1 + t2)
+        moved = float(np.sqrt(np.mean(np.square(believed - last)))) if believed.size else 0.0
+        share *= SHRINK
+        done += 1
+    return Messages((t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4)), factors, done, moved
+
+
+def _damped(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
+    """A message moved towards another one by a share; where that has no positive variance, it stays as it was. (A lapse
+    can make a surprising answer widen what is believed, and so can what holds h together.)"""
+    step = np.where(to_t > 0.0, share, 0.0)
+    return t + step * (to_t - t), n + step * (to_n - n)
+
+
+def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> tuple[Messages, None]:
+    """Messages before anything is known: those of the priors."""
+    R, U, P = of.user.size, of.U, of.P
+    vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
+    none = np.zeros(R)
+    start = Messages(
+        to_g1=(none, none),
+        to_g2=(1.0 / (D * vw[of.user] * vh[of.pair]), none),
+        to_w2=(np.zeros((U, D)), np.zeros((U, D))),
+        to_h2=(np.zeros((D, P)), np.zeros((D, P))),
+        to_w3=(np.repeat(1.0 / vw[:, None], D, axis=1), np.zeros((U, D))),
+        to_h4=(np.repeat(1.0 / vh[None], D, axis=0), np.zeros((D, P))),
+    )
+    return start, None
+
+
+def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitted) -> tuple[Messages, Factors]:
+    """Messages where an earlier fit ended; to new pairs of items, what it says of them, to new answers, that of W H."""
+    old = before.messages
+    more = of.P - before.cells.P
+    t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)
+    mh, vh = items.marginals(t2h, n2h)
+    t4, n4 = 1.0 / vh - t2h, mh / vh - n2h
+    t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
+    factors = Factors(before.factors.mw, before.factors.vw, mh, vh)
+    new = of.user.size - before.cells.user.size
+    spread = of.along((factors.mw**2, vh), (factors.vw, mh * mh + vh))
+    t2, n2 = 1.0 / spread, of.along((factors.mw, mh)) / spread
+    had = before.cells.user.size
+    t2[:had], n2[:had] = old.to_g2
+    t1, n1 = (np.pad(x, (0, new)) for x in old.to_g1)
+    return Messages((t1, n1), (t2, n2), old.to_w2, (t2h, n2h), old.to_w3, (t4, n4)), factors
+
+
+def _wanted_start(start: Fitted, users: int, rows: Answers, D: int) -> Fitted:
+    had = start.cells.user.size
+    if start.mw.shape != (users, D):
+        raise ValueError(
+            f"start: wanted a fit of {users} people with D {D}, got {start.mw.shape[0]}, D {start.mw.shape[1]}"
+        )
+    same = had <= rows.size and (start.cells.user == rows.user[:had]).all()
+    winner = np.where(start.cells.sign > 0, start.cells.first[start.cells.pair], start.cells.second[start.cells.pair])
+    if not same or not (winner == rows.pairs[:had, 0]).all():
+        raise ValueError(f"start: wanted a fit of the first rows of these, got one of {had} others")
+    return start

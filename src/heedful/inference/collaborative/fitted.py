@@ -1,0 +1,116 @@
+"""What a collaborative model has learned: the shared functions, everybody's weights, and what they say of choices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.collaborative.fitc import PairKernel
+from heedful.inference.collaborative.priors import Items, Shared
+from heedful.inference.collaborative.sparse_cells import Cells
+from heedful.inference.collaborative.vb_product import Factors
+from heedful.inference.gp.ep import Likelihood
+from heedful.inference.gp.posterior import Posterior
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+_AT_ONCE = 1 << 13  # choices foretold at a time
+
+
+class Functions(NamedTuple):
+    """What is believed of the D shared functions.
+
+    Of `kernel` None, f_d of n items: `mean` (D x n), `cov` (D x n x n). Else FITC over pairs: those of z (m of them).
+    """
+
+    mean: Array
+    cov: Array
+    kernel: PairKernel | None
+
+    def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
+        """Means and variances (k x D) of h_d(a, b), a and b (k,)."""
+        if self.kernel is not None:
+            prior = self.kernel.over(a, b)
+            v = np.einsum("ki,dij,kj->kd", prior.R, self.cov, prior.R, optimize=True)
+            return prior.R @ self.mean.T, np.maximum(v + prior.own[:, None], 0.0)
+        var = np.diagonal(self.cov, axis1=1, axis2=2)
+        v = (var[:, a] - self.cov[:, a, b]) + (var[:, b] - self.cov[:, b, a])
+        return (self.mean[:, a] - self.mean[:, b]).T, np.maximum(v, 0.0).T
+
+
+class Fitted(NamedTuple):
+    """A fit of CP or CPU. W's means and variances are `mw`, `vw` (U x D); the rest is to go on from."""
+
+    functions: Functions
+    mw: Array
+    vw: Array
+    cells: Cells
+    items: Items | Shared
+    people: Shared | None
+    likelihood: Likelihood
+    messages: Any
+    factors: Factors
+    cycles: int
+    moved: float
+    """by how much the last cycle moved the means of g, root of the mean square"""
+
+    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+        """Mean and variance of g_u(a, b), Eq. 7: people and items, or arrays of them of one shape."""
+        return gap(self.functions, self.mw, self.vw, user, a, b)
+
+    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+        """P(a beats b) of a person, the noise of the choice included."""
+        return chance(*self.gap(user, a, b))
+
+    def posterior(self, user: int) -> Posterior:
+        """What is believed of a person's utilities of all items: the mean and covariance of sum_d w_d f_d."""
+        return utilities(self.functions, self.mw[user], self.vw[user])
+
+    @property
+    def log_evidence(self) -> float:
+        """What EP and variational Bayes make of log P(all answers)."""
+        from heedful.inference.collaborative.marginal_likelihood import log_evidence
+
+        return log_evidence(self)
+
+
+def gap(of: Functions, mw: Array, vw: Array, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    """Mean and variance of sum_d w_ud h_d(a, b), weights mw, vw (U x D)."""
+    user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
+    shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
+    mean, var = np.empty(a.size), np.empty(a.size)
+    for lo in range(0, a.size, _AT_ONCE):
+        part = slice(lo, lo + _AT_ONCE)
+        m, v = of.at(a[part], b[part])
+        w, s = mw[user[part]], vw[user[part]]
+        mean[part] = np.einsum("kd,kd->k", w, m)
+        var[part] = np.einsum("kd,kd->k", w * w, v) + np.einsum("kd,kd->k", s, m * m + v)
+    return mean.reshape(shape), var.reshape(shape)
+
+
+def chance(mean: Array, var: Array) -> Array:
+    """Phi(mean / sqrt(1 + var))."""
+    from scipy.special import ndtr
+
+    return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
+
+
+def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
+    """Mean and covariance of sum_d w_d f_d, weights (D,)."""
+    if of.kernel is not None:
+        raise ValueError("pseudo_pairs: wanted None for utilities of items, got FITC over pairs, which has none")
+    cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
+    return Posterior(mw @ of.mean, 0.5 * (cov + cov.T))
+
+
+def of_items(items: Items, to_h: tuple[Array, Array]) -> Functions:
+    mean, cov, _ = items.utilities(*to_h)
+    return Functions(mean, cov, None)
+
+
+def of_pairs(prior: Shared, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
+    mean, cov, _ = prior.inner(*to_h)
+    return Functions(mean, cov, kernel)

@@ -1,0 +1,215 @@
+"""One Gaussian process over people and items at once: Bonilla, Guo and Sanner, NIPS 2010, BO in [H12]."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count
+from heedful.inference.collaborative.distances import half_median, standardised
+from heedful.inference.collaborative.fitted import chance
+from heedful.inference.collaborative.priors import triangle
+from heedful.inference.collaborative.sparse_cells import part_of
+from heedful.inference.collaborative.user_covariance import features
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import likelihood_of, moments
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.sites import Sites, ready, root
+
+Array = npt.NDArray[np.float64]
+
+MOST = 6000
+"""People times items, at most: all answers are one problem, and it costs the cube of these."""
+
+SWEEPS, PATIENCE = 500, 50
+"""At most so many sweeps; steps are halves at least in so many of them: on the way to sites that are large they grow at
+first, and shorter steps would make that last."""
+
+
+class Joint(NamedTuple):
+    """f(u, i) ~ GP(0, K_users (x) K_items) and what the answers made of it, for U people and n items: means (U x n) and
+    everybody's own covariances (U x n x n)."""
+
+    mean: Array
+    cov: Array
+    sites: Sites
+    log_evidence: float
+
+    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+        """Mean and variance of f(u, a) - f(u, b): people and items, or arrays of them of one shape."""
+        user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
+        v = (self.cov[user, a, a] - self.cov[user, a, b]) + (self.cov[user, b, b] - self.cov[user, b, a])
+        return self.mean[user, a] - self.mean[user, b], np.maximum(v, 0.0)
+
+    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+        """P(a beats b) of a person, the noise of the choice included."""
+        return chance(*self.gap(user, a, b))
+
+    def posterior(self, user: int) -> Posterior:
+        return Posterior(self.mean[user], self.cov[user])
+
+    @property
+    def cycles(self) -> int:
+        return self.sites.sweeps
+
+    @property
+    def moved(self) -> float:
+        return self.sites.moved
+
+
+def fit_joint(
+    K_items: Array, K_users: Array, rows: Answers, *, sites: Sites | None = None, tolerance: float = 1e-4
+) -> Joint:
+    """BO by EP: K_items (n x n), K_users (U x U), all answers together. Cubic in U n, so for up to MOST of them: people
+    whose features are the same have the same utilities, but for what K_users has on its diagonal.
+
+    Sites are of a person, so they are blocks, and of the posterior the blocks are enough: a sweep costs one Cholesky
+    factor and its inverse. It goes as `infer` would over people times items.
+    """
+    n, U = len(K_items), len(K_users)
+    wanted_count("people times items", U * n, most=MOST)
+    table, p = ready(rows, U, n), rows.size
+    likelihood, both = likelihood_of(rows, np.zeros(U), np.zeros(U)), _Product(root(K_users), root(K_items))
+    tau, nu = np.zeros(p), np.zeros(p)
+    if sites is not None:
+        had = min(sites.tau.size, p)
+        tau[:had], nu[:had] = np.maximum(sites.tau[:had], 0.0), sites.nu[:had]
+    step, last, moved, done = 1.0, np.inf, np.inf, 0
+    while True:
+        T, h = table.natural(tau, nu)
+        mean, cov, log_det = both.under(T, h)
+        m, v = table.believed(mean, cov, tau, nu)
+        left = np.maximum(1.0 - v * tau, 1e-10)
+        m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
+        log_z, slope, bend = moments(likelihood, m, v)
+        if p == 0 or moved <= tolerance or done >= SWEEPS:
+            break
+        ends = 1.0 - v * bend
+        to_tau, to_nu = bend / ends - tau, (slope + m * bend) / ends - nu
+        moved = float(np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu))).max())
+        least = 0.5 if done < PATIENCE else 0.05
+        step = max(0.5 * step, least) if moved > 0.95 * last else min(1.05 * step, 1.0)
+        last = moved
+        tau, nu, done = tau + step * to_tau, nu + step * to_nu, done + 1
+    grown = 1.0 + v * tau
+    scale = log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
+    evidence = float(rows.times @ scale) + 0.5 * float((h * mean).sum()) - 0.5 * log_det
+    evidence += float(table.noise_evidence(tau, nu).sum())
+    return Joint(mean, cov, Sites(tau, nu, done, moved if p else 0.0), evidence)
+
+
+class _Product(NamedTuple):
+    """f = A Z B' of Z ~ N(0, I) (k x m), A A' = K_users (A is U x k), B B' = K_items (B is n x m)."""
+
+    A: Array
+    B: Array
+
+    def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
+        """Means (U x n), everybody's covariances (U x n x n) of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) of all u, T
+        (U x n x n), h (U x n); log of the determinant of the precision of Z."""
+        from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+        (U, k), m = self.A.shape, self.B.shape[1]
+        a, b = np.triu_indices(k)
+        products = np.empty((a.size, U))
+        triangle(np.ascontiguousarray(self.A.T), products)
+        precision = np.zeros((k, m, k, m))  # lower triangles of it, and of its inverse, are all that is set and read
+        precision[b, :, a, :] = (products @ (self.B.T @ T @ self.B).reshape(U, m * m)).reshape(-1, m, m)
+        flat = precision.reshape(k * m, k * m)
+        i = np.arange(k * m)
+        flat[i, i] += 1.0
+        upper, _ = dpotrf(flat.T, lower=0, overwrite_a=1)  # to Fortran, an upper one
+        log_det = 2.0 * float(np.log(upper.diagonal()).sum())
+        z, _ = dpotrs(upper, (self.A.T @ h @ self.B).ravel(), lower=0)
+        mean = self.A @ z.reshape(k, m) @ self.B.T
+        inverse, _ = dpotri(upper, lower=0, overwrite_c=1)
+        blocks = inverse.T.reshape(k, m, k, m)[b, :, a, :]
+        own = np.flatnonzero(a == b)
+        lower = np.tril(blocks[own])
+        blocks[own] = 0.5 * (lower + np.tril(lower, -1).transpose(0, 2, 1))
+        half = self.B @ (products.T @ blocks.reshape(-1, m * m)).reshape(U, m, m) @ self.B.T
+        return mean, half + half.transpose(0, 2, 1), log_det
+
+
+class Scales(NamedTuple):
+    """Hyper-parameters of BO: length-scales of the features of items (d,) and of people (q,), standardised; the
+    standard deviation of utilities; what K_users has on its diagonal besides."""
+
+    items: Array
+    users: Array
+    amplitude: float
+    nugget: float
+
+    def kernels(self, X: Array, Z: Array) -> tuple[Array, Array]:
+        """K_items, K_users for standardised features X (n x d), Z (U x q)."""
+        K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
+        return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
+
+
+def tune_joint(X: Any, Z: Any, rows: Answers, *, people: int = 25, steps: int = 30) -> Scales:
+    """Automatic relevance determination: the Scales of the greatest evidence, from the answers of the first `people`.
+
+    From the median length-scales, by L-BFGS on the logarithms with the exact gradient of the evidence of EP; at most
+    `steps`. X (n x d) and Z (U x q): features of items and of all people; they are standardised, as `fit_joint` of the
+    kernels needs them too.
+    """
+    from scipy.optimize import minimize
+
+    X, Z = standardised(features("X", X)), standardised(features("Z", Z))
+    wanted_count("people", people)
+    d, q = X.shape[1], Z.shape[1]
+    some = rows.user < people
+    part = part_of(rows, some)
+    own = Z[:people]
+    held: dict[str, Sites | None] = {"sites": None}
+
+    def loss(x: Array) -> tuple[float, Array]:
+        value, slope, held["sites"] = evidence(_scales(x, d, q), X, own, part, held["sites"])
+        return -value, -slope
+
+    start = np.log(np.concatenate([np.full(d, half_median(X)), np.full(q, half_median(Z)), [1.0, 0.1]]))
+    best = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(-4.0, 5.0)] * start.size, options={"maxiter": steps}
+    )
+    return _scales(best.x, d, q)
+
+
+def evidence(
+    scales: Scales, X: Array, Z: Array, rows: Answers, sites: Sites | None = None
+) -> tuple[float, Array, Sites]:
+    """The log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
+    K_items, K_users = scales.kernels(X, Z)
+    fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
+    U, n = len(Z), len(X)
+    tau, nu = fit.sites.tau * rows.times, fit.sites.nu * rows.times
+    a, b = (rows.user * n + rows.pairs[:, i] for i in (0, 1))
+    T, h = np.zeros((U * n, U * n)), np.zeros(U * n)
+    for i, j, sign in ((a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)):
+        np.add.at(T, (i, j), sign * tau)
+    np.add.at(h, a, nu)
+    np.add.at(h, b, -nu)
+    # d log Z / d theta = tr((r r' - W) dK) / 2 with W = (T^-1 + K)^-1: sites do not move it, they are stationary
+    hold = np.linalg.solve(np.eye(U * n) + T @ np.kron(K_users, K_items), np.column_stack([T, h]))
+    G = 0.5 * (np.outer(hold[:, -1], hold[:, -1]) - hold[:, :-1]).reshape(U, n, U, n)
+    by_items = np.einsum("uivj,uv->ij", G, K_users)
+    by_users = np.einsum("uivj,ij->uv", G, K_items)
+    smooth = K_users - scales.nugget * np.eye(U)
+    slope = [float((by_items * K_items * _square(X[:, k] / scales.items[k])).sum()) for k in range(X.shape[1])]
+    slope += [float((by_users * smooth * _square(Z[:, k] / scales.users[k])).sum()) for k in range(Z.shape[1])]
+    slope += [float(2.0 * (by_items * K_items).sum()), float(scales.nugget * np.trace(by_users))]
+    return fit.log_evidence, np.array(slope), fit.sites
+
+
+def _scales(x: Array, d: int, q: int) -> Scales:
+    e = np.exp(x)
+    return Scales(e[:d], e[d : d + q], float(e[d + q]), float(e[d + q + 1]))
+
+
+def _square(x: Array) -> Array:
+    return np.square(x[:, None] - x[None, :])
+
+
+def _squares(X: Array) -> Array:
+    return sum((_square(x) for x in X.T), np.zeros((len(X), len(X))))

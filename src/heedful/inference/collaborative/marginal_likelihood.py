@@ -1,0 +1,48 @@
+"""The evidence of a fit by EP and variational Bayes: the integral of the product of all messages, [H12] section 5.
+
+With log Z_a the integral of factor a against the messages of the others (of f2, the bound of variational Bayes) and
+I_x that of the messages that x gets, log P(answers) = sum_a log Z_a - I_g - I_w - I_h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.collaborative.fitted import Fitted
+from heedful.inference.gp.ep import moments
+
+Array = npt.NDArray[np.float64]
+
+
+def log_evidence(fit: Fitted) -> float:
+    """The log evidence of all answers; it is as good as the cycles have settled."""
+    of, q = fit.cells, fit.factors
+    (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
+    # f1: the answers against what f2 says; g with both messages
+    v = 1.0 / t2
+    log_z, _, _ = moments(fit.likelihood, of.sign * v * n2, v)
+    total = float(of.times @ (log_z - _overlap(t2, n2, t1, n1)))
+    # f2: the bound
+    m = of.along((q.mw, q.mh))
+    spread = of.along((q.mw**2, q.vh), (q.vw, q.mh**2 + q.vh))
+    total += float(of.times @ (n1 * m - 0.5 * t1 * (m * m + spread)))
+    total -= _divergence(q.mw, q.vw, t3, n3) + _divergence(q.mh, q.vh, t4, n4)
+    # f4 and f3
+    total += float(fit.items.tilted(t2h, n2h)[2].sum()) - float(_overlap(t4, n4, t2h, n2h).sum())
+    if fit.people is not None:
+        total += float(fit.people.tilted(t2w.T, n2w.T)[2].sum()) - float(_overlap(t3, n3, t2w, n2w).sum())
+    return total
+
+
+def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
+    """log of the integral of N(n0 / t0, 1 / t0) times exp(-t x^2 / 2 + n x), elementwise."""
+    m, v = n0 / t0, 1.0 / t0
+    more = 1.0 + v * t
+    return -0.5 * np.log(more) + 0.5 * (n * (2.0 * m + v * n) - t * m * m) / more
+
+
+def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:
+    """KL(N(m, v) || N(n / t, 1 / t)), summed."""
+    apart = m - n / t
+    return 0.5 * float((t * (v + apart * apart) - 1.0 - np.log(v * t)).sum())

@@ -1,0 +1,149 @@
+"""Gaussian priors of many functions alike, and what they become under independent sites: means and variances.
+
+A site of a value x is exp(-tau x^2 / 2 + nu x). All functions (D of them) have the same prior and sites of their own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+LEAST = 1e-9
+"""The least variance of a value: two items that are the same differ by nothing, and nothing divides by 0."""
+
+_PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
+
+
+class Items(NamedTuple):
+    """Values h = f_a - f_b of P pairs (a, b), f ~ N(0, L L') over n items: the preference kernel without its matrix."""
+
+    L: Array
+    """(n x m)"""
+    first: Ints
+    second: Ints
+
+    def variance(self) -> Array:
+        """(P,) of the prior."""
+        gap = self.L[self.first] - self.L[self.second]
+        return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
+
+    def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """Means (D x n), covariances (D x n x n) of f under sites of the pairs (D x P); log of what prior times sites
+        integrate to (D,)."""
+        B, r = self._natural(tau, nu)
+        C = np.linalg.inv(B)
+        half = (C @ r[:, :, None])[:, :, 0]
+        log_z = 0.5 * np.einsum("di,di->d", r, half) - 0.5 * np.linalg.slogdet(B)[1]
+        cov = self.L @ C @ self.L.T
+        return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
+
+    def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """Means and variances (D x P) of h under its sites (D x P)."""
+        B, r = self._natural(tau, nu)
+        C = np.linalg.inv(B)
+        mean = (C @ r[:, :, None])[:, :, 0] @ self.L.T
+        return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
+
+    def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """I + L' T L (D x m x m) and L' r (D x m) of sites exp(-f'T f / 2 + r'f)."""
+        D, n = len(tau), len(self.L)
+        a, b = self.first, self.second
+        T = np.zeros((D, n, n))
+        T[:, a, b] = T[:, b, a] = -tau  # the pairs are distinct
+        i = np.arange(n)
+        T[:, i, i] = -T.sum(axis=2)
+        pull = np.zeros((D, n, n))
+        pull[:, a, b], pull[:, b, a] = nu, -nu
+        return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
+
+    def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """Means and variances (D x P) of h under its sites (D x P), and the log of the integral (D,)."""
+        mean, cov, log_z = self.utilities(tau, nu)
+        m, v = gaps(mean, cov, self.first, self.second)
+        return m, v, log_z
+
+
+class Shared(NamedTuple):
+    """Values x = R z + e of N things, z ~ N(0, I) shared by them (m of them), e ~ N(0, own) each's own: FITC has this
+    form, as has R R' = K, own = 0."""
+
+    R: Array
+    """(N x m)"""
+    own: Array
+    """(N,)"""
+
+    def variance(self) -> Array:
+        """(N,) of the prior."""
+        return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
+
+    def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """Means (D x m) and covariances (D x m x m) of z under sites of x (D x N); log of the integral (D,)."""
+        more = 1.0 + self.own * tau
+        B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
+        C = np.linalg.inv(B)
+        r = (nu / more) @ self.R
+        mean = (C @ r[:, :, None])[:, :, 0]
+        log_z = 0.5 * np.einsum("di,di->d", r, mean) - 0.5 * np.linalg.slogdet(B)[1]
+        log_z += 0.5 * (self.own * nu * nu / more - np.log(more)).sum(axis=1)
+        return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
+
+    def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """Means and variances (D x N) of x under its sites (D x N)."""
+        N, m = self.R.shape
+        if N * m * (m + 1) // 2 > _PRODUCTS:
+            return self.tilted(tau, nu)[:2]
+        more = 1.0 + self.own * tau
+        i, j = np.triu_indices(m)
+        Rt = np.ascontiguousarray(self.R.T)
+        products = np.empty((i.size, N))
+        triangle(Rt, products)
+        B = np.empty((len(tau), m, m))
+        B[:, i, j] = B[:, j, i] = (tau / more) @ products.T
+        B += np.eye(m)
+        C = np.linalg.inv(B)
+        z = (C @ ((nu / more) @ self.R)[:, :, None])[:, :, 0]
+        v = (C[:, i, j] + np.where(i == j, 0.0, C[:, j, i])) @ products
+        return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
+
+    def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
+        """Means and variances (D x N) of x under its sites (D x N), and the log of the integral (D,)."""
+        z, C, log_z = self.inner(tau, nu)
+        more = 1.0 + self.own * tau
+        v = np.einsum("dni,ni->dn", self.R @ C, self.R)
+        mean = (z @ self.R.T + self.own * nu) / more
+        return mean, np.maximum(self.own / more + v / (more * more), LEAST), log_z
+
+
+def triangle(rows: Array, out: Array) -> None:
+    """The products of every two of D rows (D x N), of a row with itself too, in the order of `triu_indices`."""
+    D, first = len(rows), 0
+    for d in range(D):
+        np.multiply(rows[d], rows[d:], out=out[first : first + D - d])
+        first += D - d
+
+
+def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
+    """Means and variances (D x P) of f_a - f_b, of utilities with means (D x n), covariances (D x n x n)."""
+    var = np.diagonal(cov, axis1=1, axis2=2)
+    v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
+    return mean[:, a] - mean[:, b], np.maximum(v, LEAST)
+
+
+def whitening(among: Array) -> Array:
+    """B (m x k) with B B' the inverse of a covariance (m x m), directions that have next to no variance left out."""
+    values, vectors = np.linalg.eigh(among)
+    kept = values > 1e-9 * max(float(values[-1]), 1e-300)
+    return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
+
+
+def fitc(across: Array, among: Array, diagonal: Array) -> Shared:
+    """FITC, [H12] section 5.1: covariances of N things with m pseudo-inputs (N x m), those of the pseudo-inputs
+    (m x m), variances of the things (N,)."""
+    R = across @ whitening(among)
+    return Shared(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

@@ -1,0 +1,179 @@
+"""Rows of answers as a table, a person by a pair of items, and sums over its rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.sites import added
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+FULL = 12
+"""A table of up to this many cells a row is kept whole, cells without an answer and all: BLAS passes over it sooner."""
+
+_AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
+
+Sums = tuple[Any, Array, Array, Array]
+"""Which things (g,), and their sums over rows: of t m m' (g x D x D), of t v and of n m (g x D)."""
+
+
+class Lists(NamedTuple):
+    """The rows of some things (people, or pairs) that have about as many: as long as the longest, filled up."""
+
+    who: Ints
+    """(g,)"""
+    rows: Ints
+    """(g x m) numbers of rows; where there is none, as many as there are rows"""
+
+
+class Cells(NamedTuple):
+    """R rows of U people and P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
+
+    U: int
+    first: Ints
+    """(P,) the item a of each pair"""
+    second: Ints
+    """(P,)"""
+    user: Ints
+    """(R,)"""
+    pair: Ints
+    """(R,)"""
+    sign: Array
+    """(R,) 1 where the winner is the first of its pair, -1 where it is the second"""
+    times: Array
+    """(R,) how often the answer was given"""
+    lists: tuple[tuple[Lists, ...], ...]
+    """of the people, and of the pairs; empty where the table is kept whole"""
+
+    @property
+    def P(self) -> int:
+        return self.first.size
+
+    def told(self, t: Array, n: Array) -> Told:
+        """The rows' t and n (R,), each as often as it was given, to be summed."""
+        t, n = self.times * t, self.times * n
+        if self.lists:
+            return Told(self, np.append(t, 0.0), np.append(n, 0.0))
+        where, size = self.user * self.P + self.pair, self.U * self.P
+        return Told(self, added(where, t, size).reshape(self.U, -1), added(where, n, size).reshape(self.U, -1))
+
+    def along(self, *products: tuple[Array, Array]) -> Array:
+        """The sum of products (U x D)(D x P) at the rows (R,)."""
+        if not self.lists:
+            whole = products[0][0] @ products[0][1]
+            for A, B in products[1:]:
+                whole += A @ B
+            return whole.ravel().take(self.user * self.P + self.pair)
+        out = np.zeros(self.user.size)
+        turned = [(A, np.ascontiguousarray(B.T)) for A, B in products]
+        for lo in range(0, out.size, _AT_ONCE):
+            part = slice(lo, lo + _AT_ONCE)
+            u, p = self.user[part], self.pair[part]
+            for A, B in turned:
+                out[part] += np.einsum("rd,rd->r", A.take(u, axis=0), B.take(p, axis=0))
+        return out
+
+
+class Told(NamedTuple):
+    """Precisions of g and those times its means: tables (U x P), or rows (R + 1,), the last one 0."""
+
+    of: Cells
+    t: Array
+    n: Array
+
+    def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
+        """Sums of everybody's rows, m and v (P x D)."""
+        return self._listed(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
+
+    def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
+        """Sums of all pairs' rows, m and v (U x D)."""
+        return self._listed(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
+
+    def _listed(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
+        other = np.append(other, 0)
+        for who, rows in self.of.lists[side]:
+            at = other[rows]
+            t = self.t[rows]
+            M = m.take(at, axis=0)
+            cross = (M * t[:, :, None]).transpose(0, 2, 1) @ M
+            yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
+
+    def score(self, n: int) -> Array:
+        """Means of g, n over t, summed up as items' that won, less as items' that lost (U x n)."""
+        of = self.of
+        u, p, g = self.means()
+        won, lost = (added(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
+        return (won - lost).reshape(of.U, n)
+
+    def means(self) -> tuple[Ints, Ints, Array]:
+        """The cells that have rows: whose, of which pair, and the mean of g, n over t."""
+        P = self.of.P
+        if self.of.lists:
+            cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
+            t, n = (added(where, x[:-1], cell.size) for x in (self.t, self.n))
+        else:
+            cell = self.t.ravel().nonzero()[0]
+            t, n = self.t.ravel()[cell], self.n.ravel()[cell]
+        return cell // max(P, 1), cell % max(P, 1), n / np.where(t > 0.0, t, np.inf)
+
+
+def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
+    """Sums of the rows of a table (A x B), some at a time, m and v (B x D)."""
+    D = m.shape[1]
+    size = max(_AT_ONCE // (2 * D), 1)
+    squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)
+    for lo in range(0, len(T), size):
+        part = T[lo : lo + size]
+        yield slice(lo, lo + size), (part @ squares).reshape(-1, D, D), part @ v, N[lo : lo + size] @ m
+
+
+def listed(by: Ints, count: int) -> tuple[Lists, ...]:
+    """The rows of `count` things, `by` (R,) the thing of each, those with about as many together; with none, none."""
+    order = np.argsort(by, kind="stable")
+    have = np.bincount(by, minlength=count)
+    starts = np.cumsum(have) - have
+    most = np.argsort(-have, kind="stable")
+    most = most[: np.count_nonzero(have)]
+    out, lo = [], 0
+    falling = -have[most]
+    while lo < most.size:
+        m = int(-falling[lo])
+        hi = min(lo + max(_AT_ONCE // m, 1), int(np.searchsorted(falling, -(m // 2), side="right")))
+        hi = max(hi, lo + 1)
+        who = most[lo:hi]
+        at = starts[who][:, None] + np.arange(m)
+        there = np.arange(m) < have[who][:, None]
+        out.append(Lists(who, np.where(there, order[np.minimum(at, by.size - 1)], by.size)))
+        lo = hi
+    return tuple(out)
+
+
+def part_of(rows: Answers, at: Any) -> Answers:
+    """Some of the rows."""
+    return Answers(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
+
+
+def cells(rows: Answers, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
+    """The rows of `users` people over n items. `pairs`: the first and second items of pairs that come first, in this
+    order, whether they are answered or not. ValueError where rows share noise."""
+    if (rows.group >= 0).any():
+        raise ValueError("rows: wanted answers that stand alone, got some of a ranking or a best of several")
+    low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
+    key = low * n + high
+    if pairs is None:
+        known, pair = np.unique(key, return_inverse=True)
+    else:
+        before = pairs[0] * n + pairs[1]
+        known = np.concatenate([before, np.setdiff1d(key, before)])
+        order = np.argsort(known)
+        pair = order[np.searchsorted(known, key, sorter=order)]
+    whole = users * known.size <= FULL * max(rows.size, 1)
+    lists = () if whole else (listed(rows.user, users), listed(pair, known.size))
+    sign = np.where(rows.pairs[:, 0] == low, 1.0, -1.0)
+    return Cells(users, known // n, known % n, rows.user, pair, sign, rows.times, lists)

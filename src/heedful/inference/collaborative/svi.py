@@ -1,0 +1,223 @@
+"""CP for many people: their answers pass by in batches of people, and the shared functions take natural-gradient steps.
+
+What is believed of a function f_d is its prior times sites of the pairs, as in `cp`. Of a batch, everybody's weights
+are found with the functions as they are; then each function's sites move towards those that the batch gives, as if all
+people were like it (stochastic variational inference). A batch is seen once a pass, and nothing of it is kept but the
+weights, so memory holds the answers and U x D weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, wanted_count
+from heedful.inference.collaborative.cp import fit
+from heedful.inference.collaborative.fitted import Functions, chance, gap, of_items, utilities
+from heedful.inference.collaborative.priors import Items, gaps
+from heedful.inference.collaborative.sparse_cells import Cells, Told, cells, listed, part_of
+from heedful.inference.collaborative.vb_product import settled
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.sites import root
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+INNER = 5
+"""Rounds in which the weights of a batch are found."""
+
+FIRST = 1000
+"""People at most that functions are from at first."""
+
+
+class Streamed(NamedTuple):
+    """The shared functions and everybody's weights (U x D), and the sites (D x P) of pairs that made the functions."""
+
+    functions: Functions
+    mw: Array
+    vw: Array
+    items: Items
+    sites: tuple[Array, Array]
+    steps: int
+    """natural-gradient steps so far"""
+
+    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+        """Mean and variance of g_u(a, b): people and items, or arrays of them of one shape."""
+        return gap(self.functions, self.mw, self.vw, user, a, b)
+
+    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+        """P(a beats b) of a person, the noise of the choice included."""
+        return chance(*self.gap(user, a, b))
+
+    def posterior(self, user: int) -> Posterior:
+        return utilities(self.functions, self.mw[user], self.vw[user])
+
+
+def stream(
+    K: Array,
+    users: int,
+    rows: Answers,
+    *,
+    D: int = 20,
+    batch: int = 2000,
+    passes: int = 1,
+    slower: float = 0.6,
+    width: float = 0.0,
+    lapse: float = 0.0,
+    seed: int = 0,
+    start: Streamed | None = None,
+) -> Streamed:
+    """CP of `users` people by streaming: answers `rows`, K (n x n) the covariance of each function.
+
+    People come in batches, shuffled with `seed`. The first batch, at most FIRST of it, is fitted by `cp.fit`: that is
+    step 1; step t of the functions is t^-slower of the way. `start`: earlier functions and weights, of as many people
+    or fewer, to go on from: then nothing is fitted first. ValueError, naming what is wrong.
+    """
+    for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
+        wanted_count(name, value)
+    if not is_number(slower, int, float) or not 0.5 < slower <= 1.0:
+        raise ValueError(f"slower: wanted a number above 0.5, at most 1, got {describe(slower)}")
+    of = _pairs_of(rows, len(K), start)
+    items = Items(root(K), *of)
+    P = of[0].size
+    mw, vw = np.zeros((users, D)), np.ones((users, D))
+    parts = list(_batches(rows, users, batch, seed))
+    if start is None:
+        some = part_of(parts[0][1], parts[0][1].user < FIRST)
+        known = min(parts[0][0].size, FIRST)
+        first = fit(K, known, some, D=D, width=width, lapse=lapse, cycles=20)
+        at = _places(of, first.cells, len(K))
+        tau, nu = np.zeros((D, P)), np.zeros((D, P))
+        tau[:, at], nu[:, at] = (x * (users / known) for x in first.messages.to_h2)
+        steps = 1
+    else:
+        had = len(start.mw)
+        if start.mw.shape[1] != D or had > users:
+            raise ValueError(f"start: wanted at most {users} people and D {D}, got {had} and {start.mw.shape[1]}")
+        mw[:had], vw[:had], steps = start.mw, start.vw, start.steps
+        tau, nu = (np.pad(x, ((0, 0), (0, P - x.shape[1]))) for x in start.sites)
+    mean, cov, _ = items.utilities(tau, nu)
+    mh, vh = (np.ascontiguousarray(x.T) for x in gaps(mean, cov, *of))
+    for k in range(passes):
+        for people, some in parts:
+            mw[people], vw[people], told = weighed(
+                cells(some, people.size, len(K), of), mh, vh, some, width, lapse, mw[people] if k or start else None
+            )
+            steps += 1
+            share = float(steps) ** -slower
+            _step(items, (tau, nu), (mh, vh), told, mw[people], vw[people], users / people.size, share)
+    return Streamed(of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
+
+
+def weighed(
+    of: Cells,
+    mh: Array,
+    vh: Array,
+    rows: Answers,
+    width: float = 0.0,
+    lapse: float = 0.0,
+    start: Array | None = None,
+    rounds: int = INNER,
+) -> tuple[Array, Array, Told]:
+    """Means and variances of people's weights (U x D), functions as they are, mh, vh (P x D); and what was told of g.
+    Messages of f1 and f2 as in `cp`, in turn."""
+    U, D = of.U, mh.shape[1]
+    whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
+    mw, vw = np.zeros((U, D)) if start is None else start.copy(), np.ones((U, D))
+    R = of.user.size
+    t, n = np.zeros(R + 1), np.zeros(R + 1)
+    pair, sign, times = np.append(of.pair, 0), np.append(of.sign, 1.0), np.append(of.times, 0.0)
+    for who, at in listed(of.user, U):
+        own, part = at.ravel(), pair[at]
+        M, V = mh.take(part, axis=0), vh.take(part, axis=0)
+        S = M * M + V
+        likelihood, y, often = _some(whole, own, R), sign[at], times[at]
+        w, c, t1, n1 = mw[who], vw[who], t[at], n[at]
+        one, none = np.ones_like(w), np.zeros_like(w)
+        m, v = np.zeros_like(t1), np.ones_like(t1)
+        for _ in range(rounds):
+            spread = (V @ (w * w)[:, :, None] + S @ c[:, :, None])[:, :, 0]
+            left = 1.0 - spread * t1
+            sound = left > 0.0  # else the message to the answer stays as it was, as in `cp`
+            left = np.where(sound, left, 1.0)
+            m = np.where(sound, ((M @ w[:, :, None])[:, :, 0] - spread * n1) / left, m)
+            v = np.where(sound, spread / left, v)
+            _, slope, bend = (x.reshape(m.shape) for x in moments(likelihood, (y * m).ravel(), v.ravel()))
+            bend = np.maximum(bend, 0.0)
+            ends = 1.0 - v * bend
+            t1, n1 = bend / ends, (y * slope + m * bend) / ends
+            T, N = often * t1, (often * n1)[:, None]
+            cross = (M * T[:, :, None]).transpose(0, 2, 1) @ M
+            w, c = settled(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, none)
+        mw[who], vw[who] = w, c
+        t[own], n[own] = t1.ravel(), n1.ravel()
+    return mw, vw, of.told(t[:-1], n[:-1])
+
+
+def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
+    """The likelihood of some rows, with repetition; R stands for none, which may say anything."""
+    tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
+    tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
+    which = lapsing[rows]
+    [at] = (which >= 0).nonzero()
+    width, noise = np.append(of.width, 0.0)[rows], np.append(of.noise, 1.0)[rows]
+    return Likelihood(width, noise, tied[rows].nonzero()[0], at, of.lapse[which[at]], of.kinds[which[at]])
+
+
+def _step(
+    items: Items,
+    sites: tuple[Array, Array],
+    h: tuple[Array, Array],
+    told: Told,
+    mw: Array,
+    vw: Array,
+    scale: float,
+    share: float,
+) -> None:
+    """Move the sites (D x P), and with them h's means and variances (P x D), in place: one function after the other."""
+    (tau, nu), (mh, vh) = sites, h
+    P, D = mh.shape
+    cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))
+    for who, between, *sums in told.by_pair(mw, vw):
+        cross[:, who] = between.transpose(1, 0, 2)  # of one function, all pairs together
+        spread[who], pull[who] = sums
+    for d in range(D):
+        row = cross[d]
+        own = row[:, d]
+        others = np.einsum("pd,pd->p", row, mh) - own * mh[:, d]
+        tau[d] += share * (scale * (own + spread[:, d]) - tau[d])
+        nu[d] += share * (scale * (pull[:, d] - others) - nu[d])
+        m, v = items.marginals(tau[d : d + 1], nu[d : d + 1])
+        mh[:, d], vh[:, d] = m[0], v[0]
+
+
+def _pairs_of(rows: Answers, n: int, start: Streamed | None) -> tuple[Ints, Ints]:
+    """All pairs that were answered, those of an earlier stream first."""
+    low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
+    key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
+    if start is not None:
+        before = start.items.first * n + start.items.second
+        key = np.concatenate([before, np.setdiff1d(key, before)])
+    return key // n, key % n
+
+
+def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
+    return np.searchsorted(of[0] * n + of[1], some.first * n + some.second)
+
+
+def _batches(rows: Answers, users: int, size: int, seed: int) -> Iterator[tuple[Ints, Answers]]:
+    """People (distinct) and their rows, users numbered from 0 within a batch."""
+    order = np.random.default_rng(seed).permutation(users)
+    place = np.empty(users, np.int64)
+    place[order] = np.arange(users)
+    at = place[rows.user]
+    by = np.argsort(at, kind="stable")
+    ends = np.searchsorted(at[by], np.arange(0, users + size, size))
+    for lo, hi, k in zip(ends[:-1], ends[1:], range(0, users, size)):
+        part = by[lo:hi]
+        yield order[k : k + size], part_of(rows, part)._replace(user=at[part] - k)

@@ -1,0 +1,90 @@
+"""How alike people's tastes are, by what is known of the people: the covariance of their weights, [H12] section 3."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, numbers, wanted_count, wanted_positive
+from heedful.inference.collaborative.distances import half_median
+from heedful.inference.collaborative.priors import Shared, whitening
+
+Array = npt.NDArray[np.float64]
+
+
+class Crowd(NamedTuple):
+    """`shared`: the prior of one function's weights over the U people. The rest is for people who come later."""
+
+    shared: Shared
+    centre: Array
+    unit: Array
+    """(q,) the scale of each feature times the length-scale"""
+    pseudo: Array
+    """(m x q) the pseudo-people, in these units"""
+    back: Array
+    """(m x k) from covariances with the pseudo-people to rows of `shared.R`"""
+    amount: float
+    alone: float
+
+    def of(self, Z: Any) -> Shared:
+        """The prior of people with features Z (v x q), given the same z as the others'."""
+        Z = features("Z", Z)
+        if Z.shape[1] != self.unit.size:
+            raise ValueError(f"Z: wanted {self.unit.size} features of each person, got {Z.shape[1]}")
+        R = self.amount * _rbf((Z - self.centre) / self.unit, self.pseudo) @ self.back
+        return Shared(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
+
+
+def crowd(
+    Z: Any,
+    *,
+    lengthscale: float | None = None,
+    rho: float | None = None,
+    nugget: float = 0.1,
+    pseudo: int | None = None,
+    seed: int = 0,
+) -> Crowd:
+    """The covariance of the weights of people with features Z (U x q): an RBF of the standardised features.
+
+    `lengthscale`: of all, in standard deviations; `half_median` where None. Of `rho`, a number from 0 to 1, it is
+    rho RBF + (1 - rho) I: at 0 the features say nothing and CPU is CP. Where it is None, RBF + nugget I, as the paper's
+    experiments had it. `pseudo`: FITC with so many of the people as pseudo-people, drawn with `seed`; None is exact.
+    Costs U m^2 for every function and cycle, m the pseudo-people or, where exact, the rank of the RBF, at most U.
+    ValueError, naming what is wrong.
+    """
+    Z = features("Z", Z)
+    U = len(Z)
+    if rho is not None and not (is_number(rho, int, float) and 0.0 <= rho <= 1.0):
+        raise ValueError(f"rho: wanted a number from 0 to 1, got {describe(rho)}")
+    if not is_number(nugget, int, float) or not 0.0 <= nugget < np.inf:
+        raise ValueError(f"nugget: wanted a number, 0 or more, got {describe(nugget)}")
+    wide = half_median(Z) if lengthscale is None else lengthscale
+    wanted_positive("lengthscale", wide)
+    amount, alone = (1.0, float(nugget)) if rho is None else (float(rho), 1.0 - float(rho))
+    spread, centre = Z.std(axis=0), Z.mean(axis=0)
+    constant = spread <= 1e-12 * np.abs(Z).max(axis=0, initial=0.0)
+    unit = np.where(constant, np.inf, spread) * float(wide)
+    at = (Z - centre) / unit
+    if pseudo is not None:
+        wanted_count("pseudo", pseudo)
+    some = at if pseudo is None or pseudo >= U else at[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
+    back = whitening(_rbf(some, some)) / np.sqrt(max(amount, 1e-300))
+    shared = Crowd(Shared(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
+    return Crowd(shared, centre, unit, some, back, amount, alone)
+
+
+def features(name: str, value: Any) -> Array:
+    """Rows of finite numbers, ValueError where they are none."""
+    X = numbers(name, value, "rows of numbers").astype(np.float64)
+    if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
+        raise ValueError(f"{name}: wanted rows of finite numbers, at least one, got {describe(value)}")
+    return X
+
+
+def _rbf(A: Array, B: Array) -> Array:
+    d2 = np.zeros((len(A), len(B)))
+    for a, b in zip(A.T, B.T):
+        d2 += np.square(a[:, None] - b[None, :])
+    return np.exp(-0.5 * d2)

@@ -1,0 +1,128 @@
+"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over W and H, Gaussian g given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.collaborative.priors import triangle
+from heedful.inference.collaborative.sparse_cells import Sums, Told
+
+Array = npt.NDArray[np.float64]
+
+WIDE = 1000
+"""Pairs up to which the start is from their own singular vectors; beyond, from those of the items."""
+
+_AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so many at a time: they stay in the cache
+
+
+class Factors(NamedTuple):
+    """Means and variances of W (U x D) and of H (D x P)."""
+
+    mw: Array
+    vw: Array
+    mh: Array
+    vh: Array
+
+
+def begin(told: Told, t3: Array, t4: Array) -> Factors:
+    """Where to start from: means from singular vectors of the table of what was told of g, 0 where nothing was.
+
+    With nothing but zeros there would be no direction to go. Variances are those of the priors.
+    """
+    of, (D, P) = told.of, t4.shape
+    mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
+    if P <= WIDE:
+        from scipy.sparse import csr_array
+
+        u, p, g = told.means()
+        M = csr_array((g, (u, p)), shape=(of.U, P))
+        _, V = np.linalg.eigh((M.T @ M).toarray())
+        k = min(D, P, of.U)
+        mh[:k] = V[:, ::-1][:, :k].T
+        mw[:, :k] = M @ mh[:k].T
+    else:
+        n = int(of.second.max()) + 1
+        score = told.score(n)
+        _, V = np.linalg.eigh(score.T @ score)
+        k = min(D, n, of.U)
+        V = V[:, ::-1][:, :k] / np.sqrt(n)
+        mw[:, :k], mh[:k] = score @ V, (V[of.first] - V[of.second]).T
+    return Factors(mw, 1.0 / t3, mh, 1.0 / t4)
+
+
+def refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+    """One pass: everybody's weights, one function after the other, then every pair's values, likewise.
+
+    to_w, to_h: precisions and precisions times means of the priors, (U x D) and (D x P). Each step is the best of its
+    weights or values, all others as they are.
+    """
+    if not told.of.lists:
+        return _refined(q, told, to_w, to_h)
+    mh, vh = np.ascontiguousarray(q.mh.T), np.ascontiguousarray(q.vh.T)
+    mw, vw = _half(told.by_user(mh, vh), q.mw, *to_w)
+    mh, vh = _half(told.by_pair(mw, vw), mh, to_h[0].T, to_h[1].T)
+    return Factors(mw, vw, np.ascontiguousarray(mh.T), np.ascontiguousarray(vh.T))
+
+
+def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
+    """New means and variances (A x D) of one side, x their means so far, t0 and n0 of the prior (A x D)."""
+    mean, var = n0 / t0, 1.0 / t0  # of who has no row
+    for who, cross, spread, pull in sums:
+        mean[who], var[who] = settled(cross, spread, pull, x[who], t0[who], n0[who])
+    return mean, var
+
+
+def settled(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
+    """Means, one function after the other from x on, and variances (A x D), of sums of rows; overwrites cross."""
+    i = np.arange(x.shape[1])
+    cross[:, i, i] += t0 + spread
+    pull = pull + n0
+    precision = cross[:, i, i]
+    x = x.copy()
+    for d in i:
+        x[:, d] += (pull[:, d] - np.einsum("ad,ad->a", cross[:, d], x)) / precision[:, d]
+    return x, 1.0 / precision
+
+
+# ---------------------------------------------------------------------------- the same where the table is kept whole
+
+
+def _refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+    """`refined` of a whole table: functions are rows, and of t m m' only the upper triangle is summed."""
+    mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
+    mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
+    return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
+
+
+def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
+    """New means and variances (D x A) of one side, x their means so far, t0 and n0 of the prior; m and v (D x B) are of
+    the other, T and N (B x A) the table."""
+    D, (B, A) = len(m), T.shape
+    starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...
+    count = D * (D + 1) // 2
+    size = max(min(_AT_ONCE // count, A), 1)
+    mean, var = x.copy(), np.empty((D, A))
+    made, cross, back = np.empty((count, min(B, _DEEP))), np.zeros((count, size)), np.empty((D, size))
+    for lo in range(0, A, size):
+        at = slice(lo, lo + size)
+        here, each = mean[:, at], var[:, at]
+        cross, back = cross[:, : here.shape[1]], back[:, : here.shape[1]]
+        for k in range(0, B, _DEEP):
+            part = m[:, k : k + _DEEP]
+            products = made[:, : part.shape[1]]
+            triangle(part, products)
+            if k == 0:
+                np.matmul(products, T[:_DEEP, at], out=cross)
+            else:
+                cross += products @ T[k : k + _DEEP, at]
+        each[:] = 1.0 / (cross[starts] + v @ T[:, at] + t0[:, at])
+        pull = m @ N[:, at] + n0[:, at]
+        for d, first in enumerate(starts.tolist()):
+            after = cross[first + 1 : first + D - d]
+            here[d] = (pull[d] - np.einsum("ea,ea->a", after, here[d + 1 :])) * each[d]
+            pull[d + 1 :] -= np.multiply(after, here[d], out=back[d + 1 :])
+    return mean, var

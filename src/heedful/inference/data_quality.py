@@ -1,0 +1,260 @@
+"""What is strange in answers, in words: circles, hands that never leave a key, items that nobody was asked about."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.orders import listed
+from heedful.inference.comparison_table import Choices, circle, parts, wins
+from heedful.inference.estimation import Estimate
+from heedful.inference.gp.hyperparameters import RANDOM
+from heedful.inference.gp.response_noise import PRIOR
+
+Array = npt.NDArray[np.float64]
+
+RARE = 1e-3
+"""A hand is remarkable where chance would do the same less often, in any of the people."""
+
+MAJORITY = 0.05
+"""A majority is one where heads would be so many less often."""
+
+ENOUGH, LITTLE = 20, 1.0
+"""One person's answers, at least so many, are as good as tossed where their log evidence is more by less than this."""
+
+SETTLED = 1e-3
+FEW = 5
+"""So many people or pairs are named; the rest are counted."""
+
+
+class Remark(NamedTuple):
+    """Something to know before believing a ranking; whom and which items it is about."""
+
+    kind: str
+    told: str
+    people: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+
+
+def remarks(found: Estimate, X: Array | None = None, person: int | None = None) -> list[Remark]:
+    """What there is to say of the answers, and of items with features X (n x d); of people, of this one alone, or of
+    all."""
+    choices = found.choices
+    of_all = wins(choices)
+    people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
+    out = [*_unasked(choices, of_all), *_parted(choices, of_all), *_alike(choices, X), *people]
+    out += [*([] if person is not None else _round(choices, of_all)), *_one_answer(choices)]
+    moved = found.belief.sites.moved
+    if moved > SETTLED:
+        told = f"Figures are rough: they did not settle, and the last step still moved them by {moved:.1g}"
+        out.append(Remark("unsettled", f"{told}."))
+    return out
+
+
+# ---------------------------------------------------------------------------- items
+
+
+def _unasked(choices: Choices, of_all: Array) -> list[Remark]:
+    items = [choices.items[i] for i in np.flatnonzero((of_all + of_all.T).sum(axis=1) == 0.0).tolist()]
+    if not items:
+        return []
+    where = "it stands" if len(items) == 1 else "they stand"
+    told = f"Never compared with anything, so where {where} is a guess: {listed(items)}."
+    return [Remark("unasked", told, (), tuple(items))]
+
+
+def _parted(choices: Choices, of_all: Array) -> list[Remark]:
+    asked = np.flatnonzero((of_all + of_all.T).sum(axis=1) > 0.0)
+    part = parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
+    if part.size == 0 or part.max() == 0:
+        return []
+    several = [[choices.items[i] for i in asked[part == k].tolist()] for k in range(int(part.max()) + 1)]
+    told = "; ".join(listed(items, 3) for items in several[:FEW])
+    more = f"; and {len(several) - FEW} parts more" if len(several) > FEW else ""
+    parted = f"Items fall into {len(several)} parts that were never compared, not even by way of others: {told}{more}"
+    return [Remark("parted", f"{parted}. How the parts stand to each other is a guess.")]
+
+
+def _alike(choices: Choices, X: Array | None) -> list[Remark]:
+    out = []
+    names: dict[str, list[str]] = {}
+    for item in choices.items:
+        names.setdefault(" ".join(unicodedata.normalize("NFKC", item).casefold().split()), []).append(item)
+    for same in names.values():
+        if len(same) > 1:
+            told = f"{' and '.join(map(repr, same))} differ in case, spaces or the code of a letter: two items, or one?"
+            out.append(Remark("spelt", told, (), tuple(same)))
+    if X is not None and X.shape[1]:
+        rows: dict[bytes, list[str]] = {}
+        for item, x in zip(choices.items, X + 0.0):
+            rows.setdefault(x.tobytes(), []).append(item)
+        same_rows = [same for same in rows.values() if len(same) > 1]
+        for same in same_rows[:FEW]:
+            told = f"{listed(same)} have the same features: only answers about them can tell them apart."
+            out.append(Remark("alike", told, (), tuple(same)))
+        if len(same_rows) > FEW:
+            out.append(Remark("alike", f"So have {len(same_rows) - FEW} other groups of items."))
+    return out
+
+
+def _round(choices: Choices, of_all: Array) -> list[Remark]:
+    """Majorities that go round, each of which is more than chance."""
+    from scipy.special import bdtrc
+
+    met = of_all + of_all.T
+    fewer, thrown = np.ceil(of_all) - 1.0, np.ceil(met).astype(np.int64)
+    beyond = bdtrc(np.maximum(fewer, 0.0), np.maximum(thrown, 1), 0.5) < MAJORITY
+    way = circle((of_all > of_all.T) & beyond)
+    if not way:
+        return []
+    shares = [
+        f"{choices.items[a]!r} over {choices.items[b]!r} ({of_all[a, b]:,.10g} of {met[a, b]:,.10g})"
+        for a, b in zip(way, [*way[1:], way[0]])
+    ]
+    told = f"Majorities go round: {', '.join(shares)}. No order agrees with all of them."
+    return [Remark("majorities", told, (), tuple(choices.items[i] for i in way))]
+
+
+# ---------------------------------------------------------------------------- people
+
+
+def sides(choices: Choices, person: int | None = None) -> list[Remark]:
+    """Who presses the same side more often than chance would, of plain choices whose sides are known; of people, this
+    one alone, or all."""
+    people = len(choices.people)
+    firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
+    for each in choices.given:
+        if each.judged and each.first >= 0 and len(each.tiers) == 2:
+            sided[each.person] += each.times
+            firsts[each.person] += each.times * (each.tiers[0] == (each.first,))
+    odd = [u for u in range(people) if _chance(int(firsts[u]), int(sided[u])) < RARE / people]
+    odd = odd if person is None else [u for u in odd if u == person]
+    whole, all_first = int(sided.sum()), int(firsts.sum())
+    if all_first in (0, whole) and _chance(all_first, whole) < RARE:
+        side = "first" if all_first else "second"
+        told = f"All {whole:,} answers are the {side} of the two. Was the better one always written {side}? Then"
+        told += " columns called winner and loser would say so; otherwise nobody looked."
+        return [Remark("side", told)]
+    out = []
+    for u in odd[:FEW]:
+        side, times = ("first", firsts[u]) if 2 * firsts[u] > sided[u] else ("second", sided[u] - firsts[u])
+        often = f"{_subject(choices, u)} took the {side} of the two in {times:,} of {sided[u]:,} answers"
+        chance = _chance(int(firsts[u]), int(sided[u]))
+        rare = f"once in {1.0 / chance:,.0f}" if chance > 1e-12 else "practically never"
+        told = f"{often}; by chance that happens {rare}. Where sides are drawn at random, that is a habit and no taste."
+        out.append(Remark("side", told, (choices.people[u],)))
+    if len(odd) > FEW:
+        out.append(Remark("side", f"So do {len(odd) - FEW} others.", tuple(choices.people[u] for u in odd[FEW:])))
+    return out
+
+
+def _chance(k: int, n: int) -> float:
+    """P(as far from the middle or farther) of k heads in n throws."""
+    from scipy.stats import binom
+
+    return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
+
+
+def _random(found: Estimate, person: int | None) -> list[Remark]:
+    """Who seems to answer at random, of this one alone, or of all; where nobody is told apart, whether the answers
+    do."""
+    from scipy.special import logit
+
+    choices, random = found.choices, found.belief.noise.random
+    if len(choices.people) == 1:
+        # The amplitude is the likeliest, and may be small: at best the answers are as likely as coins make them
+        more = logit(PRIOR.random) - logit(random[0])
+        if more > LITTLE or choices.answers < ENOUGH:
+            return []
+        told = "Coins would explain the answers as well: hardly a preference is in them, or nobody looked."
+        return [Remark("random", told)]
+    odd = np.flatnonzero(random > RANDOM)
+    odd = odd[np.argsort(-random[odd], kind="stable")] if person is None else odd[odd == person]
+    if not odd.size:
+        return []
+    who = ", ".join(f"{choices.people[u]!r} ({random[u]:.2f})" for u in odd[:FEW].tolist())
+    more = f" and {odd.size - FEW} more" if odd.size > FEW else ""
+    told = f"Seem to answer at random (with this probability): {who}{more}."
+    return [Remark("random", told, tuple(choices.people[u] for u in odd.tolist()))]
+
+
+def _against_themselves(choices: Choices, person: int | None) -> list[Remark]:
+    """Who contradicts themselves: one answer against another, or in a circle."""
+    both, rounds, example = [], [], ""
+    mine: dict[int, list[int]] = {}
+    for at, each in enumerate(choices.given):
+        if each.judged and person in (None, each.person):
+            mine.setdefault(each.person, []).append(at)
+    for u, given in mine.items():
+        if len(given) < 2 or (len(choices.people) == 1 and not choices.people[0] and _voices(choices)):
+            continue
+        items, won = _wins_of(choices, given)
+        clash = np.argwhere(np.triu((won > 0.0) & (won.T > 0.0)))
+        if clash.size:
+            both.append(u)
+            a, b = (items[i] for i in clash[0].tolist())
+            i, j = clash[0].tolist()
+            example = example or (
+                f"{_subject(choices, u)} put {choices.items[a]!r} over {choices.items[b]!r} {_times(won[i, j])}, and "
+                f"below {_times(won[j, i])}"
+            )
+        elif way := circle(won > won.T):
+            rounds.append(u)
+            names = [repr(choices.items[items[i]]) for i in way]
+            example = example or f"{_subject(choices, u)} went round: {' over '.join([*names, names[0]])}"
+    if not both and not rounds:
+        return []
+    people = tuple(choices.people[u] for u in [*both, *rounds])
+    if len(choices.people) == 1 or person is not None:
+        return [Remark("contradiction", f"Answers contradict each other: {example}. Close calls do.", people)]
+    told = f"{len(people):,} of {len(choices.people):,} people contradict themselves, such as: {example}."
+    return [Remark("contradiction", f"{told} Close calls do.", people)]
+
+
+def _voices(choices: Choices) -> bool:
+    """Whether nobody is named and the answers are orders: those of many, who may differ."""
+    return any(sum(map(len, each.tiers)) > 2 for each in choices.given)
+
+
+def _wins_of(choices: Choices, given: Sequence[int]) -> tuple[list[int], Array]:
+    """The items of some answers, and how often each was placed above each other."""
+    chosen = [choices.given[at] for at in given]
+    items = sorted({item for each in chosen for tier in each.tiers for item in tier})
+    place = {item: i for i, item in enumerate(items)}
+    local = [each._replace(tiers=tuple(tuple(place[item] for item in tier) for tier in each.tiers)) for each in chosen]
+    return items, wins(Choices(tuple(map(str, items)), ("",), tuple(local)), tie=0.0)
+
+
+def _one_answer(choices: Choices) -> list[Remark]:
+    """Who could not judge, and who finds everything equally good."""
+    unsure = sum(each.times for each in choices.given if not each.judged)
+    equal = sum(each.times for each in choices.given if each.judged and len(each.tiers) == 1)
+    out = []
+    if unsure:
+        told = f"{unsure:,} of {choices.answers:,} answers are that one cannot judge: they say nothing."
+        out.append(Remark("unsure", told))
+    if equal >= 10 and equal > 0.9 * (choices.answers - unsure):
+        pairs = all(len(each.tiers[0]) == 2 for each in choices.given if each.judged and len(each.tiers) == 1)
+        which = "both" if pairs else "all shown"
+        told = (
+            f"{equal:,} of {choices.answers - unsure:,} answers are that {which} are equally good: little to rank by."
+        )
+        out.append(Remark("equal", told))
+    return out
+
+
+# ---------------------------------------------------------------------------- words
+
+
+def _subject(choices: Choices, u: int) -> str:
+    return repr(choices.people[u]) if choices.people[u] else "Whoever answered"
+
+
+def _times(count: float) -> str:
+    n = math.floor(count)
+    return {1: "once", 2: "twice"}.get(n, f"{n:,} times")

@@ -1,0 +1,182 @@
+"""What answers say of utilities: of the one person who gave them, or of several people together and of each. One
+inference for `heedful rank`, for the standing of a loop, and for its pages."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import finite_array, numbers
+from heedful.inference.comparison_table import Choices, rows_of
+from heedful.inference.comparisons import Answers, chosen_rows, counted
+from heedful.inference.gp.ep import infer_many
+from heedful.inference.gp.hyperparameters import Node, learned
+from heedful.inference.gp.joint_ep import message_of, person_prior
+from heedful.inference.gp.marginal_likelihood import Kernel, choose_kernel, covariance
+from heedful.inference.gp.mixture import Mixture, mixture
+from heedful.inference.gp.per_user_ep import people_of
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.response_noise import PRIOR, Noise, at_random
+from heedful.inference.gp.sites import Sites
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+MOST_ITEMS = 3_000
+MOST_ITEMS_OF_MANY = 1_000
+"""Items that are ranked at most; where people are told apart, too."""
+
+
+class Belief(NamedTuple):
+    """Utilities after some answers, hyperparameters integrated out: `nodes` are Gaussians over the items that were met,
+    each with its hyperparameters and weight, the likeliest first."""
+
+    users: int
+    rows: Answers
+    """over the items met (q), equal ones together"""
+    K: Array
+    """(n x n) how alike items are; diagonal 1"""
+    kernel: Kernel
+    met: Ints
+    """(q,) the items that answers are about, rising"""
+    R: Array
+    """(q x q) how alike what people differ in is"""
+    nodes: tuple[Node, ...]
+    noise: Noise
+    """how each person answers"""
+    log_evidence: Array
+    """(U,) of each person's answers, given all others'"""
+
+    @property
+    def spread(self) -> float:
+        """The likeliest standard deviation of a person's utilities, in units of the noise of one choice."""
+        return self.nodes[0].hyper.spread
+
+    @property
+    def share(self) -> float:
+        """The likeliest share of their variance that is each person's own; of one person 1."""
+        return self.nodes[0].hyper.share
+
+    @property
+    def sites(self) -> Sites:
+        """Of the rows, with the likeliest hyperparameters."""
+        return self.nodes[0].sites
+
+    def average(self, people: Ints | None = None) -> Posterior | Mixture:
+        """The mean of the utilities of these people (numbers, distinct), or of all."""
+        few = None if people is None or people.size == self.users else np.sort(people)
+        count = self.users if few is None else few.size
+        return self._mixed([self._average(node, few) for node in self.nodes], 1.0 / count)
+
+    def of(self, person: int) -> Posterior | Mixture:
+        """One person's utilities, of one who said nothing those of somebody new."""
+        if self.users > 1 and not (self.rows.user == person).any():
+            return self.new()
+        return self._mixed([self._person(node, person) for node in self.nodes], 1.0)
+
+    def new(self) -> Posterior | Mixture:
+        """The utilities of somebody who has not answered; where one person did, theirs."""
+        parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
+        return self._mixed(parts, 1.0) if parts else self.average()
+
+    def _average(self, node: Node, few: Ints | None) -> Posterior:
+        if node.joint is None:
+            return _own(node)
+        if few is None:
+            return node.joint.average(self.users)
+        rows = np.flatnonzero(np.isin(self.rows.user, few))
+        of = chosen_rows(self.rows, rows)
+        of = of._replace(user=np.searchsorted(few, of.user))
+        tau, nu = node.sites.tau[rows], node.sites.nu[rows]
+        return node.joint.average(few.size, message_of(node.joint.own, people_of(of, few.size), tau, nu))
+
+    def _person(self, node: Node, person: int) -> Posterior:
+        if node.joint is None:
+            return _own(node)
+        at = np.flatnonzero(self.rows.user == person)
+        rows = chosen_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
+        [few] = people_of(rows, 1)
+        tau, nu = node.sites.tau[at], node.sites.nu[at]
+        before = person_prior(node.joint, few, tau, nu)
+        noise = node.hyper.noise
+        width, lapse = noise.width[person], noise.lapse[person]
+        many = infer_many(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
+        return many.of(0)
+
+    def _mixed(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
+        """Posteriors of the items met as one of all items; `apart` is the share of what is a person's own in it."""
+        whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
+        return mixture([node.weight for node in self.nodes], whole)
+
+    def _of_all(self, node: Node, part: Posterior, apart: float) -> Posterior:
+        """Items that nobody met, given those that were, are as K has them."""
+        n, met = len(self.K), self.met
+        if met.size == n:
+            return part
+        spread, share, _ = node.hyper
+        left = spread * spread * (1.0 - share + share * apart)
+        rest = np.delete(np.arange(n), met)
+        across = self.K[np.ix_(rest, met)]
+        B = np.linalg.solve(self.K[np.ix_(met, met)], across.T).T if across.any() else across
+        mean, cov = np.empty(n), np.empty((n, n))
+        mean[met], mean[rest] = part.mean, B @ part.mean
+        cov[np.ix_(met, met)] = part.cov
+        cov[np.ix_(rest, met)] = B @ part.cov
+        cov[np.ix_(met, rest)] = cov[np.ix_(rest, met)].T
+        cov[np.ix_(rest, rest)] = B @ part.cov @ B.T + left * (self.K[np.ix_(rest, rest)] - B @ across.T)
+        return Posterior(mean, 0.5 * (cov + cov.T))
+
+
+class Estimate(NamedTuple):
+    """What is believed after a table of choices; `posterior` is of the mean of all people, or of the one."""
+
+    choices: Choices
+    belief: Belief
+    posterior: Posterior | Mixture
+
+
+def infer_utilities(X: Array, users: int, rows: Answers) -> Belief:
+    """Utilities of items with features X (n x d), d = 0 where they have none, from the answers of `users` people: at
+    least one row. Spread and share are integrated out, lapse rates, the width of "equally good" and what features
+    explain are the likeliest."""
+    rows = counted(rows)
+    met, at = np.unique(rows.pairs, return_inverse=True)
+    rows = rows._replace(pairs=at.reshape(-1, 2))
+    kernel = choose_kernel(X, met, users, rows)
+    K = covariance(X, kernel)
+    problem, nodes = learned(K[np.ix_(met, met)], users, rows, PRIOR)
+    first = nodes[0]
+    each = first.joint.each if first.joint is not None else first.one.log_evidence  # type: ignore[union-attr]
+    noise = first.hyper.noise
+    if users == 1:
+        noise = noise._replace(random=at_random(rows, each, noise, PRIOR))
+    return Belief(users, rows, K, kernel, met, problem.R, nodes, noise, each)
+
+
+def estimate(choices: Choices, X: Any = None) -> Estimate:
+    """What is believed after these answers: of the one person who gave them; where several did, of the mean of their
+    utilities and of each. `X` (n x d): features of the items.
+
+    ValueError where there are fewer than two items, too many, or nothing was answered.
+    """
+    n, U = len(choices.items), len(choices.people)
+    most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY
+    if not 2 <= n <= most:
+        of_many = " where people are told apart" if most < n <= MOST_ITEMS else ""
+        raise ValueError(f"items: wanted 2 to {most:,}{of_many}, got {n:,}")
+    features = np.empty((n, 0)) if X is None else numbers("X", X, "2-dimensional numbers").astype(np.float64)
+    finite_array("X", features, 2, features.shape[1] if features.ndim == 2 else 0)
+    if len(features) != n:
+        raise ValueError(f"X: wanted {n} rows, one for each item, got {len(features)}")
+    rows = rows_of(choices)
+    if not rows.size:
+        raise ValueError("answers: wanted at least one that judges, got none")
+    belief = infer_utilities(features, U, rows)
+    return Estimate(choices, belief, belief.average())
+
+
+def _own(node: Node) -> Posterior:
+    assert node.one is not None
+    return node.one.of(0)

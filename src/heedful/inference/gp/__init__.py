@@ -1,0 +1,1 @@
+"""Gaussian processes over the utilities of items, by expectation propagation."""

@@ -1,0 +1,293 @@
+"""What to ask next: the pair of items whose answer says most, by what is believed of their utilities, [H12] section 4.
+
+bald    how much the answer tells about the utilities, in bits; for learning a whole ranking.
+mes     how uncertain the answer is, in bits; takes a coin for a question worth asking, and is here to compare.
+eubo    the expected utility of the better of the two; for finding a favourite.
+random  any pair.
+
+Of all n (n - 1) / 2 pairs the best is found, exactly, a block that fits the cache at a time: nothing is sampled, and
+not scored are those alone of which a bound says that they are worth less. Of equal scores the first pair wins, in the
+order (0, 1), (0, 2), ...: whoever shows a pair decides which item stands left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, numbers, wanted_count
+from heedful.inference.gp.posterior import Narrowed, Posterior
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+RULES = ("bald", "mes", "eubo", "random")
+
+C = math.sqrt(math.pi * math.log(2.0) / 2.0)
+"""[H12] section 4.1: h[Phi(f)], in bits, is close to exp(-f^2 / (2 C^2))."""
+
+_BLOCK = 1 << 15  # pairs scored at a time: some arrays of this size stay in the cache
+_SLACK = 1e-9  # of bounds, for rounding
+
+
+class Asked(NamedTuple):
+    """A pair of items to ask about, and what its rule gave for it: bits, a utility, or 0 for a random one."""
+
+    first: int
+    second: int
+    score: float
+
+
+# ---------------------------------------------------------------------------- what a question is worth
+
+
+def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
+    """Entropy of the answer in bits, h[Phi(mean / sqrt(var + 1))]: the first term of [H12] Eq. 11. Elementwise, for
+    the mean and variance of f_a - f_b."""
+    from scipy.special import ndtr
+
+    m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
+    q = ndtr(-np.abs(m) / np.sqrt(v + 1.0))
+    q = np.maximum(q, np.finfo(np.float64).tiny)  # 0 log 0 = 0
+    h = -(q * np.log(q) + (1.0 - q) * np.log1p(-q)) / math.log(2.0)
+    return h  # type: ignore[no-any-return]
+
+
+def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
+    """Mutual information of the answer and the utilities in bits, [H12] Eq. 11, elementwise, at least 0.
+
+    h[Phi(mean / sqrt(var + 1))] - C / sqrt(var + C^2) exp(-mean^2 / (2 (var + C^2))). The second term is the paper's
+    closed form of an integral, within .003 bit of it; where that makes the difference negative, it is 0.
+    """
+    m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
+    wide = v + C * C
+    told = mes(m, v) - C / np.sqrt(wide) * np.exp(-0.5 * m * m / wide)
+    return np.maximum(told, 0.0)
+
+
+def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
+    """Expected utility of the better of two, E max(f_a, f_b), elementwise, of their means and the variance of
+    f_a - f_b.
+
+    With s = sqrt(var) and z = |first - second| / s: max(first, second) + s (phi(z) - z Phi(-z)). It is about which is
+    better, so the noise of a choice has no part in it.
+    """
+    from scipy.special import ndtr
+
+    a, b, v = (np.asarray(x, np.float64) for x in (first, second, var))
+    gap, s = np.abs(a - b), np.sqrt(v)
+    z = gap / np.maximum(s, 1e-150)
+    z = np.minimum(z, 40.0)  # beyond it, the second term is 0 in any case, and z^2 stays finite
+    more = s * (np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z * ndtr(-z))
+    return np.maximum(a, b) + np.maximum(more, 0.0)  # type: ignore[no-any-return]
+
+
+def worth(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
+    """What a rule ("bald", "mes", "eubo") gives pairs, elementwise, of their means and the variance of f_a - f_b."""
+    if rule == "eubo":
+        return eubo(first, second, var)
+    gap = np.subtract(first, second)
+    return bald(gap, var) if rule == "bald" else mes(gap, var)
+
+
+# ---------------------------------------------------------------------------- the next question
+
+
+def next_question(
+    posterior: Posterior | Narrowed,
+    rule: str = "bald",
+    *,
+    pairs: npt.ArrayLike | None = None,
+    skip: npt.ArrayLike = (),
+    rng: np.random.Generator | None = None,
+) -> Asked:
+    """The pair that a rule gives most: among `pairs` (p x 2), or all pairs of the posterior's items; never one of
+    `skip` (q x 2, either way round).
+
+    "random" draws from `rng`, evenly. ValueError, naming what is wrong; also where no pair is left.
+    """
+    n = posterior.mean.size
+    wanted_rule(rule, rng)
+    wanted_count("items", n, least=2)
+    left_out = _pairs("skip", skip, n)
+    left_out = np.unique(np.sort(left_out, axis=1), axis=0)
+    if pairs is not None:
+        posterior = posterior.whole() if isinstance(posterior, Narrowed) else posterior
+        return _of_pool(posterior, rule, _pairs("pairs", pairs, n), left_out, rng)
+    if n * (n - 1) // 2 == len(left_out):
+        raise ValueError(f"skip: wanted a pair left to ask, got all {len(left_out)}")
+    if rng is not None and rule == "random":
+        return Asked(*random_pair(n, left_out, rng), 0.0)
+    return _of_all(posterior, rule, left_out)
+
+
+def _of_all(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> Asked:
+    mean, var = posterior.mean, posterior.var
+    n = mean.size
+    rows = min(n - 1, max(1, _BLOCK // n))
+    below = np.tril_indices(rows, -1)
+    best, least, known = Asked(-1, -1, -np.inf), _known(posterior, rule, skip), (-1.0, -2.0)
+    for lo in range(0, n - 1, rows):
+        hi = min(lo + rows, n - 1)
+        v = posterior.block(lo, hi)  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
+        other = var[lo + 1 :] - v
+        v = np.maximum(np.add(np.subtract(var[lo:hi, None], v, out=v), other, out=v), 0.0, out=v)
+        if hi - lo < rows:
+            below = np.tril_indices(hi - lo, -1)
+        v[below] = -1.0
+        here = skip[(skip[:, 0] >= lo) & (skip[:, 0] < hi)]
+        v[here[:, 0] - lo, here[:, 1] - lo - 1] = -1.0
+        at = _worth_a_look(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, known)
+        if not at.size:
+            continue
+        r, c = np.divmod(at, n - 1 - lo)
+        spread = v.ravel()[at]
+        got = worth(rule, mean[lo + r], mean[lo + 1 + c], spread)
+        k = int(got.argmax())
+        if got[k] > best.score:
+            best = Asked(lo + int(r[k]), lo + 1 + int(c[k]), float(got[k]))
+            known = float(abs(mean[best.first] - mean[best.second])), float(spread[k])
+            least = max(least, best.score)
+    return best
+
+
+def _known(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> float:
+    """What the rule gives the best of some pairs, which all others have to reach: those of the item with the highest
+    mean, or, where it is about what is uncertain, of the one with the highest variance."""
+    mean, var = posterior.mean, posterior.var
+    i = int(mean.argmax() if rule == "eubo" else var.argmax())
+    v = np.maximum(var[i] + var - 2.0 * posterior.row(i), 0.0)
+    got = worth(rule, mean[i], mean, v)
+    got[i] = -np.inf
+    got[skip[skip[:, 0] == i, 1]] = got[skip[skip[:, 1] == i, 0]] = -np.inf
+    return float(got.max())
+
+
+def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]) -> Ints:
+    """Flat places in v (r x c), the variances of f_a - f_b (below 0: no pair), of pairs that may be worth at least
+    `least`: all but those of which it is sure that they are not. first (r x 1), second (c,): their means. Of pairs with
+    the gap and the variance of one that was looked at before (`known`), none: they are worth the same, and come later.
+
+    eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: what a pair is worth, less a, times
+    the same less b, is at most v / (2 pi). bald rises with the variance, and is largest of equal means, where it is
+    1 - C / sqrt(v + C^2).
+    """
+    if rule == "eubo" and np.isfinite(least):
+        far = np.maximum(least - first, 0.0) * ((2.0 * math.pi - _SLACK) * np.maximum(least - second, 0.0))
+        there = v >= far - _SLACK
+    elif rule == "bald":
+        there = v >= C * C * (1.0 / np.square(1.0 - max(least - _SLACK, 0.0)) - 1.0) - _SLACK
+    else:
+        there = v >= 0.0
+    if rule != "mes":
+        there &= v >= 0.0
+    same = v == known[1]
+    if same.any():
+        there &= ~same | (np.abs(first - second) != known[0])
+    return np.flatnonzero(there)
+
+
+def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Asked:
+    n = posterior.mean.size
+    ordered = np.sort(pairs, axis=1)
+    kept = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
+    if not len(kept):
+        raise ValueError(f"pairs: wanted one left to ask, got {len(pairs)}, all of them in skip")
+    if rng is not None and rule == "random":
+        a, b = kept[rng.integers(len(kept))].tolist()
+        return Asked(a, b, 0.0)
+    a, b = kept.T
+    _, v = posterior.gap(a, b)
+    got = worth(rule, posterior.mean[a], posterior.mean[b], v)
+    k = int(got.argmax())
+    return Asked(int(a[k]), int(b[k]), float(got[k]))
+
+
+def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
+    """A pair of n items that is not in skip (q x 2, the lower first, each once), any as likely as any other: its number
+    among those left is drawn, in the order (0, 1), (0, 2), ..."""
+    before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
+    k = int(rng.integers(before[-1] - len(skip)))
+    for taken in np.sort(before[skip[:, 0]] + skip[:, 1] - skip[:, 0] - 1).tolist():
+        if taken > k:
+            break
+        k += 1
+    a = int(np.searchsorted(before, k, side="right")) - 1
+    return a, a + 1 + k - int(before[a])
+
+
+# ---------------------------------------------------------------------------- several at once
+
+
+def after(posterior: Posterior, winner: int, loser: int) -> Posterior:
+    """What would be believed after one more choice, winner over loser: the Gaussian with the mean and covariance of
+    posterior times Phi(f_winner - f_loser), exactly. One site of EP, no refinement of the others."""
+    mean, cov = posterior
+    along = cov[:, winner] - cov[:, loser]
+    gap, v = mean[winner] - mean[loser], max(float(along[winner] - along[loser]), 0.0)
+    shift, shrink = moved(np.float64(gap), np.float64(v))
+    down = along * np.sqrt(shrink)
+    return Posterior(mean + along * shift, cov - down[:, None] * down)  # as symmetric as it was
+
+
+def moved(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
+    """How one choice moves a Gaussian, elementwise, of the mean and variance of f_winner - f_loser: with c the
+    covariances of the utilities with f_winner - f_loser, the mean goes up by c times the first, the covariance down by
+    c c' times the second."""
+    from scipy.special import log_ndtr
+
+    s2 = 1.0 + np.asarray(var, np.float64)
+    z = np.asarray(gap, np.float64) / np.sqrt(s2)
+    ratio = np.exp(-0.5 * z * z - log_ndtr(z)) / math.sqrt(2.0 * math.pi)  # phi(z) / Phi(z)
+    return ratio / np.sqrt(s2), ratio * (z + ratio) / s2
+
+
+def batch(
+    posterior: Posterior,
+    size: int,
+    rule: str = "bald",
+    *,
+    pairs: npt.ArrayLike | None = None,
+    skip: npt.ArrayLike = (),
+    rng: np.random.Generator | None = None,
+) -> list[Asked]:
+    """Questions to ask together, none twice: each the next one, were the likelier answers to those before it true.
+
+    Greedy believer: near the best batch at the cost of `size` questions. Arguments and errors as of `next_question`;
+    where fewer pairs are left than `size`, that is an error too.
+    """
+    wanted_count("size", size)
+    n = posterior.mean.size
+    gone = _pairs("skip", skip, n)
+    asked: list[Asked] = []
+    for _ in range(size):
+        question = next_question(posterior, rule, pairs=pairs, skip=gone, rng=rng)
+        asked.append(question)
+        gone = np.concatenate([gone, [question[:2]]])
+        a, b = question[:2]
+        posterior = after(posterior, a, b) if posterior.mean[a] >= posterior.mean[b] else after(posterior, b, a)
+    return asked
+
+
+def wanted_rule(rule: str, rng: Any) -> None:
+    if rule not in RULES:
+        raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
+    if rule == "random" and not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng: wanted a numpy.random.Generator for random questions, got {describe(rng)}")
+
+
+def _pairs(name: str, value: Any, n: int) -> Ints:
+    """Pairs of two items each (p x 2), none, of n items."""
+    wanted = f"pairs of two different items, each 0 to {n - 1}"
+    array = numbers(name, value, wanted)
+    if array.size == 0:
+        return np.empty((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name}: wanted {wanted}, got {describe(array)}")
+    wrong = np.flatnonzero((array < 0).any(axis=1) | (array >= n).any(axis=1) | (array[:, 0] == array[:, 1]))
+    if wrong.size:
+        raise ValueError(f"{name}: wanted {wanted}, got {array[wrong[0]].tolist()} at [{wrong[0]}]")
+    return array.astype(np.int64)

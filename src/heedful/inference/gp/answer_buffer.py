@@ -1,0 +1,143 @@
+"""Answers as they came, one after the other, with the site of each: what a learner of choices keeps of the past."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import carried
+from heedful.inference.gp.posterior import Narrowed, Posterior, product
+from heedful.inference.gp.sites import Sites, ready
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+ROOM = 16
+
+
+class Said(NamedTuple):
+    """Rows of comparisons, the first `n` of arrays: who, which pair (the winner first), whether equally good, with
+    which others it came in one answer (-1: alone), its site, and with which width and lapse rate the person is
+    supposed to answer (the same in all rows of one person)."""
+
+    user: Ints
+    pairs: Ints
+    equal: npt.NDArray[np.bool_]
+    group: Ints
+    tau: Array
+    nu: Array
+    width: Array
+    lapse: Array
+    n: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as answers arrive."""
+        return True
+
+    def own(self) -> Said:
+        """A copy that shares no array with this one."""
+        columns: Any = (part.copy() for part in self[:-1])
+        return self._replace(**dict(zip(self._fields, columns)))
+
+    def of(self, user: int) -> Ints:
+        """The rows of a person."""
+        return np.flatnonzero(self.user[: self.n] == user)
+
+    def rows(self, at: Any) -> Answers:
+        user = self.user[at]
+        return Answers(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
+
+    def sites(self, at: Any) -> Sites:
+        return Sites(self.tau[at], self.nu[at])
+
+
+def nothing_said() -> Said:
+    whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
+    pairs = np.zeros((ROOM, 2), np.int64)
+    return Said(whole, pairs, np.zeros(ROOM, bool), whole.copy(), real, real.copy(), real.copy(), real.copy(), 0)
+
+
+def with_answer(said: Said, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> Said:
+    """The answers and one more, of rows (r x 2), their sites still 0; owns `said`."""
+    n, r = said.n, len(pairs)
+    while n + r > said.user.size:
+        said = longer(said)
+    new = slice(n, n + r)
+    said.user[new], said.pairs[new], said.equal[new] = user, pairs, equal
+    said.group[new] = n if r > 1 else -1
+    said.tau[new], said.nu[new], said.width[new], said.lapse[new] = 0.0, 0.0, width, lapse
+    return said._replace(n=n + r)
+
+
+def longer(said: Said) -> Said:
+    """The answers, with twice the room."""
+    columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in said[:-1])
+    return said._replace(**dict(zip(said._fields, columns)))
+
+
+def without(said: Said, at: Ints) -> Said:
+    """The answers but those rows: whole answers, or their rows that are left no longer share what they shared."""
+    kept = np.delete(np.arange(said.n), at)
+    out = nothing_said()
+    while out.user.size < kept.size:
+        out = longer(out)
+    for part, old in zip(out[:-1], said[:-1]):
+        part[: kept.size] = old[kept]
+    grouped = np.flatnonzero(out.group[: kept.size] >= 0)
+    _, first, which = np.unique(out.group[grouped], return_index=True, return_inverse=True)
+    out.group[grouped] = grouped[first][which]  # as if the others had never come
+    return out._replace(n=kept.size)
+
+
+def rows_about(said: Said, item: int) -> Ints:
+    """The rows of all answers about an item, and of those that came in one with them."""
+    rows, group = (said.pairs[: said.n] == item).any(axis=1), said.group[: said.n]
+    return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
+
+
+def comparisons(shown: Ints, order: Ints) -> Ints:
+    """The rows (r x 2), winner first, of an answer that orders what was shown (k,): places from the best on, of which
+    those not named come after, nothing said among them."""
+    named = shown[order]
+    rest = np.delete(shown, order)
+    chain = np.stack([named[:-1], named[1:]], axis=1)
+    return np.concatenate([chain, np.stack([np.full(rest.size, named[-1]), rest], axis=1)])
+
+
+def ties(shown: Ints) -> Ints:
+    """The rows (r x 2) of an answer that all of those shown are equally good."""
+    return np.array(list(combinations(shown.tolist(), 2)), np.int64)
+
+
+def believed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Posterior:
+    """What is believed of a person's utilities of these items (i,), distinct, with the prior N(mean (n,), cov (n x n)):
+    from the sites as they are."""
+    met, T, r = natural(mean, said, user)
+    every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
+    return carried(
+        cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
+    )
+
+
+def narrowed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Narrowed:
+    """The same of items that rise, with no matrix of i x i."""
+    met, T, r = natural(mean, said, user)
+    across = cov[np.ix_(items, met)]
+    hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
+    pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
+    left = np.ascontiguousarray(product(pull, across).T)
+    return Narrowed(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
+
+
+def natural(mean: Array, said: Said, user: int) -> tuple[Ints, Array, Array]:
+    """What a person's answers say: the items they met (q,), rising, T (q x q) and r (q,) as in `ep.Many`, of those."""
+    at = said.of(user)
+    met, inverse = np.unique(said.pairs[at], return_inverse=True)
+    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+    [T], [h] = ready(rows, 1, met.size).natural(said.tau[at], said.nu[at])
+    return met, T, h - T @ mean[met]

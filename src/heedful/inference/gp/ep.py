@@ -1,0 +1,330 @@
+"""Expectation propagation for choices, in the space of items: [H12] Section 2 without a matrix over pairs.
+
+The preference kernel of [H12] is A K A', A the incidence matrix of the pairs, so a site exp(-tau g^2 / 2 + nu g) on
+g = f_a - f_b adds four entries to a matrix over the items. One sweep costs O(items^3 + pairs), and ends where the
+textbook's sequential sweep over the matrix of pairs ends: all sites are refreshed at once, with damping where that
+does not calm down.
+
+Of rows that share noise (`Answers.group`) the differences as perceived, y = D f + e, are what the sites are on, with
+e ~ N(0, D D' / 2) kept exactly; each row says y > 0. So a ranking is one factor whose noise is shared, of which EP
+takes the truncation row by row: for one row that is the plain choice to rounding, for several an approximation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers, answers
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.sites import Design, Table, added, designed, diagonal, inverses, ready, root
+from heedful.inference.gp.sites import Sites as Sites
+from heedful.inference.gp.tilted_moments import of_choice, of_tie, with_lapses
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+WIDENED = 1e-9
+WIDENING, MOST_WIDENING = 10, 100
+"""Sites may widen where at least so many sweeps are wanted; in at most so many more."""
+
+LEAST = 1e-2
+"""A posterior is wider than its prior, in any direction, by at most 1 over this: beyond, it is soon no Gaussian."""
+
+
+class Inferred(NamedTuple):
+    """The posterior, the sites to start from next time, and the log of the evidence, log P(answers)."""
+
+    posterior: Posterior
+    sites: Sites
+    log_evidence: float
+
+
+class Many(NamedTuple):
+    """Posteriors of U people over the same n items: means (U x n), covariances (U x n x n), evidence (U,).
+
+    The sites together are exp(-d'T d / 2 + r'd) of d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
+    variance (p,) of what each answer is about, by all that is known but this answer.
+    """
+
+    mean: Array
+    cov: Array
+    sites: Sites
+    log_evidence: Array
+    T: Array
+    r: Array
+    cavities: tuple[Array, Array]
+
+    def of(self, user: int) -> Posterior:
+        return Posterior(self.mean[user], self.cov[user])
+
+
+def infer_many(
+    K: Array,
+    prior_mean: Array,
+    users: int,
+    rows: Answers | Table | Design,
+    sites: Sites | None = None,
+    *,
+    width: Any = 0.0,
+    lapse: Any = 0.0,
+    tolerance: float = 1e-9,
+    sweeps: int = 500,
+) -> Many:
+    """Posteriors of `users` people with the same prior N(prior_mean (n,), K (n x n)) and their own answers; or each
+    with a prior of their own, over items of their own (U x n, U x n x n).
+
+    width, lapse: of everybody, or of each (U,). `width` is how much better an item must be perceived to be called
+    better, where "equally good" may be said; else 0. `lapse` is the probability of an answer given at random (of a
+    ranking or a best-of-k: none, its noise is shared). `sites` of fewer rows are those of the first rows. Sweeps end
+    when no site moves by more than `tolerance` as a share. ValueError where items are called equally good and width
+    is 0. With lapses and answers that contradict one another, utilities have several likely explanations, and this is
+    a Gaussian around one of them, or over them.
+    """
+    table = ready(rows, users, K.shape[-1]) if isinstance(rows, Answers) else rows
+    rows, U = table.rows, table.U
+    likelihood = likelihood_of(rows, np.broadcast_to(width, (U,)), np.broadcast_to(lapse, (U,)))
+    L, user, p = root(K), rows.user, rows.size
+    where = np.broadcast_to(prior_mean, (U, K.shape[-1]))
+    tau, nu = np.zeros(p), np.zeros(p)
+    if sites is not None:
+        had = min(sites.tau.size, p)
+        tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
+    step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
+    wide = np.zeros(U, bool)
+    if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # where it stood, sites had widened: go on from there
+        tau, nu, at, moved, wide = _widened(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
+    tau = np.where(wide[user], tau, np.maximum(tau, 0.0))
+    while not wide.any():
+        at = _gaussian(table, likelihood, L, where, tau, nu)
+        if done >= sweeps or (done > 0 and (moved <= tolerance).all()) or p == 0:
+            break
+        # A lapse can make a surprising answer widen the posterior; a site may not: then it moves the mean alone
+        to_tau, to_nu = _towards(at, tau, nu, np.maximum(at.bend, 0.0))
+        moved = _moved(to_tau, to_nu, tau, nu, user, U)
+        step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
+        last = moved
+        tau, nu = tau + step[user] * to_tau, nu + step[user] * to_nu
+        done += 1
+    if not wide.any() and sweeps >= WIDENING:
+        people = np.zeros(U, bool)
+        people[user[at.bend < -WIDENED]] = True
+        if people.any():
+            tau, nu, at, moved, _ = _widened(table, likelihood, L, where, tau, nu, moved, people, tolerance)
+
+    # log Z = sum of log (Z_p / what its site integrates to) + log of what the product of all sites integrates to
+    m, v = at.m, at.v
+    grown = 1.0 + v * tau
+    scale = at.log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
+    whole = np.vecdot(0.5 * (at.h + at.r), where) + 0.5 * np.einsum("ui,uij,uj->u", at.r, at.cov, at.r)
+    whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
+    evidence = added(user, rows.times * scale, U) + whole
+    reached = Sites(tau, nu, done, float(moved.max(initial=0.0)))
+    return Many(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
+
+
+class _At(NamedTuple):
+    """The Gaussian that sites make, and what each row says against its cavity."""
+
+    T: Array
+    h: Array
+    B: Array
+    cov: Array
+    r: Array
+    mean: Array
+    m: Array
+    v: Array
+    log_z: Array
+    slope: Array
+    bend: Array
+
+
+def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mean: Array, tau: Array, nu: Array) -> _At:
+    T, h = table.natural(tau, nu)
+    Lt = L.swapaxes(-1, -2)
+    if diagonal(L):  # items each for themselves: with a thousand of them, products take most of the time
+        scale = L.diagonal()
+        B = np.eye(scale.size) + scale[:, None] * T * scale
+        cov = scale[:, None] * inverses(B) * scale
+    else:
+        B = np.eye(L.shape[-1]) + Lt @ T @ L
+        cov = L @ np.linalg.inv(B) @ Lt
+    cov = 0.5 * (cov + cov.transpose(0, 2, 1))
+    r = h - (T @ prior_mean[:, :, None])[:, :, 0]
+    mean = prior_mean + (cov @ r[:, :, None])[:, :, 0]
+    m, v = table.believed(mean, cov, tau, nu)
+    left = np.maximum(1.0 - v * tau, 1e-10)
+    m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
+    return _At(T, h, B, cov, r, mean, m, v, *moments(likelihood, m, v))
+
+
+def _towards(at: _At, tau: Array, nu: Array, bend: Array) -> tuple[Array, Array]:
+    """How far each site is from the one that has the moments of its row."""
+    ends = 1.0 - at.v * bend
+    return bend / ends - tau, (at.slope + at.m * bend) / ends - nu
+
+
+def _moved(to_tau: Array, to_nu: Array, tau: Array, nu: Array, user: Ints, U: int) -> Array:
+    moved = np.zeros(U)
+    share = np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
+    np.maximum.at(moved, user, share)
+    return moved
+
+
+def _widened(
+    table: Table | Design,
+    likelihood: Likelihood,
+    L: Array,
+    prior_mean: Array,
+    tau: Array,
+    nu: Array,
+    moved: Array,
+    people: npt.NDArray[np.bool_],
+    tolerance: float,
+) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
+    """On from where sites that could only narrow have settled: of these people, they may widen. It is nearer to the
+    truth where it settles on a Gaussian; of whom it does not, all stays as it was. The last says who did."""
+    user, U = table.rows.user, table.U
+    Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
+    begun_tau, begun_nu = tau, nu
+    going, settled = people.copy(), np.zeros(U, bool)
+    step, last = np.full(U, 0.5), np.full(U, np.inf)
+    at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+    going &= np.linalg.eigvalsh(at.B)[:, 0] >= LEAST
+    for _ in range(MOST_WIDENING):
+        left = 1.0 - np.where(at.v > 0.0, tau * at.v / (1.0 + tau * at.v), 0.0)
+        to_tau, to_nu = _towards(at, tau, nu, at.bend)
+        now = _moved(to_tau, to_nu, tau, nu, user, U)
+        improper = np.zeros(U, bool)
+        improper[user[~((left > 0.0) & np.isfinite(to_tau) & np.isfinite(to_nu))]] = True
+        done = going & (now <= tolerance) & ~improper
+        settled, moved = settled | done, np.where(done, now, moved)
+        going &= ~settled & ~improper
+        if not going.any():
+            break
+        step = np.where(now > 0.95 * last, np.maximum(0.5 * step, 0.02), np.minimum(1.1 * step, 1.0))
+        last = now
+        length = np.where(going, step, 0.0)[user]
+        for _ in range(4):  # as far as there is a Gaussian
+            next_tau = tau + length * to_tau
+            B = one + Lt @ table.natural(next_tau, nu)[0] @ L
+            none = np.linalg.eigvalsh(B)[:, 0] < LEAST
+            if not (none & going).any():
+                break
+            length = np.where(none[user], 0.25 * length, length)
+        going &= ~none
+        length = np.where(going[user], length, 0.0)
+        tau, nu = tau + length * to_tau, nu + length * to_nu
+        at = _gaussian(table, likelihood, L, prior_mean, tau, nu)
+    back = ~settled[user]
+    tau, nu = np.where(back, begun_tau, tau), np.where(back, begun_nu, nu)
+    return tau, nu, _gaussian(table, likelihood, L, prior_mean, tau, nu), moved, settled
+
+
+class Likelihood(NamedTuple):
+    """What the moments of the rows (p,) need."""
+
+    width: Array
+    noise: Array
+    """the variance of the noise that is not in what the site is on: 1 of a row alone, 0 in a group"""
+    tied: Ints
+    lapsing: Ints
+    lapse: Array
+    """of the lapsing (l,)"""
+    kinds: Array
+    """(l,) how many answers there are to choose from at random"""
+
+
+def likelihood_of(rows: Answers, width: Array, lapse: Array) -> Likelihood:
+    """What the rows say with the width and the lapse rate of each person (U,). ValueError on ties without a width."""
+    grouped = rows.group >= 0
+    # Of several compared at once the order is kept, whether or not two of them could have been called equally good
+    each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
+    [tied] = rows.equal.nonzero()
+    if not (each[tied] > 0.0).all():
+        raise ValueError("width: wanted more than 0 where items are called equally good, got 0")
+    [lapsing] = ((lapse[rows.user] > 0.0) & ~grouped).nonzero()
+    kinds = np.where(each[lapsing] > 0.0, 3.0, 2.0)
+    return Likelihood(each, np.where(grouped, 0.0, 1.0), tied, lapsing, lapse[rows.user[lapsing]], kinds)
+
+
+def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
+    """log Z, its slope and its bend (p,) of the rows, against cavities N(m, v) (p,)."""
+    s = np.sqrt(v + of.noise)
+    out = of_choice(m, s, of.width)
+    if of.tied.size:
+        k = of.tied
+        for whole, part in zip(out, of_tie(m[k], s[k], of.width[k])):
+            whole[k] = part
+    if of.lapsing.size:
+        k = of.lapsing
+        for whole, part in zip(out, with_lapses(out[0][k], out[1][k], out[2][k], of.lapse, of.kinds)):
+            whole[k] = part
+    return out
+
+
+def infer(
+    K: Array,
+    prior_mean: Array,
+    pairs: Any,
+    counts: Any = None,
+    sites: Sites | None = None,
+    *,
+    width: float = 0.0,
+    lapse: float = 0.0,
+    tolerance: float = 1e-9,
+    sweeps: int = 500,
+) -> Inferred:
+    """The posterior of one person with the prior N(prior_mean (n,), K (n x n)), from pairs (p x 2), winner first, and
+    how often each was answered so (p,), once where None; or from a table of `Answers` (counts None).
+
+    Items that were never compared take part in the end alone, so a thousand items and twenty answers are quick. See
+    `infer_many` for the rest.
+    """
+    rows = pairs if isinstance(pairs, Answers) else answers(pairs, counts)
+    met = np.unique(rows.pairs)
+    at = np.searchsorted(met, rows.pairs)
+    part = rows._replace(pairs=at, user=np.zeros(rows.size, np.int64))
+    many = infer_many(
+        K[np.ix_(met, met)],
+        prior_mean[met],
+        1,
+        part,
+        sites,
+        width=width,
+        lapse=lapse,
+        tolerance=tolerance,
+        sweeps=sweeps,
+    )
+    return inferred(many, K, prior_mean, met)
+
+
+def inferred(many: Many, K: Array, prior_mean: Array, met: Ints) -> Inferred:
+    """What one person's answers say of all n items, from `many` of those that were met (q,), rising."""
+    posterior = many.of(0)
+    if met.size < len(prior_mean):
+        posterior = carried(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
+    return Inferred(posterior, many.sites, float(many.log_evidence[0]))
+
+
+def infer_rows(
+    K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
+) -> Inferred:
+    """The posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, P = Phi(d . f), each so many times (p,).
+
+    Of rows e_a - e_b what `infer` gives; else f are the weights of features, and d what two things differ in.
+    """
+    p, n = D.shape
+    design = designed(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
+    many = infer_many(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
+    return Inferred(many.of(0), many.sites, float(many.log_evidence[0]))
+
+
+def carried(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
+    """What is believed of n items with prior N(prior_mean, K), from answers about others (q of them): `across` (n x q),
+    their covariances with those, `among` (q x q) of those with one another, T (q x q) and r (q,) as in `Many`."""
+    hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
+    cov = K - across @ hold[:, :-1] @ across.T
+    return Posterior(prior_mean + across @ hold[:, -1], 0.5 * (cov + cov.T))

@@ -1,0 +1,272 @@
+"""Many people's utilities of the same items: f_u ~ N(m, S), with m and S learned from everybody's choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import Many, infer_many
+from heedful.inference.gp.per_user_ep import Apart, infer_apart, people_of, pulled
+from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, beginning, improved
+from heedful.inference.gp.sites import Design, Sites, ready
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+SWEEPS = 1
+SMALL, FEW = 24, 0.8
+"""Of up to so many items everybody's utilities are kept at once; so does who met more than this share of them."""
+SETTLED = 1e-3
+"""Nats an answer: evidence that rises by less in a step does not rise."""
+GROW, FAR = 1.3, 8.0
+"""By how much each step of EM is longer than the one before it in the same direction, and the most."""
+
+
+class Population(NamedTuple):
+    """What people's utilities of n items are like: mean m (n,), covariance S (n x n). The prior of somebody new."""
+
+    mean: Array
+    cov: Array
+
+
+class Fitted(NamedTuple):
+    """A population, the posteriors of the people it was learned from, and how it went.
+
+    `trace` (e,): the log evidence of all answers before each step of EM, then of the end. `moved`: by how much the last
+    step moved a utility's mean or standard deviation. `noise`: how each of them answers, as given or as learned.
+    """
+
+    population: Population
+    people: Many | Apart
+    trace: Array
+    moved: float
+    noise: Noise
+
+
+def fit(
+    K: Array,
+    users: int,
+    rows: Answers | Design,
+    *,
+    nu0: float | None = None,
+    kappa0: float = 0.0,
+    start: Population | None = None,
+    sites: Sites | None = None,
+    width: Any = 0.0,
+    lapse: Any = 0.0,
+    noise: NoisePrior | None = None,
+    steps: int = 30,
+    tolerance: float = 1e-2,
+) -> Fitted:
+    """EM for `users` people and their answers; K (n x n) is what utilities are like before anybody answered.
+
+        m = sum mu_u / (U + kappa0)
+        S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
+
+    nu0 = 0, kappa0 = 0 is maximum likelihood, as Birlutiu et al. 2010 have it; nu0 > 0 the maximum a posteriori with an
+    inverse-Wishart prior on S that counts as nu0 people (n where None); kappa0 > 0 keeps m near 0 as kappa0 people who
+    are indifferent would: with few people of one mind m has no finite maximum otherwise. With `noise` every person's
+    lapse rate, and one width of "equally good", where width is above 0 or one occurs, are learned as well, from
+    `width` and `lapse` (each where above 0, else the likeliest of the prior). Steps end when m and the standard
+    deviations of S move less than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`:
+    where an earlier fit ended, to go on from there. Of a `Design`, f are weights.
+
+    Costs users x q^3 a sweep, q how many items a person meets, and n^3 a step, n how many anybody met: the others are
+    then as K has them, given those, which is where EM over all of them ends.
+    """
+    n = len(K)
+    nu0 = float(n) if nu0 is None else float(nu0)
+    mean, cov = (np.zeros(n), K) if start is None else (start.mean, start.cov)
+    learning = _Learning(nu0, kappa0, noise, steps if users + nu0 > 0.0 else 0, tolerance)
+    supposed = _supposed(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
+    if isinstance(rows, Design):
+        return _fitted(K, users, rows, Population(mean, cov), sites, learning, supposed)
+    met = np.unique(rows.pairs)
+    if n <= SMALL or met.size > FEW * n:
+        return _fitted(K, users, rows, Population(mean, cov), sites, learning, supposed)
+    part = rows._replace(pairs=np.searchsorted(met, rows.pairs))
+    among = np.ix_(met, met)
+    got = _fitted(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
+    population = carried_over(got.population, K, met)
+    people = infer_apart(
+        population.cov, population.mean, users, rows, people_of(rows, users), got.people.sites,
+        width=got.noise.width, lapse=got.noise.lapse, tolerance=1e-6,
+    )  # fmt: skip
+    return got._replace(population=population, people=people)
+
+
+class _Learning(NamedTuple):
+    nu0: float
+    kappa0: float
+    noise: NoisePrior | None
+    steps: int
+    tolerance: float
+
+
+def _supposed(rows: Answers, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> Noise:
+    width, lapse = (np.broadcast_to(np.asarray(x, np.float64), (users,)).copy() for x in (width, lapse))
+    given = Noise(width, lapse, np.zeros(users))
+    if prior is None:
+        return given
+    first = beginning(rows, users, prior, bool((given.width > 0.0).any()) or None)
+    return first._replace(
+        width=np.where(given.width > 0.0, given.width, first.width),
+        lapse=np.where(given.lapse > 0.0, given.lapse, first.lapse),
+    )
+
+
+def _fitted(
+    K: Array,
+    users: int,
+    rows: Answers | Design,
+    start: Population,
+    sites: Sites | None,
+    learning: _Learning,
+    noise: Noise,
+) -> Fitted:
+    n = len(K)
+    mean, cov = start
+    infer = _inference(rows, users, n)
+    told = rows.rows if isinstance(rows, Design) else rows
+    trace, moved = [], np.inf
+    ahead, last, length = 1.0, np.zeros(n + n * n), 0.0
+    for _ in range(learning.steps):
+        # A sweep is enough on the way: sites are kept, and the next step moves the prior anyhow
+        people = infer(cov, mean, sites, noise, 0.0, SWEEPS)
+        sites = people.sites
+        trace.append(float(people.log_evidence.sum()))
+        new_mean, new_cov = learned(K, people, learning.nu0, learning.kappa0)
+        moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
+        if learning.noise is not None:
+            noise, moved_too = improved(told, people, noise, learning.noise, shared=True)
+            moved = max(moved, moved_too)
+        if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
+            mean, cov = new_mean, new_cov
+            break
+        # Steps of EM are short and keep their direction, so they are lengthened while they do
+        along = np.concatenate([new_mean - mean, (new_cov - cov).ravel()])
+        before, length = length, float(np.linalg.norm(along))
+        ahead = min(GROW * ahead, FAR) if along @ last > 0.5 * length * before else 1.0
+        last = along
+        mean = mean + ahead * (new_mean - mean)
+        cov = _further(cov, new_cov, ahead)
+    people = infer(cov, mean, sites, noise, 1e-6, 500)
+    trace.append(float(people.log_evidence.sum()))
+    if learning.noise is not None:
+        noise = noise._replace(random=at_random(told, people.log_evidence, noise, learning.noise))
+    return Fitted(Population(mean, cov), people, np.array(trace), moved, noise)
+
+
+def _inference(rows: Answers | Design, users: int, n: int) -> Callable[..., Any]:
+    """EP of everybody: over all n items at once, or, where that is less, of each over those they met."""
+    parts = people_of(rows, users) if isinstance(rows, Answers) and n > SMALL else ()
+    if (
+        isinstance(rows, Answers)
+        and parts
+        and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.6 * users * n**3
+    ):
+
+        def apart(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Apart:
+            return infer_apart(
+                cov, mean, users, rows, parts, sites,
+                width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps,
+            )  # fmt: skip
+
+        return apart
+    table = ready(rows, users, n) if isinstance(rows, Answers) else rows
+
+    def together(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Many:
+        return infer_many(
+            cov, mean, users, table, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps
+        )
+
+    return together
+
+
+def _further(cov: Array, new: Array, ahead: float) -> Array:
+    """cov + ahead (new - cov), where that stays well inside of what is a covariance, else new."""
+    if ahead == 1.0:
+        return new
+    further = cov + ahead * (new - cov)
+    try:
+        np.linalg.cholesky(further - 0.5 * new)
+    except np.linalg.LinAlgError:
+        return new
+    return further
+
+
+def learned(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> tuple[Array, Array]:
+    """m (n,) and S (n x n) from the posteriors of people (at least one person, or nu0 > 0): one M step."""
+    if isinstance(people, Apart):
+        return _learned_apart(K, people, nu0, kappa0)
+    U = len(people.mean)
+    m = people.mean.sum(axis=0) / max(U + kappa0, 1.0)
+    d = people.mean - m
+    S = (nu0 * K + people.cov.sum(axis=0) + d.T @ d + kappa0 * np.outer(m, m)) / (U + nu0)
+    return m, 0.5 * (S + S.T)
+
+
+def _learned_apart(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[Array, Array]:
+    """The same, of sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)', e = the new m - m; with p = S sum a_u
+    the sum of what stands beside S A S is - p e' - e p' + U e e', and kappa0 m m' with the new m."""
+    U, S, m = len(people.place), people.prior_cov, people.prior_mean
+    a, A = pulled(people)
+    pull = S @ a
+    new = (U * m + pull) / max(U + kappa0, 1.0)
+    beside = np.column_stack([pull, new - m, new])
+    of_these = np.array([[0.0, -1.0, 0.0], [-1.0, U, 0.0], [0.0, 0.0, kappa0]])
+    cov = S @ A @ S
+    cov += beside @ of_these @ beside.T
+    cov += U * S
+    cov += nu0 * K
+    cov += cov.T.copy()
+    cov *= 0.5 / (U + nu0)
+    return new, cov
+
+
+def carried_over(population: Population, K: Array, met: Ints) -> Population:
+    """The population over all items (n), from that over some of them, `met` (q,): the others given those are as K
+    (n x n) has them."""
+    among = np.ix_(met, met)
+    if K[met].astype(bool).sum() == met.size:  # each item for itself
+        mean, cov = np.zeros(len(K)), K.copy()
+    else:
+        B = _solved(K[among], K[met]).T  # K_all,met K_met^-1
+        mean = B @ population.mean
+        cov = B @ (population.cov - K[among]) @ B.T
+        cov += K
+        cov = np.multiply(np.add(cov, cov.T), 0.5)
+    mean[met], cov[among] = population.mean, population.cov
+    return Population(mean, cov)
+
+
+def with_items(population: Population, K: Array, across: Array, own: Array) -> Population:
+    """The population with q more items behind those it knows: K (n x n) of the known, `across` (n x q) of the known and
+    the new, `own` (q x q) of the new. The new given the known is as the kernel has it; without features, each for
+    itself."""
+    n, q = across.shape
+    A = _solved(K, across).T  # K_new,known K^-1
+    cov = np.empty((n + q, n + q))
+    cov[:n, :n] = population.cov
+    cov[n:, :n] = A @ population.cov
+    cov[:n, n:] = cov[n:, :n].T
+    cov[n:, n:] = A @ population.cov @ A.T + own - A @ across
+    return Population(np.concatenate([population.mean, A @ population.mean]), 0.5 * (cov + cov.T))
+
+
+def _solved(K: Array, across: Array) -> Array:
+    """K^-1 across, K symmetric, and maybe singular."""
+    if not across.any():
+        return np.zeros(across.shape)
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-13 * values[-1]
+    held = vectors[:, kept]
+    return (held / values[kept]) @ (held.T @ across)  # type: ignore[no-any-return]
+
+
+def _sd(cov: Array) -> Array:
+    return np.sqrt(cov.diagonal())

@@ -1,0 +1,305 @@
+"""How far utilities lie apart, how much of that is each person's own, how noisily people answer: learned from all
+answers, by the marginal likelihood of EP, and what is not known of the first two integrated out.
+
+f_u = m + d_u; of each utility the variance is spread^2, of which share is d_u's:
+
+    m ~ N(0, spread^2 (1 - share) K),   d_u ~ N(0, spread^2 share R)
+
+K (n x n) says how alike items are, R how alike what people differ in; the diagonal of K is 1. Of one person, or where
+all answers are taken for one person's, only the spread is there: f ~ N(0, spread^2 K).
+
+All answers count, with all outcomes of a pair together: a sample of rows would keep what won and drop what lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import Many, infer_many
+from heedful.inference.gp.joint_ep import Joint, infer_joint, some_at_a_time
+from heedful.inference.gp.per_user_ep import Few
+from heedful.inference.gp.response_noise import MOST_LAPSES, Noise, NoisePrior, noise_slopes, random_log_odds
+from heedful.inference.gp.sites import Sites, Table, diagonal, ready
+from heedful.inference.gp.subsample import sample_items, sample_people
+
+Array = npt.NDArray[np.float64]
+
+MEDIAN, LOG_SD = 1.0, 1.0
+"""Before anything is known: the median of the spread, and the standard deviation of its logarithm."""
+
+SHARE, LAPSE = (0.2, 0.5), (0.1, 15.0)
+"""And the Beta distributions of the share, and of the lapse rate of those who do not answer at random altogether: most
+people are much of one mind, and hardly lapse, so few answers are not taken for the contrary."""
+
+NU0 = 4.0
+"""The prior on R counts as so many people for each item: with few answers each, R would soon be far too wide."""
+
+SETTLED = 1e-4
+"""Sites that move by less, as a share, have settled."""
+
+MATTERS = 0.2
+"""What is not known of a hyperparameter is integrated out where it moves utilities by more than this share of how
+uncertain they are besides."""
+
+ENOUGH = 5_000
+"""Rows from which curvature and shape are learned, at most: of more, those of some people, drawn at random."""
+
+NATS = 1e-2
+"""Hyperparameters whose next ones are likelier by less, are the likeliest."""
+
+NEAR = 0.05
+"""The search ends where the next step is shorter than this share of a standard deviation."""
+
+BOUNDS = ((-6.0, 6.0), (-8.0, 8.0), (-9.0, 4.0), (-7.0, 4.0))
+"""Of log spread, logit share, logit lapse rate, log width."""
+
+RANDOM = 0.5
+"""Whose answers are as likely as this to be random altogether, is taken to answer so."""
+
+ALIKE = 20.0
+"""How many of all do, is learned from them; what is supposed before counts as so many people."""
+
+APART, LEAST = 0.1, 0.25
+"""Between the points that curvature is taken from; and what it is at least."""
+
+
+class Hyper(NamedTuple):
+    """The spread of utilities in units of the noise of one choice, the share of its square that is each person's own,
+    and how each of U people answers."""
+
+    spread: float
+    share: float
+    noise: Noise
+
+
+class Node(NamedTuple):
+    """What is believed with some hyperparameters, and how likely these are."""
+
+    weight: float
+    hyper: Hyper
+    one: Many | None
+    """of one person, over the items met"""
+    joint: Joint | None
+    """of several"""
+
+    @property
+    def sites(self) -> Sites:
+        return (self.one or self.joint).sites  # type: ignore[union-attr]
+
+
+class Problem:
+    """Some answers and the shape of what utilities are like before: where the marginal likelihood is asked for, from
+    where it last ended."""
+
+    def __init__(self, K: Array, users: int, rows: Answers, prior: NoisePrior) -> None:
+        """K (q x q) of the items met; rows over these."""
+        self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
+        self.parts: tuple[Few, ...] = some_at_a_time(rows, users) if users > 1 else ()
+        self.table: Table | None = ready(rows, 1, len(K)) if users == 1 else None
+        self.inverse = K if users > 1 or diagonal(K) else np.linalg.inv(K)  # its diagonal is 1
+        self.random = np.zeros(users)
+        self.sites: Sites | None = None
+        lapsing, tied = bool((rows.group < 0).any()), bool(rows.equal.any())
+        self.free = [0, *([1] if users > 1 else []), *([2] if lapsing else []), *([3] if tied else [])]
+        """which of log spread, logit share, logit lapse rate, log width are learned"""
+        self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
+
+    def noise_at(self, x: Array) -> Noise:
+        """How everybody answers, at x (4,)."""
+        lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
+        width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
+        return Noise(width, lapse, self.random)
+
+    def at(self, x: Array) -> tuple[float, Array, Node]:
+        """The log of the evidence times the prior at x (4,), its gradient (4,), and what is believed there."""
+        c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
+        noise = self.noise_at(x)
+        slope = np.zeros(4)
+        if self.users == 1:
+            assert self.table is not None
+            many = infer_many(
+                c2 * self.K, np.zeros(len(self.K)), 1, self.table, self.sites,
+                width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=9,
+            )  # fmt: skip
+            mean, cov = many.mean[0], many.cov[0]
+            value, cavities = float(many.log_evidence[0]), many.cavities
+            slope[0] = (mean @ self.inverse @ mean + np.sum(self.inverse * cov)) / c2 - len(mean)
+            node = Node(1.0, Hyper(float(np.exp(x[0])), 1.0, noise), many, None)
+        else:
+            joint = infer_joint(
+                c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
+                width=noise.width, lapse=noise.lapse, tolerance=SETTLED,
+            )  # fmt: skip
+            value, cavities = joint.log_evidence, joint.cavities
+            by_a, by_b = joint.gradient
+            slope[0], slope[1] = by_a + by_b, 0.5 * ((1.0 - share) * by_b - share * by_a)
+            node = Node(1.0, Hyper(float(np.exp(x[0])), share, noise), None, joint)
+        self.sites = node.sites
+        slope[2], slope[3] = noise_slopes(self.rows, cavities, noise, self.random[self.rows.user] <= RANDOM)
+        return value + self._log_prior(x, slope), slope, node
+
+    def _log_prior(self, x: Array, slope: Array) -> float:
+        """The log of the prior at x; adds its gradient to `slope`."""
+        prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
+        off = (x[0] - np.log(MEDIAN)) / LOG_SD
+        out = -0.5 * off * off
+        slope[0] -= off / LOG_SD
+        for k, p, (a, b) in ((1, share, SHARE), (2, rate, LAPSE)):
+            if k in self.free:  # as densities of the logit
+                out += a * np.log(p) + b * np.log1p(-p)
+                slope[k] += a * (1.0 - p) - b * p
+        if 3 in self.free:
+            off = (x[3] - np.log(prior.width)) / prior.spread
+            out -= 0.5 * off * off
+            slope[3] -= off / prior.spread
+        return float(out)
+
+    def likeliest(self, x: Array, H: Array | None = None) -> Array:
+        """The likeliest hyperparameters (4,), from x on; H (4 x 4): about the curvature there."""
+        from scipy.optimize import minimize
+
+        free = self.free
+        value, slope, _ = self.at(x)
+        curved = np.abs(slope) if H is None else H.diagonal()
+        scale = 1.0 / np.sqrt(np.maximum(curved[free], 1.0 if H is None else LEAST))  # a first step of about one each
+
+        def worse(z: Array) -> tuple[float, Array]:
+            value, slope, _ = self.at(spread_out(z))
+            return -value, -slope[free] * scale
+
+        def spread_out(z: Array) -> Array:
+            whole = x.copy()
+            whole[free] += scale * z
+            return whole
+
+        got = minimize(
+            worse, np.zeros(len(free)), jac=True, method="L-BFGS-B",
+            bounds=(np.array(BOUNDS)[free] - x[free, None]) / scale[:, None],
+            options={"ftol": NATS / max(abs(value), 1.0), "gtol": NEAR, "maxiter": 40, "maxls": 6},
+        )  # fmt: skip
+        return spread_out(got.x)
+
+    def curvature(self, x: Array) -> Array:
+        """Minus the second derivatives at x (4,), of all four (4 x 4); 0 of those that are not learned."""
+        H = np.zeros((4, 4))
+        for k in self.free:
+            ends = []
+            for side in (-APART, APART):
+                off = x.copy()
+                off[k] += side
+                ends.append(self.at(off)[1])
+            H[k] = (ends[0] - ends[1]) / (2.0 * APART)
+        return 0.5 * (H + H.T)
+
+    def find_random(self, x: Array) -> bool:
+        """Find who answers at random altogether, and how many do; whether there are some. From now on their answers say
+        next to nothing."""
+        from scipy.special import expit, logit
+
+        joint = self.at(x)[2].joint
+        assert joint is not None
+        more = random_log_odds(self.rows, joint.each, self.noise_at(x))
+        share = self.prior.random
+        for _ in range(100):
+            self.random = expit(logit(share) + more)
+            last, share = share, (self.random.sum() + ALIKE * self.prior.random) / (self.users + ALIKE)
+            if abs(share - last) < 1e-3 * last:
+                break
+        return bool((self.random > RANDOM).any())
+
+    def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
+        """R from everybody, by steps of EM, with an inverse-Wishart prior around K that counts as NU0 people for each
+        item: R = (nu0 K + sum E[d_u d_u'] / (spread^2 share)) / (nu0 + U)."""
+        nu0, U = NU0 * len(self.K), self.users
+        for _ in range(steps):
+            joint = self.at(x)[2].joint
+            assert joint is not None
+            scale = float(np.exp(2.0 * x[0])) * _expit(x[1])
+            S = joint.own
+            new = (nu0 * self.K + (U * S + S @ joint.apart @ S) / scale) / (nu0 + U)
+            moved = float(np.abs(new - self.R).max())
+            self.R = 0.5 * (new + new.T)
+            if moved < tolerance:
+                break
+
+
+def learned(K: Array, users: int, rows: Answers, prior: NoisePrior) -> tuple[Problem, tuple[Node, ...]]:
+    """What is believed of the items that rows are about, how alike K (q x q): Gaussians, the likeliest first."""
+    problem = Problem(K, users, rows, prior)
+    some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
+    items, small = len(K), problem
+    if some.size < rows.size:
+        met, at = np.unique(some.pairs, return_inverse=True) if users == 1 else (np.arange(items), some.pairs)
+        items = met.size
+        small = Problem(K[np.ix_(met, met)], size, some._replace(pairs=at.reshape(-1, 2)), prior)
+    x = small.likeliest(small.start)
+    if users > 1:
+        small.learn_shape(x)
+        problem.R = small.R
+        x = small.likeliest(x)
+    # The spread is learned from items or people, the rest from answers: so much more is known of each from all.
+    answers = float(rows.times.sum() / some.times.sum())
+    more = np.sqrt([len(K) / items if users == 1 else answers, answers, answers, answers])
+    H = small.curvature(x) * np.multiply.outer(more, more)
+    if small is not problem:
+        x = problem.likeliest(x, H)
+    if users > 1 and 2 in problem.free and problem.find_random(x):
+        x = problem.likeliest(x, H)
+    return problem, integrated(problem, x, H)
+
+
+def integrated(problem: Problem, x: Array, H: Array) -> tuple[Node, ...]:
+    """What is believed at some hyperparameters around the likeliest x (4,), the likeliest first: Gauss-Hermite nodes of
+    the curvature H (4 x 4), weighed by what they really are worth, along those that matter."""
+    value, _, node = problem.at(x)
+    values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])
+    of_all = (Q / np.maximum(values, LEAST)) @ Q.T
+    sd = np.zeros(4)
+    sd[problem.free] = np.sqrt(of_all.diagonal())
+    free = [k for k in problem.free if k < 3 and _moves(node, k, float(sd[k])) > MATTERS]
+    if not free:
+        return (node,)
+    at = [problem.free.index(k) for k in free]
+    root = np.linalg.cholesky(of_all[np.ix_(at, at)])
+    z, w = np.polynomial.hermite_e.hermegauss(5 if len(free) == 1 else 3)
+    grid = np.stack([g.ravel() for g in np.meshgrid(*[z] * len(free), indexing="ij")], axis=1)
+    weigh = np.prod(np.meshgrid(*[w] * len(free), indexing="ij"), axis=0).ravel()
+    nodes, logs = [], []
+    for point, weight in zip(grid, weigh):
+        off = x.copy()
+        off[free] += root @ point
+        off = np.clip(off, *np.transpose(BOUNDS))
+        there, _, node = problem.at(off)
+        nodes.append(node)
+        logs.append(there - value + 0.5 * float(point @ point) + np.log(weight))
+    share = np.exp(np.array(logs) - max(logs))
+    share /= share.sum()
+    order = (-share).argsort(kind="stable").tolist()
+    return tuple([nodes[i]._replace(weight=float(share[i])) for i in order])
+
+
+def _moves(node: Node, k: int, sd: float) -> float:
+    """About how far utilities move, as a share of how uncertain they are, with one standard deviation of a
+    hyperparameter: the spread shrinks them, the other two scale them."""
+    spread, share, noise = node.hyper
+    if node.joint is None:
+        assert node.one is not None
+        posterior = node.one.of(0)
+    else:
+        posterior = node.joint.average(noise.lapse.size)
+    uncertain = float(np.median(posterior.sd())) / spread
+    if k == 0:
+        return 2.0 * sd * uncertain
+    if k == 1:
+        own = spread * spread * share
+        return own * (1.0 - share) * sd / (1.0 + 2.0 * own) / uncertain
+    rate = float(np.median(noise.lapse))
+    return 2.0 * rate * (1.0 - rate) * sd / uncertain
+
+
+def _expit(x: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-x)))

@@ -1,0 +1,119 @@
+"""Covariances of the utilities of items: by their features where they have some, else each item for itself."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, numbers, wanted_positive
+
+Array = npt.NDArray[np.float64]
+
+MOST = 1e3
+"""Standard deviations of utilities, and widths of "equally good", are at most so many times the noise of one choice: of
+much more, expectation propagation has not the digits."""
+
+_BLOCK = 1 << 14
+
+
+class Kernel(NamedTuple):
+    """k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); of no features, amplitude^2 [same item].
+
+    `scale` (d,) standardises: the standard deviations of the features where it was made, inf for a constant one, which
+    says nothing. `lengthscale` (d,) is in standardised units, one for each feature (ARD) or d times the same.
+    """
+
+    scale: Array
+    lengthscale: Array
+    amplitude: float = 1.0
+
+    def between(self, X: Array, Z: Array) -> Array:
+        """Covariances (n x m) of items with features X (n x d) and others with features Z (m x d); no features, no
+        covariance: nobody's utility tells of another item's."""
+        if X.shape[1] == 0:
+            return np.zeros((len(X), len(Z)))
+        unit = self.scale * self.lengthscale
+        a, b = X / unit, Z / unit
+        # From differences, not from squares: the same for (a, b) and (b, a), 0 for items that are the same
+        out = np.zeros((len(X), len(Z)))
+        rows = max(1, _BLOCK // max(len(Z), 1))
+        for lo in range(0, len(X), rows):  # what fits the cache at a time
+            d2 = out[lo : lo + rows]
+            for i in range(a.shape[1]):
+                gap = a[lo : lo + rows, i, None] - b[None, :, i]
+                d2 += np.square(gap, out=gap)
+            d2 *= -0.5
+            np.exp(d2, out=d2)
+        out *= self.amplitude**2
+        return out
+
+    def over(self, X: Array) -> Array:
+        """Covariances (n x n) of items with features X (n x d)."""
+        if X.shape[1] == 0:
+            return self.amplitude**2 * np.eye(len(X))
+        out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
+        for lo in range(0, len(X), rows):  # the half on the right of the diagonal; the other is the same
+            hi = lo + rows
+            out[lo:hi, lo:] = self.between(X[lo:hi], X[lo:])
+            out[hi:, lo:hi] = out[lo:hi, hi:].T
+        return out
+
+
+def wanted_amplitude(value: Any) -> None:
+    """ValueError unless value is a standard deviation of utilities that inference has the digits for."""
+    wanted_positive("amplitude", value)
+    if value > MOST:
+        raise ValueError(f"amplitude: wanted a number above 0, at most {MOST:.0f}, got {describe(value)}")
+
+
+def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
+    """The kernel for items with features X (n x d), d = 0 where they have none.
+
+    `lengthscale`: "median", the median distance between two of the items that are not the same, as [H12] has it; a
+    number; or one for each feature, in units of its standard deviation. ValueError where that is none.
+    """
+    wanted_amplitude(amplitude)
+    d = X.shape[1]
+    spread = X.std(axis=0) if len(X) else np.zeros(d)
+    scale = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, np.inf)
+    if isinstance(lengthscale, str):
+        if lengthscale != "median":
+            raise ValueError(f"lengthscale: wanted 'median' or numbers, got {lengthscale!r}")
+        return Kernel(scale, np.full(d, _median(X / scale) if d else 1.0), float(amplitude))
+    if is_number(lengthscale, int, float):
+        wanted_positive("lengthscale", lengthscale)
+        return Kernel(scale, np.full(d, float(lengthscale)), float(amplitude))
+    each = np.atleast_1d(numbers("lengthscale", lengthscale, "numbers")).astype(np.float64)
+    if each.shape != (d,) or not (each > 0.0).all() or np.isnan(each).any():
+        raise ValueError(f"lengthscale: wanted {d} numbers above 0, one for each feature, got {describe(lengthscale)}")
+    return Kernel(scale, each, float(amplitude))
+
+
+def _median(Z: Array) -> float:
+    """`median_distance`, remembered of a few: what is learned anew is of the same items."""
+    key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
+    if (found := _medians.get(key)) is None:
+        if len(_medians) >= _FEW:
+            _medians.clear()
+        found = _medians[key] = median_distance(Z)
+    return found
+
+
+_FEW = 64
+_medians: dict[tuple[tuple[int, ...], bytes], float] = {}
+
+
+def median_distance(Z: Array) -> float:
+    """The median distance between two different rows of Z (n x d), that are not the same; 1 where there are none."""
+    a, b = np.triu_indices(len(Z), 1)
+    if a.size > 100_000:  # enough for a median
+        chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)
+        a, b = a[chosen], b[chosen]
+    d2 = np.zeros(a.size)
+    for i in range(Z.shape[1]):
+        d2 += np.square(Z[a, i] - Z[b, i])
+    apart = np.sqrt(d2[d2 > 0.0])
+    return float(np.median(apart)) if apart.size else 1.0

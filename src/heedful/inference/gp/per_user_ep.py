@@ -1,0 +1,164 @@
+"""Many people's posteriors, each over the items that they met: with a thousand items and twenty answers each, what EP
+needs is small, and the rest follows from the prior."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.comparisons import Answers, chosen_rows
+from heedful.inference.gp.ep import Many, carried, infer_many
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.sites import Sites, Table, ready
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+STEP = 4
+"""People are taken together whose numbers of items agree up to so many: of one size arrays are."""
+
+
+class Few(NamedTuple):
+    """Some people who met up to q items each: who (u,), which items (u x q), which rows are theirs (p,), the rows over
+    their own items. Where somebody met fewer, the rest are items 0 without a part in anything."""
+
+    who: Ints
+    items: Ints
+    there: npt.NDArray[np.bool_]
+    """(u x q) whether it is one of theirs"""
+    at: Ints
+    table: Table
+
+    def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
+        """Means (u x q) and covariances (u x q x q) of their own items."""
+        own = cov[self.items[:, :, None], self.items[:, None, :]]
+        both = self.there[:, :, None] & self.there[:, None, :]
+        return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
+
+    def split(self, most: int) -> list[Few]:
+        """The same people, at most so many together."""
+        if self.who.size <= most:
+            return [self]
+        rows, out = self.table.rows, []
+        for low in range(0, self.who.size, most):
+            here = slice(low, low + most)
+            own = np.flatnonzero((rows.user >= low) & (rows.user < low + most))
+            part = chosen_rows(rows, own)
+            part = part._replace(user=part.user - low)
+            who, q = self.who[here], self.items.shape[1]
+            out.append(Few(who, self.items[here], self.there[here], self.at[own], ready(part, who.size, q)))
+        return out
+
+
+class Apart(NamedTuple):
+    """Posteriors of U people over n items, as `Many`, but each kept over the items they met."""
+
+    prior_mean: Array
+    prior_cov: Array
+    parts: tuple[Few, ...]
+    inferred: tuple[Many, ...]
+    sites: Sites
+    log_evidence: Array
+    cavities: tuple[Array, Array]
+    place: Ints
+    """(U x 2) the part of each person, and where in it; -1 who said nothing"""
+
+    def of(self, user: int) -> Posterior:
+        part, i = self.place[user]
+        if part < 0:
+            return Posterior(self.prior_mean, self.prior_cov)
+        few, many, K = self.parts[part], self.inferred[part], self.prior_cov
+        there = few.there[i]
+        met = few.items[i][there]
+        T, r = many.T[i][np.ix_(there, there)], many.r[i][there]
+        return carried(K, self.prior_mean, K[:, met], K[np.ix_(met, met)], T, r)
+
+    @property
+    def mean(self) -> Array:
+        """Everybody's (U x n), made when asked for."""
+        return np.array([self.of(u).mean for u in range(len(self.place))]).reshape(len(self.place), -1)
+
+    @property
+    def cov(self) -> Array:
+        """Everybody's (U x n x n), made when asked for."""
+        n = self.prior_mean.size
+        return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
+
+
+def people_of(rows: Answers, users: int) -> tuple[Few, ...]:
+    """The people by how many items they met, those who said nothing left out."""
+    order = rows.user.argsort(kind="stable")
+    who, starts = np.unique(rows.user[order], return_index=True)
+    own = np.split(order, starts[1:])
+    met = [np.unique(rows.pairs[at], return_inverse=True) for at in own] if rows.size else []
+    most = max((items.size for items, _ in met), default=0)
+    sizes = np.array([min(-(-items.size // STEP) * STEP, most) for items, _ in met], np.int64)
+    parts = []
+    for q in np.unique(sizes).tolist():
+        chosen = np.flatnonzero(sizes == q)
+        items, there = np.zeros((chosen.size, q), np.int64), np.zeros((chosen.size, q), bool)
+        for i, k in enumerate(chosen.tolist()):
+            items[i, : met[k][0].size], there[i, : met[k][0].size] = met[k][0], True
+        at = np.concatenate([own[k] for k in chosen])
+        pairs = np.concatenate([met[k][1].reshape(-1, 2) for k in chosen])
+        user = np.repeat(np.arange(chosen.size), [own[k].size for k in chosen])
+        local = Answers(user, pairs, rows.equal[at], rows.times[at], rows.group[at])
+        parts.append(Few(who[chosen], items, there, at, ready(local, chosen.size, q)))
+    return tuple(parts)
+
+
+def infer_apart(
+    cov: Array,
+    mean: Array,
+    users: int,
+    rows: Answers,
+    parts: tuple[Few, ...],
+    sites: Sites | None = None,
+    *,
+    width: Array,
+    lapse: Array,
+    tolerance: float = 1e-9,
+    sweeps: int = 500,
+) -> Apart:
+    """What `infer_many` gives, of the same arguments; `parts` those of `people_of`; width, lapse (U,)."""
+    p = rows.size
+    tau, nu, m, v = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
+    if sites is not None:
+        had = min(sites.tau.size, p)
+        tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
+    evidence, place, done, moved = np.zeros(users), np.full((users, 2), -1), 0, 0.0
+    inferred = []
+    for k, few in enumerate(parts):
+        own_mean, own_cov = few.prior(mean, cov)
+        many = infer_many(
+            own_cov, own_mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
+            width=width[few.who], lapse=lapse[few.who], tolerance=tolerance, sweeps=sweeps,
+        )  # fmt: skip
+        tau[few.at], nu[few.at] = many.sites.tau, many.sites.nu
+        m[few.at], v[few.at] = many.cavities
+        evidence[few.who] = many.log_evidence
+        place[few.who, 0], place[few.who, 1] = k, np.arange(few.who.size)
+        done, moved = max(done, many.sites.sweeps), max(moved, many.sites.moved)
+        inferred.append(many)
+    return Apart(mean, cov, parts, tuple(inferred), Sites(tau, nu, done, moved), evidence, (m, v), place)
+
+
+def pulled(people: Apart) -> tuple[Array, Array]:
+    """a (n,) and A (n x n): the sums over people of a_u, and of a_u a_u' - W_u, where their posteriors are
+    N(m + S a_u, S - S W_u S)."""
+    n = people.prior_mean.size
+    a, A = np.zeros(n), np.zeros((n, n))
+    for few, many in zip(people.parts, people.inferred):
+        _, own = few.prior(people.prior_mean, people.prior_cov)
+        both = np.concatenate([many.T, many.r[:, :, None]], axis=2)
+        hold = np.linalg.solve(np.eye(own.shape[-1]) + many.T @ own, both)
+        pull = hold[:, :, -1]
+        spread = pull[:, :, None] * pull[:, None, :] - hold[:, :, :-1]
+        there, items = few.there, few.items
+        np.add.at(a, items[there], pull[there])
+        pairs = there[:, :, None] & there[:, None, :]
+        at = (items[:, :, None] * n + items[:, None, :])[pairs]
+        A += np.bincount(at, spread[pairs], n * n).reshape(n, n)
+    return a, 0.5 * (A + A.T)

@@ -1,0 +1,180 @@
+"""What is believed of the utilities of items: a Gaussian, and what it says of choices among them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+SAME = 1e-6
+"""Utilities of a draw that are closer than this, in units of the largest standard deviation, are equally good."""
+
+
+class Posterior(NamedTuple):
+    """The utilities of n items: mean (n,), covariance (n x n). Only differences matter: a choice between a and b is
+    Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice."""
+
+    mean: Array
+    cov: Array
+
+    @property
+    def var(self) -> Array:
+        """The variance of each utility (n,)."""
+        return self.cov.diagonal()
+
+    def row(self, i: int) -> Array:
+        """Covariances of one utility with all (n,)."""
+        return self.cov[i]  # type: ignore[no-any-return]
+
+    def block(self, low: int, high: int) -> Array:
+        """Covariances of utilities low to high - 1 with all from low + 1 on, a copy."""
+        return self.cov[low:high, low + 1 :].copy()
+
+    def of_items(self, items: Any) -> Posterior:
+        """The same of these items (k,) alone."""
+        return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
+
+    def whole(self) -> Posterior:
+        """As one Gaussian: itself."""
+        return self
+
+    def weighted(self) -> list[tuple[float, Posterior]]:
+        """The Gaussians it is made of, with their weights: itself."""
+        return [(1.0, self)]
+
+    def gap(self, a: Any, b: Any) -> tuple[Array, Array]:
+        """Mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
+        cov = self.cov
+        v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
+        return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
+
+    def beats(self, a: Any, b: Any) -> Array:
+        """P(a beats b) in the next choice, its noise included: Phi(m / sqrt(1 + v)); items or arrays of them."""
+        from scipy.special import ndtr
+
+        m, v = self.gap(a, b)
+        return ndtr(m / np.sqrt(1.0 + v))  # type: ignore[no-any-return]
+
+    def better(self, a: Any, b: Any) -> Array:
+        """P(f_a > f_b), no noise of a choice included: how sure it is which is better; 1/2 where both are the same."""
+        from scipy.special import ndtr
+
+        m, v = self.gap(a, b)
+        floor = (SAME * SAME) * max(float(self.cov.diagonal().max(initial=0.0)), np.finfo(float).tiny)
+        return ndtr(m / np.sqrt(np.maximum(v, floor)))  # type: ignore[no-any-return]
+
+    def ranking(self) -> Ints:
+        """The items (n,), the highest mean first, ties to the lowest number."""
+        return (-self.mean).argsort(kind="stable")
+
+    def sd(self) -> Array:
+        """Standard deviation of each utility (n,), the part that all items share taken out: that of f_i - mean f."""
+        cov = self.cov - self.cov.mean(axis=0)
+        centred = cov - cov.mean(axis=1, keepdims=True)
+        return np.sqrt(np.maximum(centred.diagonal(), 0.0))  # type: ignore[no-any-return]
+
+    def draws(self, count: int, seed: int = 0) -> Array:
+        """Utilities drawn from the posterior (count x n); the covariance may be singular."""
+        n = self.mean.size
+        out: Array = np.random.default_rng(seed).standard_normal((count, n))
+        tied = np.count_nonzero(self.cov, axis=1) > (self.cov.diagonal() != 0.0)
+        alone = np.flatnonzero(~tied)
+        out[:, alone] *= np.sqrt(np.maximum(self.cov.diagonal()[alone], 0.0))
+        if tied.any():
+            _correlate(out, self.cov, np.flatnonzero(tied))
+        out += self.mean
+        return out
+
+    def best(self, count: int = 4000, seed: int = 0) -> Array:
+        """P(each item is the best one) (n,), adding up to 1: its share of `count` seeded draws, so the standard error
+        is at most .5 / sqrt(count), .008. Items that are as good as one another share."""
+        f = self.draws(count, seed)
+        spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
+        top = f >= f.max(axis=1, keepdims=True) - SAME * max(spread, 1e-12)
+        return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
+
+    def positions(self, count: int = 4000, seed: int = 0) -> Array:
+        """P(item i is in position j) (n x n), the first position 0, from seeded draws; rows and columns add up to 1."""
+        f = self.draws(count, seed)
+        n = self.mean.size
+        places = np.empty_like(f, dtype=np.int64)
+        np.put_along_axis(places, (-f).argsort(axis=1, kind="stable"), np.arange(n)[None], axis=1)
+        flat = (np.arange(n) * n + places).ravel()
+        return np.bincount(flat, minlength=n * n).reshape(n, n) / count
+
+
+def _correlate(z: Array, cov: Array, items: Ints) -> None:
+    """Independent numbers z (d x n) of these items in place as draws with their covariance, which may be singular: by
+    Cholesky with pivots, that ends where nothing is left."""
+    from scipy.linalg.blas import dtrmm
+    from scipy.linalg.lapack import dpstrf
+
+    whole = items.size == len(cov)
+    L, order, rank, _ = dpstrf(cov if whole else cov[np.ix_(items, items)], lower=1)
+    L[:, rank:] = 0.0
+    at = items[order - 1]
+    # What is above the diagonal is not looked at
+    z[:, at] = dtrmm(1.0, L, (z if whole else z[:, items]).T, lower=1).T
+
+
+class Narrowed(NamedTuple):
+    """The same as a prior that answers have narrowed, its n x n covariances made a part at a time, where a part is all
+    that is needed: prior[items, items] - left right'."""
+
+    mean: Array
+    """(n,)"""
+    prior: Array
+    """N x N, of which these are some"""
+    items: Ints
+    """(n,) which, rising"""
+    left: Array
+    right: Array
+    """(n x q), q items that answers were about"""
+
+    @property
+    def var(self) -> Array:
+        """The variance of each utility (n,)."""
+        return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
+
+    def row(self, i: int) -> Array:
+        """Covariances of one utility with all (n,)."""
+        found: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
+        return found
+
+    def block(self, low: int, high: int) -> Array:
+        """Covariances of utilities low to high - 1 with all from low + 1 on, a copy."""
+        found = product(self.left[low:high], self.right[low + 1 :])
+        return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
+
+    def whole(self) -> Posterior:
+        """With all covariances."""
+        cov = self._prior(self.items, self.items) - self.left @ self.right.T
+        return Posterior(self.mean, 0.5 * (cov + cov.T))
+
+    def _prior(self, a: Ints, b: Ints) -> Array:
+        if a.size and b.size and a[-1] - a[0] == a.size - 1 and b[-1] - b[0] == b.size - 1:
+            return self.prior[a[0] : a[-1] + 1, b[0] : b[-1] + 1]
+        return self.prior[np.ix_(a, b)]
+
+
+_SMALL = 1 << 18
+"""Multiplications up to which OpenBLAS makes a product in the thread that asks for it."""
+
+
+def product(a: Array, b: Array) -> Array:
+    """a b' (h x n) of a (h x q), b (n x q), in parts so small that BLAS leaves them in this thread: on a busy machine
+    waiting for another one takes many times as long as all of it."""
+    h, q, n = len(a), a.shape[1], len(b)
+    w = max(1, _SMALL // max(h * q, 1))
+    out, parts = np.empty((h, n)), n // w
+    if parts:
+        there = b[: parts * w].reshape(parts, w, q).transpose(0, 2, 1)
+        np.matmul(a[None], there, out=out[:, : parts * w].reshape(h, parts, w).transpose(1, 0, 2))
+    if n > parts * w:
+        np.matmul(a, b[parts * w :].T, out=out[:, parts * w :])
+    return out

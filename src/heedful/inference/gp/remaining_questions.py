@@ -1,0 +1,198 @@
+"""About how many questions are left until it is sure: futures played from what is believed, and their median."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, wanted_count
+from heedful.inference.gp.acquisition import RULES, moved, worth
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.stopping import GOALS, Seen, Stop, contenders, in_order, stopping, wanted_goal, weights
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+PLAYED = 40
+"""Items that futures are played with at most."""
+
+DRAWS = 400
+"""Draws that P(best) in a future is from."""
+
+
+class Left(NamedTuple):
+    """Questions left: the median of some futures and the middle half of them. `most` stands for that many or more."""
+
+    about: int
+    low: int
+    high: int
+    most: int
+
+    def __str__(self) -> str:
+        if self.about == 0:
+            return "no questions left"
+        if self.about >= self.most:
+            return f"{self.most} questions left, or more"
+        return f"about {self.about} {'question' if self.about == 1 else 'questions'} left"
+
+
+class _Played(NamedTuple):
+    """Futures that are not sure yet: F of them, after t questions each, p of them asked before."""
+
+    number: Ints  # F; which of the futures
+    truth: Array  # F x n
+    mean: Array  # F x n
+    cov: Array  # F x n x n
+    winner: Ints  # F x (p + t)
+    loser: Ints  # F x (p + t)
+    tau: Array  # F x (p + t)
+    nu: Array  # F x (p + t)
+
+    def of(self, which: npt.NDArray[np.bool_]) -> _Played:
+        columns: list[Any] = [x[which] for x in self]
+        return _Played(*columns)
+
+
+def questions_left(
+    posterior: Posterior,
+    goal: str = "best",
+    rule: str = "",
+    *,
+    seen: Seen | None = None,
+    at: float = 0.9,
+    most: int = 100,
+    futures: int = 32,
+    seed: int = 0,
+    stop: Stop | None = None,
+) -> Left:
+    """About how many questions are left until `stopping` says so, asked by `rule` (that of the goal, if not named).
+
+    Plays futures: utilities drawn from the posterior answer, with noise, the questions of the rule, each answer moves
+    the Gaussian as `after` does, until it is sure or `most` were asked. Approximate: P(best) in a future is from DRAWS
+    draws, is looked at less often the longer it takes, and knows the answers in `seen` only where they are plain
+    choices and about items that play; of more than PLAYED items, those likeliest to be best play (for "ranking":
+    PLAYED of the ranking, evenly spread, and the count grows in proportion). `stop`: what `stopping` says of all this,
+    where that is known. ValueError, naming what is wrong.
+    """
+    rule = rule or GOALS.get(goal, "")
+    wanted_goal(posterior, goal, at)
+    if rule not in RULES:
+        raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
+    for name, count, least in (("most", most, 1), ("futures", futures, 1), ("seed", seed, 0)):
+        wanted_count(name, count, least=least)
+    stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
+    if stop.stop:
+        return Left(0, 0, 0, most)
+    items, times = _playing(posterior, goal, seed)
+    if items.size < 2:
+        return Left(1, 1, 1, most)
+    rng = np.random.default_rng(seed)
+    start = _start(posterior.of_items(items), _plain(seen, items), futures, rng)
+    counts = _counts(start, goal, rule, at, most, rng)
+    low, about, high = np.quantile(counts, (0.25, 0.5, 0.75), method="nearest")
+    low, about, high = (min(most, max(1, round(float(count) * times))) for count in (low, about, high))
+    return Left(about, low, high, most)
+
+
+def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
+    """The items that futures are played with (rising), and how many questions stand for one of theirs."""
+    n = posterior.mean.size
+    if n <= PLAYED:
+        return np.arange(n), 1.0
+    if goal == "ranking":
+        spread = np.linspace(0, n - 1, PLAYED).round().astype(np.int64)
+        return np.sort(posterior.ranking()[spread]), n / PLAYED
+    items = contenders(posterior)
+    if items.size > PLAYED:
+        chances = posterior.of_items(items).best(1000, seed)
+        items = items[np.argsort(-chances, kind="stable")[:PLAYED]]
+    return np.sort(items), 1.0
+
+
+def _plain(seen: Seen | None, items: Ints) -> Seen | None:
+    """The answers, of these items by their places, where all are plain choices among them."""
+    if seen is None or seen.rows.size == 0 or seen.lapse > 0.0 or seen.width > 0.0:
+        return None
+    rows = seen.rows
+    if (rows.group >= 0).any() or (rows.times != 1.0).any() or not np.isin(rows.pairs, items).all():
+        return None
+    return seen._replace(rows=rows._replace(pairs=np.searchsorted(items, rows.pairs)))
+
+
+def _start(posterior: Posterior, seen: Seen | None, futures: int, rng: np.random.Generator) -> _Played:
+    """Futures before their first question; their truth from the exact posterior where the answers are known."""
+    truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
+    pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
+    if seen is not None:
+        truth = truth[rng.choice(len(truth), futures, p=weights(truth, seen))]
+        pairs, tau, nu = seen.rows.pairs, seen.sites.tau, seen.sites.nu
+
+    columns: list[Any] = [posterior.mean, posterior.cov, pairs[:, 0], pairs[:, 1], tau, nu]
+    return _Played(np.arange(futures), truth, *(np.repeat(x[None], futures, axis=0) for x in columns))
+
+
+def _counts(played: _Played, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
+    """How many questions each future takes, at most `most`: halfway between the last two looks at it."""
+    n = played.mean.shape[1]
+    a, b = np.triu_indices(n, 1)
+    normal = rng.standard_normal((DRAWS, n))
+    counts, last = np.full(played.number.size, most), 0
+    for t in range(1, most + 1):
+        played = _asked(played, rule, a, b, rng)
+        if t - last >= max(1, t // 8):
+            sure = in_order(played.mean, played.cov) if goal == "ranking" else _best(played, normal)
+            counts[played.number[sure >= at]] = (last + 1 + t) // 2
+            played, last = played.of(sure < at), t
+            if not played.number.size:
+                break
+    return counts
+
+
+def _asked(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Played:
+    """After one more question, each its own, and its answer."""
+    number, truth, mean, cov = played[:4]
+    n, every = mean.shape[1], np.arange(number.size)
+    if rule == "random":
+        k = rng.integers(a.size, size=number.size)
+    else:
+        var = cov[:, np.arange(n), np.arange(n)]
+        v = np.maximum(var[:, a] + var[:, b] - 2.0 * cov[:, a, b], 0.0)
+        k = worth(rule, mean[:, a], mean[:, b], v).argmax(axis=1)
+    first = truth[every, a[k]] - truth[every, b[k]] + rng.standard_normal(number.size) > 0.0
+    winner, loser = np.where(first, a[k], b[k]), np.where(first, b[k], a[k])
+    along = cov[every, :, winner] - cov[every, :, loser]
+    gap, v = mean[every, winner] - mean[every, loser], np.maximum(along[every, winner] - along[every, loser], 0.0)
+    shift, shrink = moved(gap, v)
+    down = along * np.sqrt(shrink)[:, None]
+    left = np.maximum(1.0 - v * shrink, 1e-12)
+    return _Played(
+        number,
+        truth,
+        mean + along * shift[:, None],
+        cov - down[:, :, None] * down[:, None, :],
+        np.column_stack([played.winner, winner]),
+        np.column_stack([played.loser, loser]),
+        np.column_stack([played.tau, shrink / left]),  # the site that moves the Gaussian as far
+        np.column_stack([played.nu, (shift + gap * shrink) / left]),
+    )
+
+
+def _best(played: _Played, normal: Array) -> Array:
+    """P(the likeliest item is the best) of each future (F,), from the same normal numbers, weighed by the answers."""
+    from scipy.special import ndtr
+
+    mean, cov = played.mean, played.cov
+    F, n = mean.shape
+    size = np.maximum(cov[:, np.arange(n), np.arange(n)].max(axis=1), 1e-12)
+    root = np.linalg.cholesky(cov + (1e-8 * size)[:, None, None] * np.eye(n))
+    f = mean[:, :, None] + root @ normal.T  # F x n x draws
+    every = np.arange(F)[:, None]
+    g = f[every, played.winner] - f[every, played.loser]  # F x (p + t) x draws
+    log_w = np.log(np.maximum(ndtr(g), 1e-300)) + g * (0.5 * g * played.tau[:, :, None] - played.nu[:, :, None])
+    log_w = log_w.sum(axis=1)
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    flat = (every * n + f.argmax(axis=1)).ravel()
+    shares = np.bincount(flat, w.ravel(), F * n).reshape(F, n) / w.sum(axis=1, keepdims=True)
+    return shares.max(axis=1)  # type: ignore[no-any-return]

@@ -1,0 +1,263 @@
+"""How people answer, learned from their answers: how often at random, and within which width two things are equally
+good. The maximum a posteriori of the evidence of EP."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.ep import Inferred, Many, infer_many, inferred, likelihood_of, moments
+from heedful.inference.gp.sites import Design, Sites, Table, added, ready
+from heedful.inference.gp.tilted_moments import HALF_LOG_TAU
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+MOST_LAPSES = 0.99
+HALVINGS = 26
+MOVES = 1e-3
+"""Lapse rates and widths that move less than this have settled."""
+
+
+class NoisePrior(NamedTuple):
+    """Beta(a, b) of a person's lapse rate; a log-normal of the width, its median and the sd of its log; P(somebody
+    answers at random altogether) before they said anything."""
+
+    a: float = 1.2
+    b: float = 10.0
+    width: float = 0.25
+    spread: float = 0.7
+    random: float = 0.05
+
+    def check(self) -> None:
+        """ValueError where one makes no sense."""
+        for name, value, least, most in (
+            ("a", self.a, 1.0, 1e6), ("b", self.b, 1.0, 1e6), ("width", self.width, 1e-6, 1e6),
+            ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
+        ):  # fmt: skip
+            if not is_number(value, int, float) or not least <= value <= most:
+                raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+
+    @property
+    def lapse(self) -> float:
+        """The likeliest lapse rate of somebody who said nothing."""
+        return (self.a - 1.0) / max(self.a + self.b - 2.0, 1e-12)
+
+
+PRIOR = NoisePrior()
+
+
+class Person(NamedTuple):
+    """How one person answers: the width within which two things are equally good to them (0 where that is not on
+    offer), how often they answer at random, and the probability that it is always."""
+
+    width: float
+    lapse: float
+    random: float
+
+
+class Noise(NamedTuple):
+    """Of each of U people: the width of "equally good" (0 where it is not on offer), the lapse rate, and the
+    probability that they answer at random altogether, all (U,)."""
+
+    width: Array
+    lapse: Array
+    random: Array
+
+    def of(self, user: int) -> Person:
+        return Person(*(float(part[user]) for part in self))
+
+
+def infer_with_noise(
+    K: Array,
+    prior_mean: Array,
+    rows: Answers | Design,
+    prior: NoisePrior = PRIOR,
+    *,
+    ties: bool | None = None,
+    rounds: int = 30,
+    tolerance: float = 1e-9,
+) -> tuple[Inferred, Noise]:
+    """`infer` of one person, whose lapse rate, and width where `ties` are on offer (None: where one occurs), are
+    learned with it. ValueError as of `NoisePrior.check`."""
+    told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
+    noise = beginning(told, 1, prior, ties)
+    part: Answers | Design | Table = rows if isinstance(rows, Design) else told
+    among, mean, met = K, prior_mean, np.arange(len(prior_mean))
+    if isinstance(rows, Answers):
+        met = np.unique(rows.pairs)
+        among, mean = K[np.ix_(met, met)], prior_mean[met]
+        part = ready(told._replace(pairs=np.searchsorted(met, rows.pairs)), 1, met.size)
+    sites: Sites | None = None
+    for _ in range(rounds):
+        many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
+        sites = many.sites
+        noise, moved = improved(told, many, noise, prior)
+        if moved < MOVES:
+            break
+    many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
+    noise = noise._replace(random=at_random(told, many.log_evidence, noise, prior))
+    return inferred(many, K, prior_mean, met), noise
+
+
+def beginning(rows: Answers, users: int, prior: NoisePrior, ties: bool | None = None) -> Noise:
+    """What is supposed of `users` people before it is learned."""
+    prior.check()
+    width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
+    each = np.ones(users)
+    return Noise(width * each, prior.lapse * each, prior.random * each)
+
+
+def improved(
+    rows: Answers, people: Many, noise: Noise, prior: NoisePrior, *, shared: bool = False
+) -> tuple[Noise, float]:
+    """One step towards the maximum a posteriori, from the cavities of EP with `noise`; and by how much it moved.
+
+    `shared`: one width for everybody. The derivative of EP's evidence is that of the log Z of each row with its cavity
+    held, so a step that no longer moves is a maximum. Who answers in rankings alone keeps the rate of the prior: of
+    rankings EP knows no lapses.
+    """
+    alone = rows.group < 0
+    lapse = _lapses(rows, people.cavities, noise, prior)
+    width = noise.width
+    if (width > 0.0).any():
+        width = _widths(rows, people.cavities, noise._replace(lapse=lapse), prior, alone, shared)
+    moved = np.abs(np.concatenate([lapse - noise.lapse, width - noise.width])).max(initial=0.0)
+    return noise._replace(width=width, lapse=lapse), float(moved)
+
+
+def _lapses(rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior) -> Array:
+    """The likeliest lapse rates (U,): where the derivative of sum log((1 - l) z + l / kinds) + log Beta, which only
+    falls, is 0."""
+    alone = rows.group < 0
+    log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
+    user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])
+    any_of = 1.0 / np.where(noise.width[user] > 0.0, 3.0, 2.0)
+    low, high = np.zeros_like(noise.lapse), np.full_like(noise.lapse, MOST_LAPSES)
+    for _ in range(HALVINGS):
+        rate = 0.5 * (low + high)
+        each = rate[user]
+        slope = added(user, times * (any_of - z) / ((1.0 - each) * z + each * any_of), rate.size)
+        slope += (prior.a - 1.0) / rate - (prior.b - 1.0) / (1.0 - rate)
+        low, high = np.where(slope > 0.0, rate, low), np.where(slope > 0.0, high, rate)
+    return 0.5 * (low + high)
+
+
+def _widths(
+    rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior, alone: Any, shared: bool
+) -> Array:
+    """The likeliest widths (U,), by halving on their logarithm: where the derivative comes down through 0."""
+    from scipy.special import expit, log_ndtr
+
+    at = np.flatnonzero(alone | rows.equal)
+    user, times, tied, alone = rows.user[at], rows.times[at], rows.equal[at], alone[at]
+    m, s = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone, 1.0, 0.0))
+    rate = np.where(alone, noise.lapse[user], 0.0)
+    with np.errstate(divide="ignore"):
+        odds = np.log1p(-rate) - np.log(rate / 3.0)  # of an answer that is meant, before what it says is looked at
+    U = noise.width.size
+    of = np.zeros(user.size, np.int64) if shared else user
+    count = 1 if shared else U
+    middle = float(np.log(prior.width))
+    low, high = np.full(count, middle - 8.0 * prior.spread), np.full(count, middle + 8.0 * prior.spread)
+    for _ in range(HALVINGS):
+        log_width = 0.5 * (low + high)
+        w = np.exp(log_width)[of]
+        up, down = (w - np.abs(m)) / s, (-w - np.abs(m)) / s
+        log_up = log_ndtr(up)
+        log_tie = log_up + np.log(-np.expm1(log_ndtr(down) - log_up))
+        z = (m - w) / s
+        log_z = np.where(tied, log_tie, log_ndtr(z))
+        slope = np.where(tied, _density(up, log_z) + _density(down, log_z), -_density(z, log_z)) / s
+        slope = added(of, times * expit(odds + log_z) * slope * w, count) - (log_width - middle) / prior.spread**2
+        low, high = np.where(slope > 0.0, log_width, low), np.where(slope > 0.0, high, log_width)
+    width: Array = np.exp(0.5 * (low + high))
+    return np.full(U, width[0]) if shared else width
+
+
+def _density(z: Array, log_z: Array) -> Array:
+    return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
+
+
+def noise_slopes(rows: Answers, cavities: tuple[Array, Array], noise: Noise, lapsing: Any) -> tuple[float, float]:
+    """By how much the log evidence of all answers rises with the logit of the lapse rate of the rows `lapsing` (p,) and
+    the logarithm of everybody's width, at cavities (p,), (p,): a derivative of EP's evidence is one of each row's, its
+    cavity held."""
+    alone = rows.group < 0
+    log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
+    rate, any_of = noise.lapse[rows.user], 1.0 / np.where(noise.width[rows.user] > 0.0, 3.0, 2.0)
+    z = np.exp(log_z)
+    whole = (1.0 - rate) * z + rate * any_of
+    by_rate = np.where(alone & lapsing, (any_of - z) / whole * rate * (1.0 - rate), 0.0)
+    lapse = float(rows.times @ by_rate)
+    at = np.flatnonzero((alone | rows.equal) & (noise.width[rows.user] > 0.0))
+    if not at.size:
+        return lapse, 0.0
+    m, s, w = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone[at], 1.0, 0.0)), noise.width[rows.user[at]]
+    log_z, up, down, side = log_z[at], (w - np.abs(m)) / s, (-w - np.abs(m)) / s, (m - w) / s
+    slope = np.where(rows.equal[at], _density(up, log_z) + _density(down, log_z), -_density(side, log_z)) / s
+    meant = np.where(alone[at], (1.0 - rate[at]) * z[at] / whole[at], 1.0)
+    return lapse, float(rows.times[at] @ (meant * slope * w))
+
+
+# ---------------------------------------------------------------------------- who answers at random
+
+
+def at_random(rows: Answers, log_evidence: Array, noise: Noise, prior: NoisePrior) -> Array:
+    """P(each person answers at random altogether) (U,), from the log evidence (U,) of what they said if they do not:
+    Bayes' rule with `prior.random`. Of those who said nothing, that."""
+    from scipy.special import expit
+
+    odds = np.log(prior.random / (1.0 - prior.random))
+    sure: Array = expit(odds + random_log_odds(rows, log_evidence, noise))
+    return sure
+
+
+def random_log_odds(rows: Answers, log_evidence: Array, noise: Noise) -> Array:
+    """By how much what each person said speaks for answers at random (U,): the log of its probability then, less the
+    log evidence (U,) if they do not."""
+    from scipy.special import betaln
+
+    alone, U = rows.group < 0, noise.lapse.size
+    tied = added(rows.user, np.where(alone & rows.equal, rows.times, 0.0), U)
+    chosen = added(rows.user, np.where(alone & ~rows.equal, rows.times, 0.0), U)
+    guessed: Array = -chosen * np.log(2.0)
+    # Of three answers how often "equally good" is nobody knows: Beta(1, 2), a third
+    guessed += np.where(noise.width > 0.0, betaln(1.0 + tied, 2.0 + chosen) - betaln(1.0, 2.0), 0.0)
+    known: dict[bytes, float] = {}
+    for at in _groups(rows):
+        _, local = np.unique(rows.pairs[at], return_inverse=True)
+        equal = rows.equal[at]
+        key = local.tobytes() + equal.tobytes()
+        if key not in known:
+            known[key] = _log_orders(local.reshape(-1, 2), equal)
+        guessed[rows.user[at[0]]] -= rows.times[at[0]] * known[key]
+    return guessed - log_evidence
+
+
+def _groups(rows: Answers) -> list[Ints]:
+    [shared] = (rows.group >= 0).nonzero()
+    shared = shared[rows.group[shared].argsort(kind="stable")]
+    _, starts = np.unique(rows.group[shared], return_index=True)
+    return np.split(shared, starts[1:]) if shared.size else []
+
+
+def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
+    """log of how many answers of this shape there are: orders of the items in tiers of these sizes; of one tier alone,
+    which of them is best, or none."""
+    n = int(pairs.max()) + 1
+    level = np.zeros(n, np.int64)
+    beaten = pairs[~tied]
+    for _ in range(n):
+        np.maximum.at(level, beaten[:, 1], level[beaten[:, 0]] + 1)
+        for a, b in pairs[tied]:  # of one tier
+            level[a] = level[b] = max(level[a], level[b])
+    sizes = np.bincount(level)
+    if sizes.size == 1:  # all are equally good, where otherwise one of them is called the best
+        return math.log(n + 1)
+    return math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())

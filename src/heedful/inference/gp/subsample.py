@@ -1,0 +1,47 @@
+"""Some of many answers, to learn from them what all of them have in common: drawn by who and what was asked, never by
+what was answered, so that what won and what lost stay together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heedful.inference.comparisons import Answers, chosen_rows
+
+NEAR = 150
+"""Of one person's items, so many at most."""
+
+
+def sample_people(rows: Answers, users: int, most: int) -> tuple[Answers, int]:
+    """The rows of some people, drawn at random, all that each of them said: so many rows at most, but of one person at
+    least. They have new numbers; how many they are. All, where that is no more."""
+    if rows.size <= most:
+        return rows, users
+    mixed = np.random.default_rng(0).permutation(users)
+    size = np.bincount(rows.user, minlength=users)
+    kept = mixed[np.cumsum(size[mixed]) <= most]
+    rows = chosen_rows(rows, np.isin(rows.user, kept if size[kept].any() else mixed[:1]))
+    people, user = np.unique(rows.user, return_inverse=True)
+    return rows._replace(user=user), people.size
+
+
+def sample_items(rows: Answers) -> Answers:
+    """The answers about NEAR items that were much compared with one another; all where there are no more items."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = int(rows.pairs.max()) + 1
+    if n <= NEAR:
+        return rows
+    a, b = rows.pairs.T
+    graph = coo_array((rows.times, (a, b)), shape=(n, n)).tocsr()
+    chosen = np.zeros(n, bool)
+    for start in np.argsort(-np.bincount(rows.pairs.ravel(), np.repeat(rows.times, 2), n), kind="stable"):
+        left = NEAR - int(chosen.sum())
+        if left > 0 and not chosen[start]:
+            chosen[breadth_first_order(graph, start, directed=False, return_predecessors=False)[:left]] = True
+    inside: Any = chosen[a] & chosen[b]
+    broken = np.unique(rows.group[~inside & (rows.group >= 0)])
+    inside &= ~np.isin(rows.group, broken) | (rows.group < 0)
+    return chosen_rows(rows, inside) if inside.any() else rows

@@ -1,0 +1,185 @@
+"""What to ask where more than two are shown and the best of them is named: the same rules, of sets of k items.
+
+No closed form is known for more than two, so utilities are drawn, and given them the chance of each to be called the
+best is a sum over nodes of its own noise: exact to .001. The draws are seeded and the same for all sets, so that their
+difference is what the scores differ in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, numbers, wanted_count
+from heedful.inference.gp.acquisition import next_question, wanted_rule, worth
+from heedful.inference.gp.posterior import Posterior
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+DRAWS = 256
+BEST_DRAWS = 4000
+LOOKED_AT = 20
+"""Items that a set may grow by: those of which the pairs with the items chosen already are worth most."""
+
+_BLOCK = 1 << 18
+
+_nodes, _weights = np.polynomial.hermite_e.hermegauss(12)
+NODES: Array = _nodes * math.sqrt(0.5)
+WEIGHTS: Array = _weights / _weights.sum()
+
+
+def best_among(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
+    """P(each of k items is called the best of them) (k,), the noise of the answer included, adding up to 1. Of two it
+    is `beats`, exactly; of more, from seeded draws, off by less than .005 (one standard error)."""
+    at = np.asarray(items, np.int64)
+    if at.size == 2:
+        first = float(posterior.beats(at[0], at[1]))
+        return np.array([first, 1.0 - first])
+    f = Posterior(posterior.mean[at], posterior.cov[np.ix_(at, at)]).draws(draws, seed)
+    return _called_best(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
+
+
+def worth_of_sets(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
+    """What a rule ("bald", "mes", "eubo") gives sets of k items (p x k), (p,): bits, or the expected utility of
+    the best of them. Of pairs, exactly."""
+    if sets.shape[1] == 2:
+        a, b = sets.T
+        return worth(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
+    met, local = np.unique(sets, return_inverse=True)
+    f = Posterior(posterior.mean[met], posterior.cov[np.ix_(met, met)]).draws(draws, seed)
+    local = local.reshape(sets.shape)
+    out = np.empty(len(sets))
+    for lo in range(0, len(sets), max(1, _BLOCK // (draws * sets.shape[1]))):
+        part = slice(lo, lo + max(1, _BLOCK // (draws * sets.shape[1])))
+        of_part = f[:, local[part]]  # draws x p x k
+        if rule == "eubo":
+            out[part] = of_part.max(axis=2).mean(axis=0)
+            continue
+        p = _called_best(of_part)
+        out[part] = _bits(p.mean(axis=0)) - (_bits(p).mean(axis=0) if rule == "bald" else 0.0)
+    return out
+
+
+def next_set(
+    posterior: Posterior,
+    rule: str = "bald",
+    size: int = 2,
+    *,
+    items: npt.ArrayLike | None = None,
+    skip: npt.ArrayLike = (),
+    rng: np.random.Generator | None = None,
+) -> Ints:
+    """The items to show together (size,), rising, of `items` (all, where None): of two, the pair that the rule gives
+    most; of more, that pair, and one after the other the item with which the set is worth most; where no set grows that
+    is left, the first there is. Never a set of `skip` (q x size). "random" draws from `rng`, evenly. ValueError, naming
+    what is wrong; also where no set is left."""
+    wanted_rule(rule, rng)
+    wanted_count("size", size, least=2)
+    n = posterior.mean.size
+    offered = np.unique(numbers("items", np.arange(n) if items is None else items, "the numbers of items"))
+    if offered.size and (offered.dtype.kind not in "iu" or offered[0] < 0 or offered[-1] >= n):
+        raise ValueError(f"items: wanted the numbers of items, 0 to {n - 1}, got {describe(items)}")
+    if offered.size < size:
+        raise ValueError(f"items: wanted at least {size}, got {offered.size}")
+    offered = offered.astype(np.int64)
+    gone = _gone(skip, size, n)
+    if size == 2:
+        return _next_pair(posterior, rule, offered, gone, rng)
+    gone = {one for one in gone if set(one) <= set(offered.tolist())}
+    if len(gone) == math.comb(offered.size, size):
+        raise ValueError(f"skip: wanted a set left to ask, got all {len(gone)}")
+    if rng is not None and rule == "random":
+        while True:
+            drawn = np.sort(rng.choice(offered, size, replace=False))
+            if tuple(drawn.tolist()) not in gone:
+                return drawn
+    part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
+    here = {tuple(np.searchsorted(offered, one).tolist()) for one in gone}
+    chosen = next(_grown(part, rule, size, here), None)
+    if chosen is None:  # all that pairs grow to are gone: any that is left
+        chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in here))
+    return offered[np.sort(chosen)]
+
+
+def _next_pair(
+    posterior: Posterior, rule: str, offered: Ints, gone: set[tuple[int, ...]], rng: np.random.Generator | None
+) -> Ints:
+    part = posterior
+    if offered.size < posterior.mean.size:
+        part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
+    there = set(offered.tolist())
+    skip = np.array([one for one in gone if set(one) <= there], np.int64).reshape(-1, 2)
+    first, second, _ = next_question(part, rule, skip=np.searchsorted(offered, skip), rng=rng)
+    return offered[[first, second]]
+
+
+def _grown(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
+    """The set grown from the best pair, that is not gone; then from the pair next to it, and so on."""
+    n = posterior.mean.size
+    asked: list[tuple[int, int]] = []
+    while len(asked) < n * (n - 1) // 2:
+        a, b, _ = next_question(posterior, rule, skip=asked)
+        asked.append((a, b))
+        chosen = np.array([a, b])
+        while chosen.size:
+            rest = np.setdiff1d(np.arange(n), chosen)
+            last = chosen.size == size - 1
+            if last:
+                rest = np.array(
+                    [i for i in rest.tolist() if tuple(sorted([*chosen.tolist(), i])) not in gone], np.int64
+                )
+                if not rest.size:
+                    break
+            close = np.zeros(rest.size)
+            for i in chosen.tolist():
+                close += worth(
+                    rule, posterior.mean[rest], posterior.mean[i], posterior.gap(rest, np.full(rest.size, i))[1]
+                )
+            few = np.sort(rest[np.argsort(-close, kind="stable")[:LOOKED_AT]])
+            sets = np.column_stack([np.repeat(chosen[None], few.size, axis=0), few])
+            chosen = sets[int(worth_of_sets(posterior, rule, sets).argmax())]
+            if last:
+                yield chosen
+                break
+
+
+def _called_best(f: Array) -> Array:
+    """P(each is called the best of its k) of utilities (.. x k), each perceived with noise of variance 1/2."""
+    from scipy.special import ndtr
+
+    k = f.shape[-1]
+    out = np.zeros_like(f)
+    for r in range(k):
+        for z, w in zip(NODES, WEIGHTS):
+            beaten = np.full(f.shape[:-1], w)
+            for j in range(k):
+                if j != r:
+                    beaten *= ndtr((f[..., r] - f[..., j] + z) / math.sqrt(0.5))
+            out[..., r] += beaten
+    return out / out.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def _bits(p: Array) -> Array:
+    """Entropy of distributions (.. x k) in bits."""
+    kept = np.maximum(p, np.finfo(np.float64).tiny)
+    return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
+
+
+def _gone(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
+    wanted = f"sets of {size} different items, each 0 to {n - 1}"
+    array = numbers("skip", skip, wanted)
+    if array.size == 0:
+        return set()
+    if array.ndim != 2 or array.shape[1] != size or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
+        raise ValueError(f"skip: wanted {wanted}, got {describe(array)}")
+    array = np.sort(array, axis=1)
+    twice = np.flatnonzero((array[:, 1:] == array[:, :-1]).any(axis=1))
+    if twice.size:
+        raise ValueError(f"skip: wanted {wanted}, got {array[twice[0]].tolist()} at [{twice[0]}]")
+    return {tuple(row) for row in array.tolist()}

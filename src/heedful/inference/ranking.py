@@ -1,0 +1,383 @@
+"""What people prefer, from a table of their choices: the ranking, how sure each place is, and what to ask next.
+
+`rank` is what `heedful rank` does, as a function; its parts are in docs/preferences.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.notebooks import table
+from heedful.core.validation import describe, is_number
+from heedful.data import orders
+from heedful.data.choices import Opened, choices_in, open_choices
+from heedful.data.frames import Frame, frame_of, rows_in
+from heedful.data.orders import Choices
+from heedful.data.table import read_table
+from heedful.features import infer
+from heedful.inference.comparison_table import votes, wins
+from heedful.inference.data_quality import Remark, remarks
+from heedful.inference.elo import Scores, scores
+from heedful.inference.estimation import Estimate, estimate
+from heedful.inference.gp.acquisition import next_question
+from heedful.inference.gp.mixture import Mixture
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.stopping import GOALS
+from heedful.inference.standing import Standing, Verdict, standing, verdict
+
+Array = npt.NDArray[np.float64]
+Rows = Sequence[Mapping[str, Any]]
+
+MATRIX = 200
+"""Items at most of which `to_dict` has the matrix of wins."""
+MOST_SCORE = 1e6
+"""Of an item that is anchored, up or down."""
+
+
+class RankRequest(NamedTuple):
+    """Choices that are ready to be ranked, and how that is to be done."""
+
+    name: str
+    """of the table"""
+    read: str
+    """which of its columns were read"""
+    choices: Choices
+    X: Array | None
+    """n x d; features of the items, None without"""
+    person: str | None
+    goal: str
+    sure: float
+    anchor: tuple[int, float] | None
+    """an item with its score"""
+    bad: int
+    """how many of the ties are of two that are both called bad"""
+
+
+class PreferenceRanking(NamedTuple):
+    """A ranking with all that it is told with; as a data frame by `to_frame`, as JSON by `to_dict`."""
+
+    file: str
+    """the table that the choices are from"""
+    read: str
+    """which of its columns were read"""
+    estimate: Estimate
+    person: str | None
+    """whose ranking it is; None where it is that of all together"""
+    standing: Standing
+    verdict: Verdict
+    new: Array | None
+    """n; of many people, P(each item is the best for somebody new)"""
+    remarks: list[Remark]
+    """what is strange in the answers"""
+    sure: float
+    posterior: Posterior | Mixture
+    """whose ranking it is"""
+    chooser: Posterior | Mixture
+    """who makes the next choice: of many people, somebody new"""
+    scores: Scores
+    anchor: tuple[int, float] | None
+    """an item with its score; else the average is told"""
+    votes: Array
+    """n; answers about each item, of that person where it is one's ranking, as are the next two"""
+    wins: Array
+    """n x n; how often each was placed above each other"""
+    ties: Array
+    """n x n; how often each was called as good as each other"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The items, by their numbers."""
+        return self.estimate.choices.items
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The items, best first."""
+        return tuple(self.names[i] for i in self.standing.order.tolist())
+
+    def alike(self) -> list[list[str]]:
+        """Groups of which no two can be told apart, the best first."""
+        return [list(self.items[a : b + 1]) for a, b in self.standing.alike]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each item, best first: utility with its standard deviation, score and where it is with 90 %, votes,
+        P(best), places that hold 90 %, and how sure it is that it is better than the next."""
+        now, better = self.standing, [*self.standing.better.tolist(), None]
+        return [
+            {
+                "item": self.names[i],
+                "utility": float(now.mean[i]),
+                "sd": float(now.sd[i]),
+                "score": float(self.scores.score[i]),
+                "score_low": float(self.scores.low[i]),
+                "score_high": float(self.scores.high[i]),
+                "votes": int(self.votes[i]),
+                "best": min(float(now.best[i]), 1.0),
+                "places": now.places[i].tolist(),
+                "better_than_next": sure,
+                "told_apart": None if sure is None else sure >= self.sure,
+                **({} if self.new is None else {"best_for_somebody_new": min(float(self.new[i]), 1.0)}),
+            }
+            for i, sure in zip(now.order.tolist(), better)
+        ]
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """The ranking as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each item,
+        best first; `low` and `high` are the places that hold 90 %. ModuleNotFoundError where it is not installed."""
+        rows = self.rows()
+        columns = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
+        columns |= {name: [row["places"][at] for row in rows] for at, name in enumerate(("low", "high"))}
+        return frame_of(columns, package)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON says it, as `heedful rank --json` prints it."""
+        choices, belief, verdict = self.estimate.choices, self.estimate.belief, self.verdict
+        noise, many = belief.noise, len(choices.people) > 1
+        one = choices.people.index(self.person) if self.person is not None else 0
+        of_all = many and self.person is None
+        left = verdict.left
+        return {
+            "file": self.file,
+            "read": self.read,
+            "model": "people" if many else "one",
+            "person": self.person,
+            "items": len(choices.items),
+            "people": len(choices.people),
+            "answers": choices.answers,
+            "ranking": self.rows(),
+            "not_told_apart": self.alike(),
+            "sure": self.sure,
+            "goal": verdict.goal,
+            "stop": verdict.stop.stop,
+            "probability": verdict.stop.sure,
+            "first": self.names[verdict.stop.item],
+            "questions_left": None
+            if left is None
+            else {"about": left.about, "from": left.low, "to": left.high, "most": left.most},
+            "next": [self.names[verdict.next.first], self.names[verdict.next.second]],
+            "next_for": None if of_all else choices.people[one],
+            "settings": {
+                "spread": belief.spread,
+                "share_of_each": belief.share if many else None,
+                **belief.kernel._asdict(),
+                "width": float(np.median(noise.width)) if of_all else float(noise.width[one]),
+                "lapse": float(np.median(noise.lapse)) if of_all else float(noise.lapse[one]),
+            },
+            "remarks": [
+                {"kind": each.kind, "told": each.told, "people": list(each.people), "items": list(each.items)}
+                for each in self.remarks
+            ],
+            "anchor": None if self.anchor is None else {"item": self.names[self.anchor[0]], "score": self.anchor[1]},
+            "matrix": self._matrix(),
+        }
+
+    def _matrix(self) -> dict[str, Any] | None:
+        """Who won against whom how often, and would in the next choice: rows and columns the best first."""
+        order, n = self.standing.order, len(self.names)
+        if n > MATRIX:
+            return None
+        return {
+            "items": list(self.items),
+            "wins": self.wins[order][:, order].astype(int).tolist(),
+            "ties": self.ties[order][:, order].astype(int).tolist(),
+            "beats": [self.chooser.beats(i.repeat(n), order).tolist() for i in order],
+        }
+
+    def _repr_html_(self) -> str:
+        columns = ["", "item", "P(best)", "place", "over next", "utility", "sd"]
+        rows = []
+        for place, row in enumerate(self.rows(), 1):
+            low, high = row["places"]
+            over = row["better_than_next"]
+            level = "≈ " if row["told_apart"] is False else ""
+            cells = [f"{row['best']:.0%}", f"{low}-{high}" if low != high else str(low)]
+            rows.append([place, row["item"], *cells, "" if over is None else f"{level}{over:.0%}"])
+            rows[-1] += [row["utility"], row["sd"]]
+        stop = self.verdict.stop
+        enough = "sure enough" if stop.stop else "not sure enough yet"
+        first, second = (self.names[i] for i in (self.verdict.next.first, self.verdict.next.second))
+        ask = "" if stop.stop else f"; the next question: {first} or {second}?"
+        notes = [f"{enough} ({self.sure:g}){ask}", *(each.told for each in self.remarks)]
+        whose = "" if self.person is None else f", of {self.person}"
+        return table(f"{self.file}: what is preferred{whose}", columns, rows, notes)
+
+
+def rank(
+    choices: str | PathLike[str] | Rows | Frame | Choices,
+    *,
+    items: str | PathLike[str] | Rows | Frame | None = None,
+    identifier: str | None = None,
+    person: str | None = None,
+    pool: bool | None = None,
+    without: Sequence[str] = (),
+    goal: str = "best",
+    sure: float = 0.9,
+    columns: Mapping[str, Sequence[str] | str] | None = None,
+    words: Mapping[str, str] | None = None,
+    anchor: tuple[str, float] | None = None,
+) -> PreferenceRanking:
+    """Rank things by what people chose, with how sure each place is.
+
+    `choices` are a data frame (pandas, polars, or what Arrow can read), rows as objects, a file (`open_choices` says of
+    which kinds), or `Choices`. Columns are found by their names: winner and loser; first, second and answer; rank 1,
+    rank 2, ...; item and rank; or order; besides person and times; `columns` and `words` are those of `load_choices`.
+    `items`: a table of all items, which are alike where their features are; `identifier`, its column of names.
+
+    `person`: rank for this one. `pool`: take all answers for one person's (True), or each of nobody in particular for
+    another's (False); None goes by the names of people. `without`: whose answers are left out. `goal`: what is to be
+    known, best or ranking; `sure`: how sure is sure enough, 0.5 to 0.999. `anchor`: an item and the score that it has;
+    without, the average has 1,000.
+
+    ValueError, naming what is wrong, for input that makes no sense; FileNotFoundError where a file is not there.
+    """
+    return ranking_of(
+        rank_request(
+            choices,
+            items=items,
+            identifier=identifier,
+            person=person,
+            pool=pool,
+            without=without,
+            goal=goal,
+            sure=sure,
+            columns=columns,
+            words=words,
+            anchor=anchor,
+        )
+    )
+
+
+def rank_request(
+    choices: str | PathLike[str] | Rows | Frame | Choices,
+    *,
+    items: str | PathLike[str] | Rows | Frame | None,
+    identifier: str | None,
+    person: str | None,
+    pool: bool | None,
+    without: Sequence[str],
+    goal: str,
+    sure: float,
+    columns: Mapping[str, Sequence[str] | str] | None,
+    words: Mapping[str, str] | None,
+    anchor: tuple[str, float] | None,
+) -> RankRequest:
+    """The choices that `rank` ranks, read and checked; arguments and errors are its own."""
+    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
+        raise ValueError(f"sure: wanted a number from 0.5 to 0.999, got {describe(sure)}")
+    if not isinstance(goal, str) or goal not in GOALS:
+        raise ValueError(f"goal: wanted best or ranking, got {describe(goal)}")
+    named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
+    name = "choices"
+    if isinstance(choices, Choices):
+        if columns or words:
+            raise ValueError("columns: wanted none, nor words, with choices that were read, got some")
+        opened = Opened(choices, "choices as they are")
+    elif isinstance(choices, str | PathLike):
+        name = str(choices)
+        opened = open_choices(choices, named, words)
+    else:
+        rows = rows_in(name, choices)
+        if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
+            wanted = "a data frame, rows as objects, or a file"
+            raise ValueError(f"choices: wanted {wanted}, got {describe(choices)}")
+        opened = choices_in(name, rows, named, words)
+    read = _whose(opened.choices, pool, without, person)
+    read, X = _described(read, items, identifier)
+    fixed = _anchored(read, anchor)
+    return RankRequest(name, opened.told, read, X, person, goal, float(sure), fixed, opened.bad)
+
+
+def ranking_of(asked: RankRequest) -> PreferenceRanking:
+    """The ranking of choices that were read. ValueError as `estimate`."""
+    choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
+    whole = estimate(choices, X)
+    posterior, new, whose = whole.posterior, None, choices
+    if person is not None:
+        one = choices.people.index(person)
+        posterior = whole.belief.of(one)
+        whose = choices._replace(given=tuple(given for given in choices.given if given.person == one))
+    elif len(choices.people) > 1:
+        new = whole.belief.new()
+    places = standing(posterior, at=sure)
+    told = verdict(posterior, goal, places, at=sure, ask=new is None)
+    for_new = None if new is None else standing(new).best
+    if new is not None:
+        told = told._replace(next=next_question(new.whole(), GOALS[goal]))
+    said = remarks(whole, X, None if person is None else choices.people.index(person))
+    if asked.bad:
+        ties = "1 tie is" if asked.bad == 1 else f"{asked.bad:,} ties are"
+        said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
+    won = wins(whose, tie=0.0)
+    return PreferenceRanking(
+        file=asked.name,
+        read=asked.read,
+        estimate=whole,
+        person=person,
+        standing=places,
+        verdict=told,
+        new=for_new,
+        remarks=said,
+        sure=sure,
+        posterior=posterior,
+        chooser=posterior if new is None else new,
+        scores=scores(posterior, asked.anchor),
+        anchor=asked.anchor,
+        votes=votes(whose),
+        wins=won,
+        ties=wins(whose, tie=1.0) - won,
+    )
+
+
+def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: str | None) -> Choices:
+    """The answers, by person or as one person's."""
+    if pool is False and "" in choices.people:
+        choices = orders.apart(choices)
+    if without:
+        if choices.people == ("",):
+            raise ValueError(f"without: wanted answers that name people, got none of {without[0]!r}")
+        choices = orders.without(choices, without, "without")
+    if pool:
+        choices = orders.pooled(choices)
+    if person is not None and (person not in choices.people or choices.people == ("",)):
+        known = "people who are told apart" if choices.people == ("",) else f"one of {orders.listed(choices.people)}"
+        raise ValueError(f"person: wanted {known}, got {person!r}")
+    return choices
+
+
+def _described(choices: Choices, items: Any, identifier: str | None) -> tuple[Choices, Any]:
+    """The answers with all items of a table, and their features."""
+    if items is None:
+        if identifier is not None:
+            raise ValueError("identifier: wanted items, whose column it is, got none")
+        return choices, None
+    is_file = isinstance(items, str | PathLike)
+    name = str(items) if is_file else "items"
+    rows = read_table(Path(items)) if is_file else list(rows_in("items", items))
+    try:
+        encoding = infer(rows, identifier=identifier)
+        names, X = [encoding.name_of(row) for row in rows], encoding.encode_many(rows).astype(float)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    try:
+        return orders.with_items(choices, names), X
+    except ValueError as error:
+        raise ValueError(f"{name}: {encoding.identifier}: {error}") from None
+
+
+def _anchored(choices: Choices, anchor: Any) -> tuple[int, float] | None:
+    """Which item has which score."""
+    if anchor is None:
+        return None
+    if not isinstance(anchor, tuple | list) or len(anchor) != 2:
+        raise ValueError(f"anchor: wanted an item and its score, got {describe(anchor)}")
+    item, score = anchor
+    if not isinstance(item, str) or item not in choices.items:
+        raise ValueError(f"anchor: wanted one of {orders.listed(choices.items)}, got {describe(item)}")
+    if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
+        raise ValueError(f"anchor: wanted a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}")
+    return choices.items.index(item), float(score)

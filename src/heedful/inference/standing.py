@@ -1,0 +1,112 @@
+"""Who stands where: how surely items are in their order, whether to go on asking, and what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.gp.acquisition import Asked, next_question
+from heedful.inference.gp.mixture import Mixture
+from heedful.inference.gp.posterior import SAME, Posterior
+from heedful.inference.gp.remaining_questions import Left, questions_left
+from heedful.inference.gp.stopping import GOALS, Stop, stopping
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+
+class Standing(NamedTuple):
+    """The items, by their numbers, and how sure it is where they stand."""
+
+    order: Ints
+    """n; the best first"""
+    mean: Array
+    """n; utilities less their average, in units of the noise of one choice"""
+    sd: Array
+    """n"""
+    best: Array
+    """n; P(it is the best one)"""
+    places: Ints
+    """n x 2; from where to where it stands with 90 % probability, 1 the first"""
+    better: Array
+    """n - 1; P(each in `order` is better than the next)"""
+    alike: tuple[tuple[int, int], ...]
+    """runs of places (from, to), 0 the first, of which no two can be told apart; none within another, some overlap"""
+
+
+class Verdict(NamedTuple):
+    """Whether it is sure enough for a goal, about how many questions are left, and the next."""
+
+    goal: str
+    stop: Stop
+    left: Left | None
+    next: Asked
+
+
+def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
+    """Where items stand by what is believed. P(best) and places are from seeded draws: shares are off by .004 at most
+    (one standard error), with more than 100 items by .008, with more than 1000 by .016. The order, means, standard
+    deviations and which of two is better are exact. Two cannot be told apart where neither is better with probability
+    `at`."""
+    n = posterior.mean.size
+    f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
+    spread = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
+    top = f >= f.max(axis=1, keepdims=True) - SAME * spread
+    best = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
+    place = np.empty(f.shape, np.int64)
+    np.put_along_axis(place, _descending(f), np.arange(n)[None], axis=1)
+    place += n * np.arange(n)
+    within = np.bincount(place.ravel(), minlength=n * n).reshape(n, n) / len(f)
+    within = within.cumsum(axis=1)
+    places = np.column_stack([(within < 0.05 + 1e-9).sum(axis=1), (within < 0.95 - 1e-9).sum(axis=1)]) + 1
+    order = posterior.ranking()
+    better = posterior.better(order[:-1], order[1:])
+    mean = posterior.mean - posterior.mean.mean()
+    return Standing(order, mean, posterior.sd(), best, np.minimum(places, n), better, alike(posterior, order, at))
+
+
+def _descending(f: Array) -> Ints:
+    """The columns of f (d x n) by value in each row, the highest first, ties to the lowest number; overwrites f."""
+    order = np.negative(f, out=f).argsort(axis=1)  # several times as fast as a stable one, where nothing ties
+    rising = np.take_along_axis(f, order, axis=1)
+    tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)
+    order[tied] = f[tied].argsort(axis=1, kind="stable")
+    return order
+
+
+def verdict(
+    posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
+) -> Verdict:
+    """Whether it is as sure as `at`, of items that stand as `found`; where one person answers (`ask`), about how many
+    questions are left. The next one is that of the goal's rule. ValueError, naming what is wrong."""
+    stop = enough(posterior, goal, found, at=at)
+    left = questions_left(posterior.whole(), goal, at=at, stop=stop) if ask else None
+    return Verdict(goal, stop, left, next_question(posterior.whole(), GOALS[goal]))
+
+
+def enough(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
+    """Whether to stop, as `stopping`, for items that stand as `found`. What is told of the favourite is what stands in
+    its row; where that is sure, it has to be so in other draws, too."""
+    if goal != "best":
+        return stopping(posterior, goal, at=at)
+    item = int(found.best.argmax())
+    sure = min(float(found.best[item]), 1.0)
+    return Stop(sure >= at and stopping(posterior, goal, at=at).stop, sure, item, 0.0)
+
+
+def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
+    """Runs of places in `order`, the best first, of which no two can be told apart: (from, to), 0 the first, none
+    within another. Of no two there the first is better with probability `at`, so they may overlap."""
+    runs, start = [], 0
+    for place in range(order.size):
+        before = np.arange(start, place)
+        [sure] = np.nonzero(posterior.better(order[before], np.full(before.size, order[place])) >= at)
+        if sure.size:
+            if place - 1 > start:
+                runs.append((start, place - 1))
+            start += int(sure[-1]) + 1
+    if order.size - 1 > start:
+        runs.append((start, order.size - 1))
+    return tuple(runs)

@@ -1,0 +1,188 @@
+"""A loop's events as the JSON lines of `heedful.io`, with all that the fold depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from heedful.io.line_schema import EPOCH
+from heedful.loop import Loop, wire
+from heedful.loop.interactions.forms import known_forms
+from heedful.loop.log import Event
+from heedful.loop.packing import Known
+from heedful.loop.wire import FeedbackRecord
+
+KEPT = 1_000_000
+"""Candidates of decisions that are kept in memory while the answers to them are written."""
+
+
+def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
+    """The items, decisions, activations, feedback and undoings of a loop up to now, in the order of its log.
+
+    Texts where the loop stores them; where it does not, the features that were made of them, and these are also what
+    is left of a candidate whose item had changed before it was decided.
+    """
+    loop.ledger.catch_up()
+    return Exporter(loop).lines()
+
+
+def as_time(micros: int) -> str:
+    """Microseconds since 1970 as ISO 8601."""
+    return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
+
+
+class Exporter:
+    """Events as lines; what is kept in mind on the way through a log."""
+
+    def __init__(self, loop: Loop, *, by_name: bool = False) -> None:
+        """From the first event on; or from anywhere, `by_name`: then candidates are told by their names alone."""
+        self._by_name = by_name
+        self._ledger = loop.ledger
+        self._founding = loop.founding
+        self._forms = known_forms(loop.ledger.interaction)
+        self._current: dict[str, int] = {}  # the version of each item at this point of the log
+        self._decisions: dict[int, tuple[str, Known]] = {}
+        self._kept = 0
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        log = self._ledger.log
+        head, _ = log.last()
+        for event in log.events():
+            if event.seq > head:
+                return
+            if (line := self.line(event)) is not None:
+                yield line
+
+    def line(self, event: Event) -> dict[str, Any] | None:
+        """One event; None where there is nothing to tell: what it is about was forgotten, or it is the log's own."""
+        if event.kind == "item":
+            return self._item(event)
+        if event.kind == "decision":
+            return self._decision(event, self._keep(event))
+        if event.kind == "activate" and self.decision(event.target):
+            return {"kind": "activate", "decision": event.id, "time": as_time(event.time)}
+        if event.kind == "feedback" and (found := self.decision(event.target)):
+            return self._feedback(event, *found)
+        if event.kind == "undo" and (target := self._ledger.log.at(event.target or 0)):
+            return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
+        return None
+
+    # ------------------------------------------------------------------------ items
+
+    def _item(self, event: Event) -> dict[str, Any]:
+        name = event.subject or ""
+        if event.arrays is None:
+            self._current.pop(name, None)
+            return {"kind": "withdraw", "id": name}
+        self._current[name] = event.seq
+        if not self._founding.settings.store_text:
+            return {"kind": "item", "id": name, "features": np.frombuffer(event.arrays, "<f4").tolist()}
+        row: dict[str, Any] = msgspec.json.decode(event.payload)
+        head = {"kind": "item"} if self._founding.encoding.identifier == "id" else {"kind": "item", "id": name}
+        # An attribute of the same name as a field of the line: the attributes go into an object of their own.
+        return head | row if row.keys().isdisjoint(head) else {"kind": "item", "id": name, "attributes": row}
+
+    # ------------------------------------------------------------------------ decisions
+
+    def _keep(self, event: Event) -> Known:
+        known = self._ledger.decision(event)
+        self._decisions[event.seq] = event.id, known
+        self._kept += len(known.names)
+        while self._kept > KEPT and len(self._decisions) > 1:
+            _, before = self._decisions.pop(next(iter(self._decisions)))
+            self._kept -= len(before.names)
+        return known
+
+    def decision(self, seq: int | None) -> tuple[str, Known] | None:
+        """(id, decision) of that place in the log; None where it was forgotten on the way."""
+        if seq not in self._decisions:
+            event = self._ledger.log.at(seq or 0)
+            if event is None:
+                return None
+            self._keep(event)
+        return self._decisions[seq or 0]
+
+    def _decision(self, event: Event, known: Known) -> dict[str, Any]:
+        record, names = known.record, known.names
+        line = {
+            "kind": "decision",
+            "id": event.id,
+            "person": known.person,
+            "time": as_time(event.time),
+            "candidates": self._candidates(known),
+            "shown": [names[j] for j in record.shown],
+            "context": self._context(known),
+            "prior": record.prior or None,
+            "standardised": True if record.prior else None,
+            "probability": record.probability,
+            "arm": record.arm,
+            "learner": record.learner or None,
+            "seed": record.seed or None,
+            "proposal": record.proposal or None,
+            "deferred": record.deferred or None,
+            "grades": record.grades or None,
+            "ratings": record.ratings or None,
+            "chances": record.chances or None,
+            "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
+        }
+        return {name: value for name, value in line.items() if value is not None or name == "probability"}
+
+    def _candidates(self, known: Known) -> Sequence[Any]:
+        if not known.names or self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
+            return known.names
+        if known.record.attributes:
+            return known.record.attributes
+        versions = dict(zip(known.names, known.record.items))
+        identifier = self._founding.encoding.identifier or "id"
+        if versions and all(self._current.get(name) == version for name, version in versions.items()):
+            if self._founding.query is None:
+                return known.names
+            came = self._ledger.requests.came(known.record, known.arrays)
+            return [{identifier: name, "query_features": x} for name, x in zip(known.names, came.tolist())]
+        X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
+        return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
+
+    def _context(self, known: Known) -> dict[str, Any] | None:
+        encoding = self._founding.context
+        if encoding is None or self._founding.settings.store_text:
+            return known.record.context
+        split = len(known.arrays) - 4 * encoding.size
+        return {"features": np.frombuffer(known.arrays[split:], "<f4").tolist()}
+
+    # ------------------------------------------------------------------------ feedback
+
+    def _feedback(self, event: Event, decision: str, known: Known) -> dict[str, Any]:
+        record = wire.decode_feedback(event.payload)
+        line = {"kind": "feedback", "id": event.id, "decision": decision, "time": as_time(event.time)}
+        return line | self._form(event, known, record)
+
+    def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
+        """The form of feedback as it was given, but for the names of what is not stored."""
+        if record.said is not None:
+            return record.said
+        return self._forms[record.form].write(record, _Decided(self, event, known))
+
+    def features(self, known: Known) -> Any:
+        """The encoded candidates of a decision, m x N."""
+        return self._ledger.requests.items(known.record, known.arrays)
+
+
+class _Decided:
+    """The decision that a piece of feedback answers, for a form to write it."""
+
+    def __init__(self, exporter: Exporter, event: Event, known: Known) -> None:
+        self._exporter, self._event, self._known = exporter, event, known
+        self.names, self.shown = known.names, known.record.shown
+
+    def later(self, seq: int) -> tuple[str, Sequence[str]] | None:
+        found = self._exporter.decision(seq)
+        return None if found is None else (found[0], found[1].names)
+
+    def features(self, candidate: int) -> list[float]:
+        arrays = self._event.arrays
+        row = np.frombuffer(arrays, "<f4") if arrays else self._exporter.features(self._known)[candidate]
+        return list(map(float, np.asarray(row).tolist()))

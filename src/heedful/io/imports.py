@@ -1,0 +1,304 @@
+"""Events out of their lines into a loop, in batches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from heedful.core.validation import describe
+from heedful.io.line_schema import chances, grades, ratings, standardised, time_of, unknown, within
+from heedful.loop import Loop, wire
+from heedful.loop.ledger import Draft
+from heedful.loop.log import Event
+from heedful.loop.packing import pack
+from heedful.loop.request import encode_row
+from heedful.loop.wire import Answer, DecisionRecord
+
+
+class Outcome(NamedTuple):
+    """What became of one line."""
+
+    line: int
+    """its number in the file, from 1"""
+    kind: str
+    """item, withdraw, decision, activate, feedback, undo; "line" where it is none of them"""
+    id: str
+    status: wire.Status
+    reason: str | None = None
+
+
+class Told(NamedTuple):
+    """A line whose form is right."""
+
+    line: int
+    kind: str
+    id: str
+    record: Mapping[str, Any]
+
+    def became(self, answer: Answer) -> Outcome:
+        return Outcome(self.line, self.kind, self.id, answer.status, answer.reason)
+
+    def rejected(self, reason: str) -> Outcome:
+        return Outcome(self.line, self.kind, self.id, "rejected", reason)
+
+    def about(self) -> list[tuple[str, str]]:
+        """The events that this one needs to find in the log: (kind, id)."""
+        if self.kind == "undo":
+            return [("feedback", str(self.record["event"]))]
+        if self.kind == "feedback":
+            chain = self.record.get("chain") or []
+            decisions = [str(self.record["decision"]), *map(str, chain)]
+            return [(kind, id) for id in decisions for kind in ("decision", "activate")]
+        return [("decision", self.id)] if self.kind == "activate" else []
+
+
+class Importer:
+    """Takes lines in batches: items and decisions, then activations, then feedback, then what is undone."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._waiting: list[Told] = []
+        self._needed: set[tuple[str, str]] = set()
+        self._fed_before = False
+        self._history: dict[str, list[_Version]] | None = None
+        self._reached: dict[str, int] = {}  # where in the history of each item the lines are
+
+    @property
+    def size(self) -> int:
+        return len(self._waiting)
+
+    def waits_for(self, kind: str, id: str) -> bool:
+        """Whether something before it, in the same batch, is about this event: in its order, that came too early. In a
+        loop of ratings an item takes with it what was said of it before, and nothing that is said later; in a loop of
+        choices it joins what the next answer teaches."""
+        by_numbers = self._loop.ratings is not None or self._loop.choices is not None
+        comes_or_goes = kind in ("item", "withdraw") and by_numbers
+        return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
+
+    def add(self, told: Told) -> None:
+        self._waiting.append(told)
+        self._needed.update(told.about())
+        self._fed_before = self._fed_before or told.kind == "feedback"
+
+    def flush(self) -> Iterator[Outcome]:
+        """Bring in what waits."""
+        waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
+        yield from self._offered([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
+        yield from self._drafted([told for told in waiting if told.kind == "activate"], self._activation)
+        yield from self._fed([told for told in waiting if told.kind == "feedback"])
+        yield from self._drafted([told for told in waiting if told.kind == "undo"], self._undoing)
+
+    def _drafted(self, told: Sequence[Told], draft: Callable[[Told], Draft | Answer]) -> Iterator[Outcome]:
+        drafts = [draft(each) for each in told]
+        answers = iter(self._loop.ledger.submit([each for each in drafts if isinstance(each, Draft)]))
+        for each, made in zip(told, drafts):
+            yield each.became(next(answers) if isinstance(made, Draft) else made)
+
+    # ------------------------------------------------------------------------ items and decisions
+
+    def _offered(self, told: Sequence[Told]) -> Iterator[Outcome]:
+        """Items and decisions in their order, as far as one is about the other: many of a kind go in one commit."""
+        items: list[Told] = []
+        decided: list[tuple[Told, Draft]] = []
+        changed, named = set[str](), set[str]()
+        for each in told:
+            if each.kind == "decision":
+                names = set(map(str, each.record["candidates"]))
+                if not changed.isdisjoint(names):
+                    yield from self._put(items)
+                    items, changed = [], set()
+                try:
+                    decided.append((each, self._decision(each)))
+                    named |= names
+                except (ValueError, LookupError) as error:
+                    yield each.rejected(str(error.args[0]))
+            else:
+                if each.id in named:  # decided before the item changed: it comes first in the log too
+                    yield from self._decide(decided)
+                    decided, named = [], set()
+                items.append(each)
+                changed.add(each.id)
+        yield from self._decide(decided)
+        yield from self._put(items)
+
+    def _put(self, told: Sequence[Told]) -> Iterator[Outcome]:
+        """Put items on offer and take them off, in their order, as far as that has not happened before."""
+        rows: list[Mapping[str, Any]] = []
+        for each in told:
+            try:
+                name, version, row = self._item(each)
+            except ValueError as error:
+                yield each.rejected(str(error))
+                continue
+            if self._has_been(name, version):
+                yield Outcome(each.line, each.kind, each.id, "duplicate")
+                continue
+            if row is not None:
+                rows.append(row)
+            else:
+                self._loop.put_items(rows)
+                rows = []
+                if not self._loop.withdraw(name):
+                    yield each.rejected(f"item {name} is not on offer")
+                    continue
+            yield Outcome(each.line, each.kind, each.id, "applied")
+        self._loop.put_items(rows)
+
+    def _item(self, told: Told) -> tuple[str, _Version, Mapping[str, Any] | None]:
+        """(name, version, attributes) of an item in a line; None for one that is withdrawn."""
+        if told.kind == "withdraw":
+            return told.id, None, None
+        founding, record = self._loop.founding, told.record
+        identifier = founding.encoding.identifier
+        nested = isinstance(record.get("attributes"), Mapping) and record.keys() <= {"kind", "id", "attributes"}
+        row = dict(record["attributes"]) if nested else {name: record[name] for name in record if name != "kind"}
+        if not nested and identifier != "id":
+            del row["id"]
+        if identifier not in row:
+            row = {identifier: told.id} | row
+        name = founding.encoding.name_of(row)
+        if name != told.id.strip():
+            raise ValueError(f"id: wanted {describe(name)}, as in the column {identifier}, got {describe(told.id)}")
+        encoded = encode_row(founding.encoding, row, Counter()).astype("<f4").tobytes()
+        # What came as features has no attributes to compare.
+        written = founding.item_payload(row) if "features" not in row and founding.settings.store_text else ""
+        return name, _version(written, encoded), row
+
+    def _has_been(self, name: str, version: _Version) -> bool:
+        """Whether an item was this already, after what the lines before this one said of it.
+
+        An item may change and change back. So its history in the lines is looked for in its history in the log, one
+        step after the other: lines that came before are found there, and nothing is done twice.
+        """
+        if self._history is None:
+            self._history = {}
+            for event in self._loop.ledger.log.events(kinds=["item"]):
+                self._history.setdefault(event.subject or "", []).append(self._of(event))
+        history = self._history.setdefault(name, [])
+        for i in range(self._reached.get(name, 0), len(history)):
+            if _same(version, history[i]):
+                self._reached[name] = i
+                return True
+        history.append(version)
+        self._reached[name] = len(history) - 1
+        return False
+
+    def _of(self, event: Event) -> _Version:
+        if event.arrays is None:
+            return None
+        return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
+
+    def _decide(self, decided: Sequence[tuple[Told, Draft]]) -> Iterator[Outcome]:
+        answers = self._loop.ledger.submit([draft for _, draft in decided])
+        for (told, draft), answer in zip(decided, answers):
+            known = self._loop.ledger.known(told.id)
+            there = self._loop.ledger.decision(draft.event)
+            if known and (known.names, known.record.shown) != (there.names, there.record.shown):
+                yield told.rejected(f"decision {told.id} is in the log already, with other content")
+            else:
+                yield told.became(answer)
+
+    def _decision(self, told: Told) -> Draft:
+        """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
+        record, ledger = told.record, self._loop.ledger
+        again = bool(record.get("standardised"))
+        candidates, strange = record["candidates"], unknown(record.get("unknown"))
+        if candidates:
+            request = ledger.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
+        else:
+            request = ledger.requests.nothing(record.get("context"), None)
+        places = {name: j for j, name in enumerate(request.called)}
+        shown = wire.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
+        within(shown, list(places))
+        probability = record.get("probability")
+        kept = DecisionRecord(
+            shown=tuple([places[name] for name in shown]),
+            items=request.items,
+            catalogue=request.catalogue,
+            names=request.names,
+            prior=tuple(standardised(record, len(places))) if again else request.prior,
+            arm=record.get("arm") or "imported",
+            learner=record.get("learner") or "",
+            seed=record.get("seed") or 0,
+            probability=None if probability is None else float(probability),
+            proposal=dict(record.get("proposal") or {}),
+            context=request.context,
+            attributes=request.attributes,
+            deferred=bool(record.get("deferred")),
+            grades=self._grades(record.get("grades"), len(shown)),
+            ratings=self._ratings(record.get("ratings"), len(shown)),
+            chances=self._chances(record.get("chances"), len(shown)),
+            unknown=strange,
+        )
+        person = record.get("person")
+        person = None if person is None else wire.wanted_id("person", person)
+        payload, arrays = pack(kept, request.numbers())
+        return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
+
+    def _chances(self, given: Any, n: int) -> tuple[float, ...]:
+        if given is None:
+            return ()
+        if self._loop.choices is None:
+            raise ValueError("chances: wanted none, as this is no loop of choices, got some")
+        return chances(given, n)
+
+    def _ratings(self, given: Any, n: int) -> tuple[float, ...]:
+        if given is None:
+            return ()
+        if self._loop.ratings is None:
+            raise ValueError("ratings: wanted none, as this is no loop of ratings, got some")
+        return ratings(given, n, self._loop.ratings)
+
+    def _grades(self, given: Any, n: int) -> tuple[int, ...]:
+        k = self._loop.grades
+        if given is None:
+            return ()
+        if k is None:
+            raise ValueError("grades: wanted none, as this loop does not predict grades, got some")
+        return grades(given, n, k)
+
+    # ------------------------------------------------------------------------ what came of decisions
+
+    def _activation(self, told: Told) -> Draft | Answer:
+        known = self._loop.ledger.known(told.id)
+        if known is None:
+            return self._unknown(told.id, "decision", told.id)
+        return Draft(Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}"))
+
+    def _undoing(self, told: Told) -> Draft | Answer:
+        event = wire.wanted_id("event", told.record["event"])
+        target = self._loop.ledger.log.find("feedback", event)
+        if target is None:
+            return self._unknown(told.id, "feedback", event)
+        return Draft(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
+
+    def _unknown(self, event: str, kind: str, id: str) -> Answer:
+        gone = self._loop.ledger.log.is_forgotten(kind, id)
+        return self._loop.ledger.rejected(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
+
+    def _fed(self, told: Sequence[Told]) -> Iterator[Outcome]:
+        events = [
+            {name: value for name, value in each.record.items() if name != "kind"} | {"time": time_of(each.record)}
+            for each in told
+        ]
+        for each, answer in zip(told, self._loop.feedback_many(events) if events else ()):
+            yield each.became(answer)
+
+
+_Version: TypeAlias = "tuple[str, str] | None"
+
+
+def _version(written: str, encoded: bytes) -> _Version:
+    """What tells versions of an item apart: its attributes, "" where there are none to compare, and its features."""
+    digests = [
+        hashlib.blake2b(part, digest_size=12).hexdigest() if part else "" for part in (written.encode(), encoded)
+    ]
+    return digests[0], digests[1]
+
+
+def _same(a: _Version, b: _Version) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a[1] == b[1] and (a[0] == b[0] or not a[0] or not b[0])

@@ -1,0 +1,175 @@
+"""The form of a line of JSON in which events travel: what can be said of it without a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from heedful.core.validation import describe, is_number, wanted_count
+from heedful.loop import wire
+from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
+from heedful.loop.log import now
+from heedful.spaces.ordinal import MOST_RANKS
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ARMS = ("learned", "control", "imported")
+_FIELDS = {
+    "withdraw": ("id",),
+    "decision": (
+        *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
+        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings", "chances", "unknown"),
+    ),
+    "activate": ("decision", "time"),
+    "undo": ("id", "event", "time"),
+}
+KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo")
+
+
+def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
+    """(kind, id) of a line, where these forms of feedback are known. ValueError, by name, where its form alone says
+    that no loop can take it."""
+    kind = record.get("kind")
+    if kind not in KINDS:
+        raise ValueError(f"kind: wanted {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
+    wanted = _FIELDS.get(str(kind))
+    if wanted and (extra := record.keys() - {"kind", *wanted}):
+        raise ValueError(f"{kind}: wanted {', '.join(wanted)}, got another field: {describe(min(extra))}")
+    if kind != "item" and record.get("time") is not None:
+        wanted_time("time", record["time"])
+    if kind == "activate":
+        return kind, wire.wanted_id("decision", record.get("decision"))
+    if kind == "undo":
+        return kind, undo_id(record)
+    id = wire.wanted_id("id", record.get("id"))
+    if kind == "decision":
+        _check_decision(record)
+    elif kind == "feedback":
+        wire.wanted_id("decision", record.get("decision"))
+        parse_feedback(_form(record), forms)
+    return str(kind), id
+
+
+def undo_id(record: Mapping[str, Any]) -> str:
+    event = wire.wanted_id("event", record.get("event"))
+    return f"undo-{event}"[: wire.LONGEST_ID] if record.get("id") is None else wire.wanted_id("id", record["id"])
+
+
+def _form(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in ("kind", "id", "decision", "time")}
+
+
+def _check_decision(record: Mapping[str, Any]) -> None:
+    if record.get("person") is not None:
+        wire.wanted_id("person", record["person"])
+    candidates, strange = record.get("candidates"), unknown(record.get("unknown"))
+    nothing = candidates == [] and (bool(strange) or record.get("shown") == [])
+    shown = wire.distinct("shown", record.get("shown"), least=0 if strange or nothing else 1)
+    if not isinstance(candidates, list) or not (candidates or nothing):
+        raise ValueError(f"candidates: wanted a list of names or of objects, got {describe(candidates)}")
+    if candidates and not isinstance(candidates[0], Mapping):
+        within(shown, wire.distinct("candidates", candidates))
+    probability = record.get("probability")
+    if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
+        raise ValueError(f"probability: wanted a number above 0, up to 1, or null, got {describe(probability)}")
+    if record.get("arm") not in (None, *ARMS):
+        raise ValueError(f"arm: wanted {', '.join(ARMS)}, got {describe(record['arm'])}")
+    if record.get("learner") is not None:
+        wire.wanted_text("learner", record["learner"], 1000)
+    if record.get("seed") is not None:
+        wanted_count("seed", record["seed"], least=0, most=2**63 - 1)
+    for name in ("context", "proposal"):
+        if record.get(name) is not None and not isinstance(record[name], Mapping):
+            raise ValueError(f"{name}: wanted an object, got {describe(record[name])}")
+    for name in ("standardised", "deferred"):
+        if not isinstance(record.get(name) or False, bool):
+            raise ValueError(f"{name}: wanted true or false, got {describe(record[name])}")
+    if record.get("standardised"):
+        standardised(record, len(candidates))
+    if record.get("grades") is not None:
+        grades(record["grades"], len(shown))
+    if record.get("ratings") is not None:
+        ratings(record["ratings"], len(shown))
+    if record.get("chances") is not None:
+        chances(record["chances"], len(shown))
+
+
+def unknown(given: Any) -> tuple[tuple[int, str], ...]:
+    """What was asked for and not on offer, {name: its place in what was shown, null where it was not}, as the log keeps
+    it."""
+    if given is not None and not isinstance(given, Mapping):
+        raise ValueError(f"unknown: wanted the place of each by name, or null, got {describe(given)}")
+    found = []
+    for name, at in (given or {}).items():
+        if at is not None and (not is_number(at, int) or not 0 <= at < wire.MOST_CANDIDATES):
+            raise ValueError(f"unknown[{describe(name)}]: wanted its place, a whole number from 0, got {describe(at)}")
+        found.append((-1 if at is None else int(at), wire.wanted_id("unknown", name)))
+    places = [at for at, _ in found if at >= 0]
+    if len(set(places)) < len(places):
+        raise ValueError("unknown: wanted each in a place of its own, got two in one")
+    return tuple(found)
+
+
+def within(shown: Sequence[str], names: Sequence[str]) -> None:
+    if strange := set(shown) - set(names):
+        raise ValueError(f"shown: wanted candidates, got {describe(min(strange))}")
+
+
+def standardised(record: Mapping[str, Any], m: int) -> list[float]:
+    """The scores that a loop has standardised before: to do that again would change their last bits."""
+    prior = record.get("prior")
+    if not isinstance(prior, list) or len(prior) != m:
+        raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
+    return [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+
+
+def grades(given: Any, n: int, k: int | None = None) -> tuple[int, ...]:
+    """What was predicted of each of the n that were shown: whole numbers from 1, to k where that is known."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"grades: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    most = MOST_RANKS if k is None else k
+    for j, grade in enumerate(given):
+        if not is_number(grade, int) or not 1 <= grade <= most:
+            raise ValueError(f"grades[{j}]: wanted a whole number from 1 to {most}, got {describe(grade)}")
+    return tuple(given)
+
+
+def ratings(given: Any, n: int, between: tuple[float, float] | None = None) -> tuple[float, ...]:
+    """What was predicted of each of the n that were shown: numbers from the first to the second of `between`, where
+    that is known."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"ratings: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = tuple([wire.wanted_number(f"ratings[{j}]", rating) for j, rating in enumerate(given)])
+    for j, rating in enumerate(numbers):
+        if between is not None and not between[0] <= rating <= between[1]:
+            wanted = f"a number from {between[0]:g} to {between[1]:g}"
+            raise ValueError(f"ratings[{j}]: wanted {wanted}, got {describe(rating)}")
+    return numbers
+
+
+def chances(given: Any, n: int) -> tuple[float, ...]:
+    """How likely each of the n that were shown was to be chosen: numbers from 0 to 1."""
+    if not isinstance(given, list) or len(given) != n:
+        raise ValueError(f"chances: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = tuple([wire.wanted_number(f"chances[{j}]", chance) for j, chance in enumerate(given)])
+    for j, chance in enumerate(numbers):
+        if not 0.0 <= chance <= 1.0:
+            raise ValueError(f"chances[{j}]: wanted a number from 0 to 1, got {describe(chance)}")
+    return numbers
+
+
+def wanted_time(name: str, value: Any) -> int:
+    """An ISO 8601 time, UTC where it does not say, as microseconds since 1970."""
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        moment = datetime.fromisoformat(value)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name}: wanted a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def time_of(record: Mapping[str, Any]) -> int:
+    """The time of a line, now where it has none."""
+    return now() if record.get("time") is None else wanted_time("time", record["time"])

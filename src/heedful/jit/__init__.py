@@ -1,0 +1,1 @@
+"""Compilation: marks for functions that can be compiled, and the cache of what was."""

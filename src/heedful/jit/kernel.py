@@ -1,0 +1,300 @@
+"""Marks for functions that can be compiled, and the few primitives that have two bodies.
+
+`@kernel` marks a pure function of arrays and named tuples. It stays plain Python: nothing is compiled, and
+numba is not imported, until `heedful.jit.cache` is asked to. A loop that is fast compiled is slow interpreted,
+and a numpy expression that is fast interpreted allocates when compiled; so a handful of *primitives* have two
+bodies: `@primitive(loop)` puts the loop to be compiled beside the numpy body it decorates.
+
+Both bodies of every primitive round alike, operation for operation, so that compiled and interpreted learners
+agree bit for bit, also where scores tie (docs/decisions/0002). What that needs: sums in numpy's order, no fused
+multiply-add, the same libm, the same BLAS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+F = TypeVar("F", bound=Callable[..., Any])
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+Array = npt.NDArray[np.float64]
+
+DISCOUNTS = 1.0 / np.array([math.log2(i + 2.0) for i in range(1024)])
+"""1 / log2(i + 1) for the positions i = 1, 2, ...: the weights of a linear DCG."""
+
+
+def kernel(f: F) -> F:
+    """Mark `f` as a pure function of arrays that compiled code may call. It stays plain Python."""
+    f.__kernel__ = f  # type: ignore[attr-defined]
+    return f
+
+
+def apart(f: F) -> F:
+    """Mark a kernel that is large or called from many places: compiled as a function of its own, and called."""
+    f.__apart__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def lent(f: F) -> F:
+    """Mark a kernel that makes no array: compiled, it counts no references to those it is given. Above `kernel`."""
+    f.__lent__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
+    """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
+
+    def mark(body: F) -> F:
+        body.__kernel__ = loop  # type: ignore[attr-defined]
+        return body
+
+    return mark
+
+
+@kernel
+def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
+    """sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count a positive multiple of 8.
+
+    Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in this order, of one row (n,) too.
+    """
+    lanes = np.add.reduce((X[j, lo : lo + count] * w[lo : lo + count]).reshape(-1, 8), axis=0).tolist()
+    a, b, c, d, e, f, g, h = lanes
+    return float(((a + b) + (c + d)) + ((e + f) + (g + h)))
+
+
+@kernel
+def pairwise_tree(n: int, plan: Ints) -> int:
+    """numpy's order of summation for n addends: pairs (leaf size, sums that close after it) into plan; the leaves.
+
+    numpy splits in halves that are multiples of 8 until at most 128 addends are left, and adds those in 8 lanes.
+    """
+    waiting = plan[plan.size - 64 :]  # pairs (size, sums to close) still to be split, a stack
+    waiting[0], waiting[1] = n, 0
+    depth, leaves = 2, 0
+    while depth:
+        depth -= 2
+        size, closes = waiting[depth], waiting[depth + 1]
+        if size <= 128:
+            plan[leaves], plan[leaves + 1] = size, closes
+            leaves += 2
+        else:
+            half = size // 2
+            half -= half % 8
+            waiting[depth], waiting[depth + 1] = size - half, closes + 1
+            waiting[depth + 2], waiting[depth + 3] = half, 0
+            depth += 4
+    return leaves
+
+
+def _scores_loop(X: Floats, w: Floats) -> Array:
+    m, n = X.shape
+    if w.size != n:  # one comparison a round; without it, a wrong n_features would read what is not there
+        raise ValueError("n_features: wanted as many as the context has features")
+    plan = np.empty(n // 32 + 66, np.int64)
+    leaves = pairwise_tree(n, plan)
+    out = np.empty(m + 32)  # the scores, then a stack of sums that are not closed yet
+    sums = out[m:]
+    for j in range(m):
+        lo, depth = 0, 0
+        for b in range(0, leaves, 2):
+            even = plan[b] - plan[b] % 8
+            s = eight_lanes(X, j, w, lo, even) if even else -0.0
+            for i in range(lo + even, lo + plan[b]):
+                s += X[j, i] * w[i]
+            lo += plan[b]
+            for _ in range(plan[b + 1]):
+                depth -= 1
+                s = sums[depth] + s
+            sums[depth] = s
+            depth += 1
+        out[j] = 0.0 + sums[0]  # numpy starts from 0, so a sum of -0.0 is 0.0
+    return out[:m]
+
+
+@primitive(_scores_loop)
+def scores(X: Floats, w: Floats) -> Array:
+    """X w, every row summed in the same order, so that equal rows get equal scores: (m x n, n) -> m.
+
+    `X @ w` gives equal rows different last bits, and ties break; BLAS sums in an order that no loop can repeat.
+    """
+    if w.size != X.shape[1]:
+        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {w.size}")
+    return np.add.reduce(X * w, axis=1)  # type: ignore[no-any-return]
+
+
+@kernel
+def ahead(a: float, b: float) -> bool:
+    """Whether the value a comes before b in falling order: numbers before NaN."""
+    return a > b or (a == a and b != b)
+
+
+def _top_loop(values: Floats, size: int) -> Ints:
+    m = values.size
+    order = np.empty(size, np.int64)
+    if m <= 64:  # everybody's rank, by comparing all pairs: no branch to mispredict
+        for j in range(m):
+            v, rank = values[j], 0
+            if v == v:
+                for i in range(m):
+                    rank += (values[i] > v) | ((values[i] == v) & (i < j))
+            else:
+                for i in range(m):
+                    rank += (values[i] == values[i]) | (i < j)
+            if rank < size:
+                order[rank] = j
+        return order
+    if size <= 8:  # insertion
+        filled = 0
+        for j in range(m):
+            v = values[j]
+            if filled < size:
+                i = filled
+                filled += 1
+            elif ahead(v, values[order[size - 1]]):
+                i = size - 1
+            else:
+                continue
+            while i > 0 and ahead(v, values[order[i - 1]]):
+                order[i] = order[i - 1]
+                i -= 1
+            order[i] = j
+        return order
+    a = np.arange(m)  # bottom-up merge sort
+    b = np.empty(m, np.int64)
+    width = 1
+    while width < m:
+        for lo in range(0, m, 2 * width):
+            mid, hi = min(lo + width, m), min(lo + 2 * width, m)
+            i, j = lo, mid
+            for t in range(lo, hi):
+                if i < mid and (j >= hi or not ahead(values[a[j]], values[a[i]])):
+                    b[t] = a[i]
+                    i += 1
+                else:
+                    b[t] = a[j]
+                    j += 1
+        a, b = b, a
+        width *= 2
+    for t in range(size):
+        order[t] = a[t]
+    return order
+
+
+@primitive(_top_loop)
+def top(values: Floats, size: int) -> Ints:
+    """Indices of the `size` <= m largest of `values` (m,) in falling order, ties to the lowest index, NaN last."""
+    return (-values).argsort(kind="stable")[:size]
+
+
+def _place_loop(coef: Floats, order: Ints, k: int, scale: float) -> None:
+    for i in range(min(k, order.size)):
+        coef[order[i]] += scale * DISCOUNTS[i]
+
+
+@primitive(_place_loop)
+def place(coef: Floats, order: Ints, k: int, scale: float) -> None:
+    """coef[order_i] += scale / log2(i + 1) for the first k positions i = 1..k of `order` (distinct indices)."""
+    head = order[:k]
+    coef[head] += scale * DISCOUNTS[: head.size]
+
+
+def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
+    m, n = X.shape
+    if out.size != n or coef.size != m:
+        raise ValueError("n_features: wanted as many as the context has features")
+    rows = np.empty(m, np.int64)
+    size = 0
+    for j in range(m):
+        if coef[j] != 0.0:
+            rows[size] = j
+            size += 1
+    acc = np.empty(min(n, 1024))  # the result block by block: it stays in the first cache while the rows pass
+    for lo in range(0, n if size else 0, 1024):
+        hi = min(lo + 1024, n)
+        part, into = acc[: hi - lo], out[lo:hi]
+        part[:] = 0.0
+        for b in range(size):
+            c, x = coef[rows[b]], X[rows[b], lo:hi]
+            for i in range(hi - lo):
+                part[i] += c * x[i]
+        for i in range(hi - lo):
+            into[i] += scale * part[i]
+
+
+@primitive(_add_rows_loop)
+def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
+    """out += scale * (coef X), reading only the rows whose coefficient is not 0: out n, X m x n, coef m."""
+    if coef.size != X.shape[0] or out.size != X.shape[1]:
+        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {out.size}")
+    [rows] = coef.nonzero()
+    if rows.size:
+        products = coef[rows, None] * X.take(rows, axis=0)
+        # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
+        added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else 0.0 + np.add.accumulate(products)[-1]
+        out += scale * added
+
+
+def _dot_loop(x: Floats, w: Floats) -> float:
+    n = x.size
+    if n > 128:
+        return scores(x.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
+    if w.size != n:
+        raise ValueError("n_features: wanted as many as the context has features")
+    even = n - n % 8  # numpy adds up to 128 numbers in eight lanes, then the rest
+    s = eight_lanes(x, 0, w, 0, even) if even else -0.0
+    for i in range(even, n):
+        s += x[i] * w[i]
+    return 0.0 + s
+
+
+@primitive(_dot_loop)
+def dot(x: Floats, w: Floats) -> float:
+    """x . w for two vectors (n,), summed as in `scores`."""
+    return float(scores(x.reshape(1, -1), w)[0])
+
+
+def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
+    if out.size != x.size:
+        raise ValueError("n_features: wanted as many as the context has features")
+    for i in range(x.size):
+        out[i] += scale * x[i]
+
+
+@primitive(_add_scaled_loop)
+def add_scaled(out: Array, x: Floats, scale: float) -> None:
+    """out += scale x, both (n,)."""
+    out += np.float64(scale) * x
+
+
+@kernel
+def fetch_row(X: Floats, j: int) -> None:
+    """Ask memory for the row X[j], which a later round reads: nothing, but compiled (`heedful.jit.overloads`)."""
+
+
+@kernel
+def squared_norm(v: Floats) -> float:
+    """v . v, summed as in `scores`."""
+    return scores(v.reshape(1, -1), v)[0]  # type: ignore[no-any-return]
+
+
+@kernel
+def logistic(z: float) -> float:
+    """1 / (1 + exp(-z)), without overflow."""
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    e = math.exp(z)
+    return e / (1.0 + e)
+
+
+@kernel
+def shown(y: Any) -> Any:
+    """What the person sees of a proposal: its first field where it carries more, else all of it.
+
+    Compiled, the type of the proposal decides (`heedful.jit.overloads`).
+    """
+    return y[0] if isinstance(y, tuple) else y

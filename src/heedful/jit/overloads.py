@@ -1,0 +1,211 @@
+"""What numba is told: marked kernels, methods of NamedTuples, and the few functions written as instructions."""
+
+from __future__ import annotations
+
+import inspect
+import types as pytypes
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from numba import types
+from numba.core import cgutils
+from numba.core.cpu_options import InlineOptions
+from numba.core.errors import TypingError
+from numba.core.typing.templates import AbstractTemplate, _OverloadMethodTemplate, infer_getattr, signature
+from numba.extending import intrinsic, overload
+
+from heedful.jit import kernel
+
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
+_AHEAD = 4096  # bytes between what is summed and what is fetched from memory
+_seen: set[Any] = set()  # kernels and method names that numba knows by now
+
+
+def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
+    """Ask memory for the cache line at `pointer` and `offset` bytes, into the second (2) or the first (3) cache."""
+    from llvmlite import ir
+
+    i8, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [i8, i32, i32, i32])
+    call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(call, [builder.gep(builder.bitcast(pointer, i8), [offset]), i32(0), i32(nearness), i32(1)])
+
+
+@intrinsic
+def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
+    """kernel.fetch_row as prefetch instructions, one a cache line of the row."""
+    if X.layout != "C":
+        raise TypingError(f"fetch_row: wanted a C-contiguous array, got {X}")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        x = context.make_array(sig.args[0])(context, builder, args[0])
+        n, zero = builder.extract_value(x.shape, 1), context.get_constant(types.intp, 0)
+        row = builder.gep(x.data, [builder.mul(args[1], n)])
+        size = builder.mul(n, context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8))
+        with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (at, _):
+            _prefetch(builder, row, at, 3)
+        last = builder.sub(size, context.get_constant(types.intp, 1))
+        _prefetch(builder, row, last, 3)  # a row may begin anywhere in a line, and end in one line more
+        return context.get_dummy_value()
+
+    return types.none(X, types.intp), codegen
+
+
+@intrinsic
+def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
+    """kernel.eight_lanes as vector instructions: loads, a multiply and an add for eight lanes at a time.
+
+    LLVM may not reorder a sum, so it leaves the plain loop scalar, at a sixth of the speed. X may be one row (n,),
+    alone: then j is not looked at, and nothing is fetched ahead.
+    """
+    from llvmlite import ir
+
+    for array in (X, w):
+        if array.layout != "C" or array.dtype not in (types.float32, types.float64):
+            raise TypingError(f"scores: wanted C-contiguous arrays of float32 or float64, got {array}")
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        x_type, _, w_type, _, _ = sig.args
+        i32, double = ir.IntType(32), ir.DoubleType()
+        lanes = ir.VectorType(double, 8)
+        x = context.make_array(x_type)(context, builder, args[0])
+        w = context.make_array(w_type)(context, builder, args[2])
+        row = x.data
+        if x_type.ndim == 2:
+            row = builder.gep(row, [builder.mul(args[1], builder.extract_value(x.shape, 1))])
+
+        def load(data: Any, array: Any, at: Any) -> Any:
+            element = ir.FloatType() if array.dtype == types.float32 else double
+            vector = builder.load(builder.bitcast(builder.gep(data, [at]), ir.VectorType(element, 8).as_pointer()))
+            vector.align = array.dtype.bitwidth // 8
+            if x_type.ndim == 2 and data is row:  # rows follow each other; memory is slower than the sum
+                _prefetch(builder, builder.gep(data, [at]), context.get_constant(types.intp, _AHEAD), 2)
+            return vector if element is double else builder.fpext(vector, lanes)
+
+        def product(at: Any) -> Any:
+            return builder.fmul(load(row, x_type, at), load(w.data, w_type, at))
+
+        def every_other(vector: Any, offset: int) -> Any:
+            picks = [2 * i + offset for i in range(vector.type.count // 2)]
+            mask = ir.Constant(ir.VectorType(i32, len(picks)), picks)
+            return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+
+        total = cgutils.alloca_once(builder, lanes)
+        builder.store(product(args[3]), total)
+        eight = context.get_constant(types.intp, 8)
+        with cgutils.for_range_slice(builder, eight, args[4], eight) as (i, _):
+            builder.store(builder.fadd(builder.load(total), product(builder.add(args[3], i))), total)
+        sums = builder.load(total)
+        while sums.type.count > 1:
+            sums = builder.fadd(every_other(sums, 0), every_other(sums, 1))
+        return builder.extract_element(sums, i32(0))
+
+    return types.float64(X, types.intp, w, types.intp, types.intp), codegen
+
+
+@intrinsic
+def borrowed(typingctx: Any, value: Any) -> Any:
+    """`value` with every array in it, at any depth, or a generator, uncounted: its owner outlives the loop.
+
+    Counting references costs atomic operations at every call and slice, a quarter of a round. Whatever of it the
+    loop returns must be copied while the owner is alive: `fold.trace` does.
+    """
+
+    def uncounted(context: Any, builder: Any, kind: Any, v: Any) -> Any:
+        if isinstance(kind, types.Array):
+            array = context.make_array(kind)(context, builder, v)
+            for field in ("meminfo", "parent"):
+                setattr(array, field, cgutils.get_null_value(getattr(array, field).type))
+            return array._getvalue()
+        if isinstance(kind, types.NumPyRandomGeneratorType):
+            generator = cgutils.create_struct_proxy(kind)(context, builder, v)
+            generator.meminfo = cgutils.get_null_value(generator.meminfo.type)
+            return generator._getvalue()
+        if isinstance(kind, types.BaseTuple):
+            for i, part in enumerate(kind.types):
+                old = builder.extract_value(v, i)
+                v = builder.insert_value(v, uncounted(context, builder, part, old), i)
+        return v
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return uncounted(context, builder, sig.args[0], args[0])
+
+    return value(value), codegen
+
+
+def teach(modules: list[pytypes.ModuleType]) -> None:
+    """Let compiled code call the marked kernels of `modules` and the methods of their NamedTuples."""
+    for module in modules:
+        if module.__name__ == "heedful.jit.blas" and "blas" not in _seen:
+            _seen.add("blas")
+            module.teach()
+        for value in list(vars(module).values()):
+            loop = getattr(value, "__kernel__", None)
+            if loop is not None and value not in _seen:
+                _seen.add(value)
+                _teach_kernel(value, loop)
+            if isinstance(value, type) and issubclass(value, tuple):
+                for name, member in vars(value).items():
+                    if inspect.isfunction(member) and not name.startswith("_") and name not in _seen:
+                        _seen.add(name)
+                        _teach_method(name)
+
+
+def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
+    if f is kernel.shown:  # decided by type, not at run time
+
+        def typed(y: Any) -> Any:
+            return (lambda y: y[0]) if isinstance(y, types.BaseTuple) else (lambda y: y)
+
+        overload(f, jit_options=OPTIONS, strict=False)(typed)
+    elif f is kernel.eight_lanes:
+        overload(f, strict=False)(
+            lambda X, j, w, lo, count: lambda X, j, w, lo, count: _eight_lanes(X, j, w, lo, count)
+        )
+    elif f is kernel.fetch_row:
+        overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
+    else:
+        options = OPTIONS | {"forceinline": not getattr(f, "__apart__", False)}
+        if getattr(f, "__lent__", False):
+            options["_nrt"] = False
+        overload(f, jit_options=options, strict=False)(lambda *args: loop)
+
+
+def _teach_method(name: str) -> None:
+    """Resolve `value.name(...)` for every named tuple by its class; arguments are positional in compiled code.
+
+    numba's own overload_method takes one Python signature for all types; here each class has its own.
+    """
+
+    def resolve(self: Any, *args: Any) -> Any:
+        method = vars(self.instance_class).get(name)
+        return method if inspect.isfunction(method) else None
+
+    class Method(_OverloadMethodTemplate):
+        key = types.BaseNamedTuple
+        _attr = name
+        _impl_cache: ClassVar[dict[Any, Any]] = {}
+        _inline = staticmethod(InlineOptions("never"))
+        _inline_overloads: ClassVar[dict[Any, Any]] = {}
+        _overload_func = staticmethod(resolve)
+        prefer_literal = False
+        metadata: ClassVar[dict[str, Any]] = {}
+
+        def _resolve(self, typ: Any, attr: str) -> Any:
+            if attr != name or name in typ.fields or not inspect.isfunction(vars(typ.instance_class).get(name)):
+                return None
+            outer = self
+
+            class Bound(AbstractTemplate):
+                key = (outer.key, attr)
+                prefer_literal = False
+
+                def generic(self, args: Any, kws: Any) -> Any:
+                    function = outer._get_function_type(self.context, typ)
+                    sig = outer._get_signature(self.context, function, (typ, *args), kws)
+                    return signature(sig.return_type, *sig.args[1:], recvr=sig.args[0])
+
+            return types.BoundFunction(Bound, typ)
+
+    infer_getattr(Method)
+    overload(resolve, jit_options=OPTIONS, strict=False)(resolve)

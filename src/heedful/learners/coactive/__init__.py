@@ -1,0 +1,1 @@
+"""Coactive learners: shown an object, told a better one."""

@@ -1,0 +1,99 @@
+"""Orders that nobody learns: what to compare a learner with."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_space
+
+Array = npt.NDArray[np.float64]
+
+
+class OrderState(NamedTuple):
+    """Utility weights that stay 0 (N,), rounds."""
+
+    w: Array
+    t: int
+
+
+class FixedOrder(NamedTuple):
+    """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
+
+    The argmax at w = 0, where all ties: with `Ranking` the candidates by their index, with `Primed` the caller's
+    order. Nothing is learned.
+    """
+
+    n_features: int
+    space: Any
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def simulated(self) -> str:
+        """Why it is there for simulations alone, and no loop takes it."""
+        return "it learns nothing"
+
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
+    def init(self, rng: np.random.Generator) -> OrderState:
+        wanted_count("n_features", self.n_features)
+        wanted_space(self.space)
+        return OrderState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: OrderState, x: Any, y: Any, feedback: Any) -> OrderState:
+        return OrderState(state.w, state.t + 1)
+
+    def weights(self, state: OrderState) -> Array:
+        return state.w
+
+
+class RandomOrder(NamedTuple):
+    """Random order: ours, for comparison, a random object each time. Interaction: coactive.
+
+    The argmax for candidates of one random feature each, whatever they are: with `Ranking` every order is equally
+    likely, with `Assignment` every assignment. Nothing is learned.
+    """
+
+    n_features: int
+    space: Any
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def simulated(self) -> str:
+        """Why it is there for simulations alone, and no loop takes it."""
+        return "it learns nothing"
+
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
+    def init(self, rng: np.random.Generator) -> OrderState:
+        wanted_count("n_features", self.n_features)
+        wanted_space(self.space)
+        return OrderState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(np.ones(1), rng.random((*x.shape[:-1], 1)))
+
+    def update(self, state: OrderState, x: Any, y: Any, feedback: Any) -> OrderState:
+        return OrderState(state.w, state.t + 1)
+
+    def weights(self, state: OrderState) -> Array:
+        return state.w

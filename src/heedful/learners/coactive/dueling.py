@@ -1,0 +1,127 @@
+"""Dueling bandit gradient descent, rankings compared by team-draft interleaving: a baseline of [J15] 6.2.6."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_positive
+from heedful.jit.kernel import Ints, kernel, squared_norm
+from heedful.spaces.ranking import wanted_ranking
+
+Array = npt.NDArray[np.float64]
+
+
+@kernel
+def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Interleave two rankings by team draft (Radlinski, Kurup & Joachims, 2008): (the list, each entry's team).
+
+    The team with fewer entries drafts next, a coin where they are level; it drafts its best candidate that is not
+    in the list yet. Teams are 0 (first) and 1 (second). The list ends at `size` entries, or when neither team has
+    one left.
+    """
+    m = 0
+    for j in first:
+        m = max(m, j + 1)
+    for j in second:
+        m = max(m, j + 1)
+    taken = np.zeros(m, np.bool_)
+    size = min(size, first.size + second.size)
+    out, teams = np.empty(size, np.int64), np.empty(size, np.int64)
+    count = np.zeros(2, np.int64)
+    at = np.zeros(2, np.int64)  # where each team looks next in its ranking
+    filled = 0
+    while filled < size:
+        while at[0] < first.size and taken[first[at[0]]]:
+            at[0] += 1
+        while at[1] < second.size and taken[second[at[1]]]:
+            at[1] += 1
+        if at[0] == first.size and at[1] == second.size:
+            break
+        team = 0
+        if count[1] < count[0] or (count[0] == count[1] and rng.random() < 0.5):
+            team = 1
+        if at[team] == (first.size if team == 0 else second.size):
+            team = 1 - team
+        j = first[at[0]] if team == 0 else second[at[1]]
+        taken[j] = True
+        out[filled], teams[filled] = j, team
+        count[team] += 1
+        filled += 1
+    return out[:filled], teams[:filled]
+
+
+class Duel(NamedTuple):
+    """A proposal: the interleaved list, the team of each entry (0: w, 1: w + gamma u), the direction u (N,)."""
+
+    shown: Ints
+    teams: Ints
+    u: Array
+
+
+class DuelingState(NamedTuple):
+    """w (N,), rounds learned."""
+
+    w: Array
+    t: int
+
+
+class DuelingBandit(NamedTuple):
+    """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
+
+    Shows w and w' = w + gamma u, u a random direction, interleaved; the first k of the feedback are the clicks;
+    w += delta u where w' wins strictly. Items (k = 1): both are shown, twice the same where both choose it, the one
+    that comes back wins, both mean a tie. A list of one candidate compares nothing. From w = 0 only delta / gamma
+    matters.
+    """
+
+    n_features: int
+    space: Any
+    gamma: float = 1.0
+    delta: float = 0.1
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
+    def init(self, rng: np.random.Generator) -> DuelingState:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("gamma", self.gamma)
+        wanted_positive("delta", self.delta)
+        wanted_ranking(self.space, "whose objects can be interleaved")
+        return DuelingState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: DuelingState, x: Any, rng: np.random.Generator) -> Duel:
+        u = rng.standard_normal(self.n_features)
+        u *= 1.0 / math.sqrt(squared_norm(u))
+        first = self.space.argmax(state.w, x)
+        second = self.space.argmax(state.w + self.gamma * u, x)
+        shown, teams = team_draft(first, second, x.shape[0], rng)
+        if self.space.positions() == 1 and shown.size == 1:  # both choose this item
+            shown, teams = np.append(shown, shown), np.append(teams, 1 - teams)
+        return Duel(shown, teams, u)
+
+    def update(self, state: DuelingState, x: Any, y: Duel, feedback: Ints) -> DuelingState:
+        lead = 0
+        clicks = (
+            min(max(self.space.positions(), 2), feedback.size) if y.shown.size > 1 else 0
+        )  # one entry: both chose it
+        for i in range(clicks):
+            for j in range(y.shown.size):
+                if y.shown[j] == feedback[i]:
+                    lead += 1 if y.teams[j] == 1 else -1
+        if lead > 0:
+            state.w[:] += self.delta * y.u
+        return DuelingState(state.w, state.t + 1)
+
+    def weights(self, state: DuelingState) -> Array:
+        return state.w

@@ -1,0 +1,247 @@
+"""Clicks under position bias: neighbours change places at random, and of two of them the clicked one wins.
+
+Whoever reads from the top clicks what stands there, so clicks taken at face value confirm the order shown. Where two
+neighbours stand either way round by a known chance, position cancels between them: FairPairs (Radlinski & Joachims
+2006), as 3PR brought it to coactive learning (Raman, Joachims, Shivaswamy & Schnabel 2013). Ours: the perceptron's
+step is a logistic one, a click on the upper alone counts too, chances other than one half are made up for, and the
+other pairs that the clicks imply count a little.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
+from heedful.jit.kernel import Ints, primitive
+from heedful.learners.coactive.pairwise_logistic import adagrad_step
+from heedful.spaces.ranking import wanted_ranking
+
+Array = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Perturbed(NamedTuple):
+    """A proposal: the order shown, where its fair pairs start, which of them were swapped, how probable all that is.
+
+    Pair p stands at the positions start + 2p and start + 2p + 1, from 0. start = -1: nothing was left to chance, and
+    feedback is taken as a correction, at face value. `probability`: that of showing this order, given the model.
+    """
+
+    shown: Ints
+    start: int
+    swapped: Bools
+    probability: float
+
+
+class FairPairsState(NamedTuple):
+    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), rounds learned."""
+
+    w: Array
+    g: Array
+    total: Array
+    t: int
+
+
+class FairPairs(NamedTuple):
+    """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
+
+    Shows its order with neighbours swapped: pairs from the first or from the second position on, by a coin, each
+    swapped with probability `swap`, down to position 2k; below nothing moves, and no order is less probable than
+    swap^k / 2. The first k of the feedback are the clicked, perhaps fewer or none. Of a pair, the one clicked alone
+    beats the other, with weight .5 / P(the pair stood this way round). For users who click by how relevant a document
+    is and where it stands (position bias, cascade) this is fair: equally relevant neighbours win equally often.
+
+    That is exact, but reaches neighbours only. The pairs that clicks imply at face value (`Ranking.add_pair_gradient`)
+    count `implied` times beside it: they reach further, learn faster, and carry their bias. implied = 0 leaves them
+    out; swap = 0 shows the order itself and takes clicks at face value, as `PairwiseLogistic`. Swaps cost: what is
+    shown is worse than what was learned (bench/clicks.py; swap = 0.5, as 3PR, costs most and learns best).
+
+    Each lesson is one step up the gradient of the weighted sum of log sigma(w . (x_a - x_b)), as `PairwiseLogistic`.
+    A proposal with start = -1, also one that a caller changed so, takes the feedback for an explicit correction.
+    Of an item (k = 1) shown alone there is nothing to swap.
+    """
+
+    n_features: int
+    space: Any
+    rate: float = 0.1
+    swap: float = 0.25
+    implied: float = 0.3
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def partial(self) -> bool:
+        """Whether what was clicked is an answer: it need not be a whole order."""
+        return True
+
+    def init(self, rng: np.random.Generator) -> FairPairsState:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("rate", self.rate)
+        if not (_between(self.swap, 0.001, 0.5) or _between(self.swap, 0.0, 0.0)):
+            raise ValueError(f"swap: wanted 0, or a number from 0.001 to 0.5, got {describe(self.swap)}")
+        if not _between(self.implied, 0.0, 1.0):
+            raise ValueError(f"implied: wanted a number from 0 to 1, got {describe(self.implied)}")
+        wanted_ranking(self.space, "whose neighbours can be swapped")
+        n = self.n_features
+        return FairPairsState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
+
+    def propose(self, state: FairPairsState, x: Any, rng: np.random.Generator) -> Perturbed:
+        shown = self.space.argmax(state.w, x)
+        depth = self.depth(shown.size)
+        start, pairs, probability = -1, 0, 1.0
+        if self.swap > 0.0 and depth > 1:
+            start = 1 if rng.random() < 0.5 else 0
+            pairs = (depth - start) // 2
+        swapped = rng.random(pairs) < self.swap
+        if start >= 0:
+            swap_pairs(shown, start, swapped)
+            probability = chance(swapped, start, depth, self.swap)
+        return Perturbed(shown, start, swapped, probability)
+
+    def update(self, state: FairPairsState, x: Any, y: Perturbed, feedback: Ints) -> FairPairsState:
+        self.gradient(state.g, state.w, x, y, feedback)
+        return self.step(state, state.g)
+
+    def direction(self, state: FairPairsState, x: Any, y: Perturbed, feedback: Ints) -> Array:
+        """The gradient at the weights of `state`, N."""
+        D = np.zeros(self.n_features)
+        self.gradient(D, state.w, x, y, feedback)
+        return D
+
+    def step(self, state: FairPairsState, D: Array) -> FairPairsState:
+        """The state after an AdaGrad step up D (N,); owns `state`, as update does."""
+        adagrad_step(state.w, state.total, D, self.rate)
+        return FairPairsState(state.w, state.g, state.total, state.t + 1)
+
+    def gradient(self, out: Array, w: Array, x: Any, y: Perturbed, feedback: Ints) -> None:
+        """out = the gradient at w of what the feedback on y says, N."""
+        out[:] = 0.0
+        self.space.add_pair_gradient(out, w, x, feedback, y.shown)
+        if y.start >= 0:
+            out *= self.implied
+            clicked = np.zeros(x.shape[0], np.bool_)
+            for i in range(min(self.space.positions(), feedback.size)):
+                clicked[feedback[i]] = True
+            better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
+            self.space.add_pairs(out, w, x, better, worse, weights)
+
+    def weights(self, state: FairPairsState) -> Array:
+        return state.w
+
+    def plain(self, shown: Ints) -> Perturbed:
+        """A proposal of which nothing was left to chance: feedback on it is an explicit correction."""
+        return Perturbed(shown, -1, np.zeros(0, np.bool_), 1.0)
+
+    def seen(self, y: Perturbed, size: int) -> Perturbed:
+        """The proposal as far as the person saw it, the first `size`: pairs that stand in there whole."""
+        pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
+        return Perturbed(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
+
+    def depth(self, m: int) -> int:
+        """How many of the first of m candidates may be swapped: whoever sees as many sees all that was drawn."""
+        most: int = 2 * self.space.positions()
+        return min(m, most)
+
+    def chance(self, order: Ints, shown: Ints) -> float:
+        """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
+        depth, size = self.depth(order.size), shown.size
+        learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # plain numbers: one by one, they are faster
+        if self.swap == 0.0 or depth < 2:
+            return float(learned[:size] == seen)
+        total = 0.0
+        for start in (0, 1):
+            p, expected = 0.5, learned.copy()
+            for i in range(start, min(depth - 1, size), 2):
+                if seen[i] == learned[i + 1]:  # swapped, also where only the upper was seen
+                    expected[i], expected[i + 1] = learned[i + 1], learned[i]
+                    p *= self.swap
+                else:
+                    p *= 1.0 - self.swap
+            total += p if expected[:size] == seen else 0.0
+        return total
+
+    def order(self, y: Perturbed) -> Ints:
+        """The learner's own order (m,) of a proposal: its swaps taken back."""
+        order = y.shown.copy()
+        swap_pairs(order, y.start, y.swapped)
+        return order
+
+
+def _swap_pairs_loop(order: Ints, start: int, swapped: Bools) -> None:
+    for p in range(swapped.size):
+        if swapped[p]:
+            i = start + 2 * p
+            order[i], order[i + 1] = order[i + 1], order[i]
+
+
+@primitive(_swap_pairs_loop)
+def swap_pairs(order: Ints, start: int, swapped: Bools) -> None:
+    """Let the neighbours at start + 2p and start + 2p + 1 change places wherever swapped_p."""
+    for p, other in enumerate(swapped.tolist()):
+        if other:
+            i = start + 2 * p
+            order[i], order[i + 1] = order[i + 1], order[i]
+
+
+def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
+    better, worse = np.empty(swapped.size, np.int64), np.empty(swapped.size, np.int64)
+    weights = np.empty(swapped.size)
+    size = 0
+    for p in range(swapped.size):
+        upper, lower = shown[start + 2 * p], shown[start + 2 * p + 1]
+        if clicked[upper] != clicked[lower]:
+            better[size], worse[size] = (upper, lower) if clicked[upper] else (lower, upper)
+            weights[size] = 0.5 / (swap if swapped[p] else 1.0 - swap)
+            size += 1
+    return better[:size], worse[:size], weights[:size]
+
+
+@primitive(_fair_pairs_loop)
+def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
+    """The winners, the losers and the weights (p,) of the pairs of which exactly one was clicked; clicked (m,)."""
+    order, hit = shown.tolist(), clicked.tolist()
+    better, worse, weights = [], [], []
+    for p, other in enumerate(swapped.tolist()):
+        upper, lower = order[start + 2 * p], order[start + 2 * p + 1]
+        if hit[upper] != hit[lower]:
+            better.append(upper if hit[upper] else lower)
+            worse.append(lower if hit[upper] else upper)
+            weights.append(0.5 / (swap if other else 1.0 - swap))
+    return np.array(better, np.int64), np.array(worse, np.int64), np.array(weights, np.float64)
+
+
+def _chance_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
+    this, other, any_swapped = 0.5, 0.5, False
+    for p in range(swapped.size):
+        this *= swap if swapped[p] else 1.0 - swap
+        any_swapped = any_swapped or swapped[p]
+    for _ in range((depth - (1 - start)) // 2):
+        other *= 1.0 - swap
+    return this if any_swapped else this + other
+
+
+@primitive(_chance_loop)
+def chance(swapped: Bools, start: int, depth: int, swap: float) -> float:
+    """The probability of showing what these swaps among the first `depth` make of an order.
+
+    Pairs from the other start cannot make it, unless nothing was swapped: then both starts show the order itself.
+    """
+    these, this = swapped.tolist(), 0.5
+    for each in these:
+        this *= swap if each else 1.0 - swap
+    if True in these:
+        return this
+    other = 0.5
+    for _ in range((depth - (1 - start)) // 2):
+        other *= 1.0 - swap
+    return this + other
+
+
+def _between(value: Any, least: float, most: float) -> bool:
+    return is_number(value, int, float, np.integer, np.floating) and bool(least <= value <= most)

@@ -1,0 +1,97 @@
+"""Any rule of online convex optimisation as a coactive learner for every space: [J15] Algorithm 3.
+
+A rule is a NamedTuple of hyperparameters with two methods: `init(n)`, the state before anything was learned, a
+NamedTuple with the weights in a field `w` (n,), and `step(state, D)`, the state after a round whose feedback moved
+phi by D (n,). It may overwrite the arrays of the state, and compiles where numba can compile it.
+
+>>> Session(Template(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.spaces.ranking import difference
+
+Array = npt.NDArray[np.float64]
+
+
+class AdaGradState(NamedTuple):
+    """w (n,), the sum of D^2 (n,)."""
+
+    w: Array
+    total: Array
+
+
+class AdaGrad(NamedTuple):
+    """Diagonal AdaGrad (Duchi, Hazan & Singer, 2011) on the linear loss: w_i += rate D_i / sqrt(sum of D_i^2)."""
+
+    rate: float = 1.0
+
+    def init(self, n: int) -> AdaGradState:
+        wanted_positive("rate", self.rate)
+        return AdaGradState(np.zeros(n), np.zeros(n))
+
+    def step(self, state: AdaGradState, D: Array) -> AdaGradState:
+        state.total[:] += D * D
+        state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where nothing ever moved, D is 0 too
+        return state
+
+
+class Template(NamedTuple):
+    """Template: [J15] Algorithm 3, with a rule of one's own. Interaction: coactive.
+
+    Shows the argmax of w . phi(x, .), and hands D = phi(x, ybar) - phi(x, y), the gradient of w . D, to the rule. A
+    rule whose regret against every fixed w* of a class is at most B_T on the losses -w . D_t has
+    REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that class, since w_t . D_t <= 0.
+    """
+
+    n_features: int
+    space: Any
+    rule: Any = AdaGrad()
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether the rule says that it does not compile."""
+        return bool(getattr(self.rule, "interpreted", False))
+
+    def init(self, rng: np.random.Generator) -> Any:
+        wanted_count("n_features", self.n_features)
+        wanted_space(self.space)
+        if not is_rule(type(self.rule)):
+            raise ValueError(f"rule: wanted a NamedTuple with init(n) and step(state, D), got {self.rule!r}")
+        state = self.rule.init(self.n_features)
+        if getattr(getattr(state, "w", None), "shape", None) != (self.n_features,):
+            raise ValueError(f"rule: wanted a state with weights w of shape ({self.n_features},), got {state!r}")
+        return state
+
+    def propose(self, state: Any, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+        return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
+
+    def step(self, state: Any, D: Array) -> Any:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        return self.rule.step(state, D)
+
+    def weights(self, state: Any) -> Array:
+        w: Array = state.w
+        return w
+
+
+def is_rule(cls: Any) -> bool:
+    """Whether a class is a rule for the template: a NamedTuple with init and step that proposes nothing itself."""
+    named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return (
+        named and all(callable(getattr(cls, name, None)) for name in ("init", "step")) and not hasattr(cls, "propose")
+    )

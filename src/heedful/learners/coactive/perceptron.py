@@ -1,0 +1,278 @@
+"""Coactive learners, [J15] Algorithms 1 to 5: show an object, get a better one, move towards it.
+
+Every round gives D = phi(x, ybar) - phi(x, y); y is the argmax of w . phi(x, .), so w . D <= 0. The space of
+objects and the update rule are independent choices (Algorithm 3): `direction` gives D, `step` is the rule, a function
+of D alone, and `update` is the step along the direction, in place.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, wanted_count, wanted_positive, wanted_space
+from heedful.jit.kernel import primitive, squared_norm
+
+Array = npt.NDArray[np.float64]
+
+
+class PerceptronState(NamedTuple):
+    """w (N,), the sum of the D's of the unfinished batch (N,), rounds learned."""
+
+    w: Array
+    pending: Array
+    t: int
+
+
+class PreferencePerceptron(NamedTuple):
+    """Preference perceptron: [J15] Algorithms 1 and 2. Interaction: coactive.
+
+    w += D after every round, w_1 = 0. With `batch` = k the k D's of a batch are applied together after its last
+    round (summed from s+1; from s, as Algorithm 2 prints it, a round would count twice), and those of an
+    unfinished batch not at all.
+
+    Theorem 1, Lemma 4: REG_T <= mean xi / alpha + 2 R |w*| sqrt(k/T) / alpha.
+    """
+
+    n_features: int
+    space: Any
+    batch: int = 1
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> PerceptronState:
+        wanted_count("n_features", self.n_features)
+        wanted_count("batch", self.batch)
+        wanted_space(self.space)
+        return PerceptronState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
+
+    def propose(self, state: PerceptronState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> PerceptronState:
+        self.space.add_difference(state.w if self.batch == 1 else state.pending, x, feedback, y, 1.0)
+        return self.moved(state)
+
+    def step(self, state: PerceptronState, D: Array) -> PerceptronState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        into = state.w if self.batch == 1 else state.pending
+        into += D
+        return self.moved(state)
+
+    def moved(self, state: PerceptronState) -> PerceptronState:
+        """The state with its D added: one round more, and the batch applied where it is complete."""
+        t = state.t + 1
+        if self.batch > 1 and t % self.batch == 0:
+            state.w[:] += state.pending
+            state.pending[:] = 0.0
+        return PerceptronState(state.w, state.pending, t)
+
+    def weights(self, state: PerceptronState) -> Array:
+        return state.w
+
+    def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
+        """Theorem 1 and Lemma 4 after t rounds of strictly alpha-informative feedback."""
+        return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
+
+
+def _signed_weights_loop(theta: Array, w: Array) -> None:
+    most = 0.0
+    for i in range(theta.size):
+        most = max(most, abs(theta[i]))
+    z = 0.0
+    for i in range(theta.size):
+        plus, minus = math.exp(theta[i] - most), math.exp(-theta[i] - most)
+        w[i] = plus - minus
+        z += plus + minus
+    for i in range(theta.size):
+        w[i] /= z
+
+
+@primitive(_signed_weights_loop)
+def signed_weights(theta: Array, w: Array) -> None:
+    """w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j), theta and w (N,).
+
+    exp is libm's, one number at a time: numpy's own rounds differently on different processors.
+    """
+    most = np.abs(theta).max()
+    plus = np.array([math.exp(v) for v in (theta - most).tolist()])
+    minus = np.array([math.exp(v) for v in (-theta - most).tolist()])
+    w[:] = (plus - minus) / np.add.accumulate(plus + minus)[-1]
+
+
+def _simplex_weights_loop(theta: Array, w: Array) -> None:
+    most = theta[0]
+    for i in range(theta.size):
+        most = max(most, theta[i])
+    z = 0.0
+    for i in range(theta.size):
+        w[i] = math.exp(theta[i] - most)
+        z += w[i]
+    for i in range(theta.size):
+        w[i] /= z
+
+
+@primitive(_simplex_weights_loop)
+def simplex_weights(theta: Array, w: Array) -> None:
+    """w_i = e^theta_i / sum_j e^theta_j, theta and w (N,); exp as in `signed_weights`."""
+    each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
+    w[:] = each / np.add.accumulate(each)[-1]
+
+
+class ExponentiatedState(NamedTuple):
+    """The sum of eta_t D_t (N,), the utility weights it makes (N,), rounds learned."""
+
+    theta: Array
+    w: Array
+    t: int
+
+
+class ExponentiatedPerceptron(NamedTuple):
+    """Exponentiated preference perceptron: [J15] Algorithm 4, signed by Eq. 22 and 23. Interaction: coactive.
+
+    w_i *= exp(eta D_i), then normalised to sum 1, over doubled features phi_e = (phi, -phi) (Eq. 22 prints min
+    where it must be max). The weight of phi_i is e^theta_i / Z and that of -phi_i is e^-theta_i / Z for
+    theta = sum eta_t D_t, so theta (N) is all there is to keep. `bound` is S, an upper bound of |phi|_inf. With a
+    `horizon` T, eta = 1 / (2 S sqrt T); without one (0), the experiments' eta_t = 1 / (2 S sqrt t), which has no
+    guarantee. Not `signed`: Algorithm 4 as printed, w_i = e^theta_i / Z from 1 / N on, for w* >= 0.
+
+    Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled if signed.
+    """
+
+    n_features: int
+    space: Any
+    bound: float
+    horizon: int = 0
+    signed: bool = True
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def simulated(self) -> str | None:
+        """Why it is there for simulations alone, where it is not signed, and no loop takes it then."""
+        return None if self.signed else "every feature has the weight 1 / N before the first lesson"
+
+    def init(self, rng: np.random.Generator) -> ExponentiatedState:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("bound", self.bound)
+        wanted_count("horizon", self.horizon, least=0)
+        if not isinstance(self.signed, bool):
+            raise ValueError(f"signed: wanted True or False, got {describe(self.signed)}")
+        wanted_space(self.space)
+        w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
+        return ExponentiatedState(np.zeros(self.n_features), w, 0)
+
+    def propose(self, state: ExponentiatedState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> ExponentiatedState:
+        self.space.add_difference(state.theta, x, feedback, y, self.rate(state.t + 1))
+        return self.moved(state)
+
+    def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        state.theta[:] += self.rate(state.t + 1) * D
+        return self.moved(state)
+
+    def dimension(self) -> int:
+        """N of Theorem 5: how many weights are multiplied, doubled where they are signed."""
+        return 2 * self.n_features if self.signed else self.n_features
+
+    def rate(self, t: int) -> float:
+        """eta_t."""
+        return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
+
+    def moved(self, state: ExponentiatedState) -> ExponentiatedState:
+        """The state with its eta D added: one round more, and the weights that theta makes."""
+        if self.signed:
+            signed_weights(state.theta, state.w)
+        else:
+            simplex_weights(state.theta, state.w)
+        return ExponentiatedState(state.theta, state.w, state.t + 1)
+
+    def weights(self, state: ExponentiatedState) -> Array:
+        return state.w
+
+    def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
+        """Theorem 5 after t rounds of strictly alpha-informative feedback; NaN where it does not hold.
+
+        Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and
+        `bound` = S; none for the variable rate, where `bound` is less than |phi|_inf, or where w* has a negative
+        weight and the learner none.
+        """
+        if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
+            return np.full(t.shape, np.nan)
+        root = math.sqrt(self.horizon)
+        first = 2.0 * math.log(self.dimension()) * self.bound * root
+        return float(np.abs(w_star).sum()) * (first + self.bound * t / root) / (alpha * t)
+
+
+class ConvexState(NamedTuple):
+    """w (N,), rounds learned."""
+
+    w: Array
+    t: int
+
+
+class ConvexPerceptron(NamedTuple):
+    """Convex preference perceptron: [J15] Algorithm 5. Interaction: coactive.
+
+    w = the point of the ball |w| <= radius nearest to w + D / sqrt t. (The factor G in the step of [C12]
+    contradicts its own bound; [J15] has none.)
+
+    Theorem 6 for the linear loss, G = 1: REG_T <= 2 mean xi+ / alpha + (D2/(2 sqrt T) + D2/T + 4 R^2/sqrt T) / alpha,
+    D2 = (2 radius)^2, for |w*| <= radius.
+    """
+
+    n_features: int
+    space: Any
+    radius: float
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> ConvexState:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("radius", self.radius)
+        wanted_space(self.space)
+        return ConvexState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: ConvexState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> ConvexState:
+        self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(state.t + 1)))
+        return self.moved(state)
+
+    def step(self, state: ConvexState, D: Array) -> ConvexState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
+        return self.moved(state)
+
+    def moved(self, state: ConvexState) -> ConvexState:
+        """The state with its D / sqrt t added: one round more, and back into the ball."""
+        norm = math.sqrt(squared_norm(state.w))
+        if norm > self.radius:
+            state.w[:] *= self.radius / norm
+        return ConvexState(state.w, state.t + 1)
+
+    def weights(self, state: ConvexState) -> Array:
+        return state.w
+
+    def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
+        """Theorem 6 for the linear loss after t rounds of strictly alpha-informative feedback; NaN outside the ball."""
+        if np.linalg.norm(w_star) > self.radius:
+            return np.full(t.shape, np.nan)
+        d2, root = (2.0 * self.radius) ** 2, np.sqrt(t)
+        return (d2 / (2.0 * root) + d2 / t + 4.0 * R**2 / root) / alpha

@@ -1,0 +1,146 @@
+"""Ranking SVM, retrained now and then on all corrections: the baseline of [J15] section 6.2.5.
+
+The solver is scikit-learn's liblinear; neither is imported before a Ranking SVM is used, and nothing of it compiles.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_space
+from heedful.spaces.ranking import difference
+
+Array = npt.NDArray[np.float64]
+
+FIRST_C = 100.0
+FEW = 50
+PASSES, EXACT = 10_000, 1e-6
+"""When a training stops: liblinear's passes over the pairs, and its tolerance."""
+TRIAL = 1_000, 1e-4
+"""When a trial of cross-validation does: scikit-learn's defaults. Held-out pairs are only counted."""
+FOLDS = 5
+GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""The values of C that cross-validation tries; the papers name none but 100."""
+
+
+_TURN = threading.Lock()
+"""liblinear draws from one generator for the whole process, and `warnings` knows no threads: one training at a time."""
+
+
+class RankingSVMState(NamedTuple):
+    """w (N,), the difference vectors D (capacity x N), how many came, how many had come at the last training, the C
+    of that training, rounds learned."""
+
+    w: Array
+    pairs: Array
+    n: int
+    trained: int
+    C: float
+    t: int
+
+
+class RankingSVM(NamedTuple):
+    """Ranking SVM: Joachims 2002, retrained as in [J15] section 6.2.5. Interaction: coactive.
+
+    w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D of all rounds but those where nothing
+    was corrected; no intercept. Trained after the first, and whenever there are at least 10 % more than at the
+    last training (10 n >= 11 n_last); until then a random w shows something random. C = 100 up to 50 pairs; beyond,
+    the value that orders most held-out pairs right in 5-fold cross-validation, the smallest where they tie.
+
+    `squared`: the loss max(0, 1 - w . D)^2 instead, which liblinear solves several times as fast and to the end; with
+    the papers' loss and a large C it stops after 10,000 passes, within about 1 % of the least objective. Of more than
+    `capacity` pairs the latest are kept. Needs scikit-learn; does not compile.
+    """
+
+    n_features: int
+    space: Any
+    squared: bool = False
+    capacity: int = 10_000
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def simulated(self) -> str:
+        """Why it is there for simulations alone, and no loop takes it."""
+        return "before its first training it shows something random, and a training takes seconds"
+
+    @property
+    def interpreted(self) -> bool:
+        """It leans on a solver."""
+        return True
+
+    def init(self, rng: np.random.Generator) -> RankingSVMState:
+        wanted_count("n_features", self.n_features)
+        if not isinstance(self.squared, bool):
+            raise ValueError(f"squared: wanted True or False, got {self.squared!r}")
+        wanted_count("capacity", self.capacity, least=2)  # cross-validation holds out one and trains on another
+        wanted_space(self.space)
+        try:
+            import sklearn  # noqa: F401
+        except ModuleNotFoundError:
+            told = "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+            raise ModuleNotFoundError(told, name="sklearn") from None
+        N = self.n_features
+        return RankingSVMState(np.zeros(N), np.zeros((self.capacity, N)), 0, 0, FIRST_C, 0)
+
+    def propose(self, state: RankingSVMState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w if state.trained else rng.standard_normal(self.n_features), x)
+
+    def update(self, state: RankingSVMState, x: Any, y: Any, feedback: Any) -> RankingSVMState:
+        return self.step(state, difference(self.space, self.n_features, x, feedback, y))
+
+    def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
+        """The state with the pair D (N,), trained again where it is time; owns `state`, as update does."""
+        if not D.any():
+            return state._replace(t=state.t + 1)
+        state.pairs[state.n % self.capacity] = D
+        state = state._replace(n=state.n + 1, t=state.t + 1)
+        if 10 * state.n < 11 * state.trained:
+            return state
+        pairs = state.pairs[: state.n]
+        C = FIRST_C if state.n <= FEW else chosen(pairs, self.squared)
+        state.w[:] = separating(pairs, C, self.squared)
+        return state._replace(trained=state.n, C=C)
+
+    def weights(self, state: RankingSVMState) -> Array:
+        return state.w
+
+
+def chosen(pairs: Array, squared: bool) -> float:
+    """The C of the grid that orders most held-out pairs right: pair i is held out in fold i mod 5."""
+    fold = np.arange(len(pairs)) % FOLDS
+
+    def right(C: float) -> int:
+        return sum(
+            int(np.sum(pairs[fold == f] @ separating(pairs[fold != f], C, squared, *TRIAL) > 0.0))
+            for f in range(min(FOLDS, len(pairs)))
+        )
+
+    return max(GRID, key=right)  # the first of equals, which is the smallest
+
+
+def separating(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
+    """argmin over w of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N): (N,)."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    if len(pairs) == 1:  # twice at half the price is once
+        pairs, C = np.repeat(pairs, 2, axis=0), C / 2.0
+    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # two classes are wanted: D of one is -D of the other
+    loss = "squared_hinge" if squared else "hinge"
+    machine = LinearSVC(
+        C=C, loss=loss, dual=not squared, fit_intercept=False, tol=tolerance, max_iter=passes, random_state=0
+    )
+    with _TURN, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(pairs * sign[:, None], sign)
+    return np.asarray(machine.coef_[0], np.float64)

@@ -1,0 +1,108 @@
+"""The second-order preference perceptron, [J15] Algorithm 6."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
+from heedful.jit.kernel import kernel, scores, squared_norm
+
+Array = npt.NDArray[np.float64]
+
+
+class SecondOrderState(NamedTuple):
+    """w (N,), A^-1 (N x N, lower triangle), two buffers (N,), rounds learned."""
+
+    w: Array
+    A_inv: Array
+    D: Array
+    v: Array
+    t: int
+
+
+class SecondOrderPerceptron(NamedTuple):
+    """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
+
+    A_t = A_{t-1} + gamma D D^T, A_0 = epsilon I; w = the point of the ball |w| <= radius nearest, in the norm of
+    A_t, to w + A_t^-1 D. A^-1 is kept by Woodbury, with denominator 1/gamma + D^T A^-1 D.
+
+    Theorem 8 bounds the regret of a strongly convex loss (CREG); the linear loss is not one, so no bound on REG.
+    """
+
+    n_features: int
+    space: Any
+    gamma: float = 1.0
+    epsilon: float = 1.0
+    radius: float = 100.0
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> SecondOrderState:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("gamma", self.gamma)
+        # Below, rounding can leave nothing of A^-1 that the projection could be found by.
+        for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
+            wanted_positive(name, value)
+            if value < 1e-6:
+                raise ValueError(f"{name}: wanted a number from 1e-6 to 1e50, got {value!r}")
+        wanted_space(self.space)
+        n = self.n_features
+        return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)
+
+    def propose(self, state: SecondOrderState, x: Any, rng: np.random.Generator) -> Any:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: SecondOrderState, x: Any, y: Any, feedback: Any) -> SecondOrderState:
+        state.D[:] = 0.0
+        self.space.add_difference(state.D, x, feedback, y, 1.0)
+        return self.step(state, state.D)
+
+    def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
+        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        w, A_inv, v = state.w, state.A_inv, state.v
+        symmetric_times(A_inv, D, v)
+        along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
+        if along > 0.0:
+            denominator = 1.0 / self.gamma + along
+            add_rank_one(A_inv, v, -1.0 / denominator)
+            v *= 1.0 / (self.gamma * denominator)  # A_t^-1 D
+            w[:] += v
+            if squared_norm(w) > self.radius**2:
+                w[:] = projected(A_inv, w, self.radius)
+        return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
+
+    def weights(self, state: SecondOrderState) -> Array:
+        return state.w
+
+
+@kernel
+def projected(A_inv: Array, w_bar: Array, radius: float) -> Array:
+    """argmin of (w - w_bar)^T A (w - w_bar) over |w| <= radius, for |w_bar| > radius; A_inv by its lower triangle.
+
+    w(mu) = (I + mu A^-1)^-1 w_bar with |w(mu)| = radius. 1/|w(mu)| is concave and increases, so Newton steps on
+    1/|w(mu)| - 1/radius from mu = 0 come from below, each nearer, and end after 4 to 6.
+    """
+    n = w_bar.size
+    mu = 0.0
+    w = w_bar.copy()
+    slope = np.empty(n)
+    for _ in range(100):
+        system = mu * A_inv
+        for i in range(n):
+            system[i, i] += 1.0
+        w = solve_definite(system, w_bar)
+        norm = math.sqrt(squared_norm(w))
+        if norm <= radius * (1.0 + 1e-12):
+            break
+        symmetric_times(A_inv, w, slope)
+        falling = scores(w.reshape(1, -1), solve_factored(system, slope))[0]  # -d|w|^2/dmu / 2
+        mu += (norm / radius - 1.0) * norm**2 / falling
+    return w * (radius / norm)

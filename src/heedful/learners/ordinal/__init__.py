@@ -1,0 +1,1 @@
+"""Ordinal learners: a rank is predicted, the true rank is told."""

@@ -1,0 +1,303 @@
+"""Ordinal learners, [P01]: predict the rank that a person gives an instance, get the true one, move.
+
+An instance x (N,) has a rank from 1 to k. `PRank` projects it on one direction and cuts the line at k - 1 thresholds;
+the multiclass perceptron has a direction for every rank, Widrow-Hoff predicts a number and rounds it. Each answers to
+the same three functions; `score` (w . x) and `weights` exist where there is one direction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count, wanted_positive
+from heedful.jit.kernel import Floats, Ints, add_scaled, dot, kernel
+from heedful.spaces.ordinal import Ranks
+
+Array = npt.NDArray[np.float64]
+
+
+@kernel
+def rank_at(score: float, thresholds: Array) -> int:
+    """The least r with score - b_r < 0, b_k = infinity; of ordered thresholds (k-1,): 1 + how many are not above."""
+    rank = 1
+    for r in range(thresholds.size):  # all of them, without a branch: where the score falls, nobody can foretell
+        rank += 1 if score - thresholds[r] >= 0.0 else 0
+    return rank
+
+
+class PRankState(NamedTuple):
+    """The direction w (N,), the thresholds b_1 <= ... <= b_{k-1} (k-1,), rounds learned."""
+
+    w: Array
+    b: Array
+    t: int
+
+
+class PRank(NamedTuple):
+    """PRank: [P01] Figure 2. Interaction: ordinal.
+
+    Predicts the least r with w . x < b_r (b_k infinite). On a mistake only: y_r = -1 where y <= r, else +1;
+    tau_r = y_r where (w . x - b_r) y_r <= 0, else 0; w += (sum tau) x, b_r -= tau_r.
+
+    The thresholds stay in order. Where a rule (w*, b*) of norm 1 ranks every instance right by a margin gamma, and
+    |x| <= R, the sum of |predicted - true| is at most (k - 1)(R^2 + 1) / gamma^2. Not invariant to the scale of x:
+    the thresholds move by 1.
+    """
+
+    n_features: int
+    n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> PRankState:
+        wanted_count("n_features", self.n_features)
+        Ranks(self.n_ranks).check()
+        return PRankState(np.zeros(self.n_features), np.zeros(self.n_ranks - 1), 0)
+
+    def propose(self, state: PRankState, x: Floats, rng: np.random.Generator) -> int:
+        return rank_at(dot(x, state.w), state.b)
+
+    def update(self, state: PRankState, x: Floats, y: int, feedback: int) -> PRankState:
+        moved(state.w, state.b, x, feedback)
+        return PRankState(state.w, state.b, state.t + 1)
+
+    def weights(self, state: PRankState) -> Array:
+        return state.w
+
+    def thresholds(self, state: PRankState) -> Array:
+        """b (k-1,): where the score passes from one rank to the next."""
+        return state.b
+
+
+@kernel
+def moved(w: Array, b: Array, x: Floats, feedback: int) -> float:
+    """PRank's step, in place; the sum of the tau_r: by how many x the direction moved, 0 where the rank was right.
+
+    With exact ties more thresholds move than ranks were missed, for w . x = b_r counts as wrong for y > r, too; then
+    some move up and some down, and the sum may be 0 though thresholds moved.
+    """
+    score = dot(x, w)
+    if rank_at(score, b) == feedback:
+        return 0.0
+    total = 0.0
+    for r in range(b.size):
+        y = -1.0 if feedback <= r + 1 else 1.0
+        tau = y if (score - b[r]) * y <= 0.0 else 0.0
+        b[r] -= tau
+        total += tau
+    add_scaled(w, x, total)
+    return total
+
+
+class AveragedState(NamedTuple):
+    """PRank's w (N,) and b (k-1,); drift (N,), the sum of (t - 1) times how w moved in round t; the sum of b after
+    every round (k-1,); rounds learned."""
+
+    w: Array
+    b: Array
+    drift: Array
+    summed: Array
+    t: int
+
+
+class AveragedPRank(NamedTuple):
+    """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
+
+    Learns as PRank does, from PRank's own mistakes, and predicts with the average of all w and b since the first
+    round: w - drift / t and summed / t. A round without a mistake costs no more than PRank's.
+    """
+
+    n_features: int
+    n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> AveragedState:
+        PRank(self.n_features, self.n_ranks).init(rng)
+        n, k = self.n_features, self.n_ranks
+        return AveragedState(np.zeros(n), np.zeros(k - 1), np.zeros(n), np.zeros(k - 1), 0)
+
+    def propose(self, state: AveragedState, x: Floats, rng: np.random.Generator) -> int:
+        # Multiplied by t: exact where all is integer.
+        return rank_at(state.t * dot(x, state.w) - dot(x, state.drift), state.summed)
+
+    def update(self, state: AveragedState, x: Floats, y: int, feedback: int) -> AveragedState:
+        total = moved(state.w, state.b, x, feedback)
+        if total != 0.0 and state.t > 0:
+            add_scaled(state.drift, x, state.t * total)
+        for r in range(state.b.size):
+            state.summed[r] += state.b[r]
+        return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
+
+    def weights(self, state: AveragedState) -> Array:
+        return state.w - state.drift / max(state.t, 1)
+
+    def thresholds(self, state: AveragedState) -> Array:
+        """The average b (k-1,): where the score passes from one rank to the next."""
+        return state.summed / max(state.t, 1)
+
+
+class MulticlassState(NamedTuple):
+    """A direction for every rank (k, N), rounds learned."""
+
+    W: Array
+    t: int
+
+
+class MulticlassPerceptron(NamedTuple):
+    """Multiclass perceptron: Crammer & Singer, as in [P01]. Interaction: ordinal.
+
+    Predicts the rank of the greatest W_r . x, ties to the lowest; on a mistake W_y += x and W_predicted -= x. It does
+    not know that ranks are ordered: k N numbers to learn instead of N + k - 1.
+    """
+
+    n_features: int
+    n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> MulticlassState:
+        PRank(self.n_features, self.n_ranks).init(rng)
+        return MulticlassState(np.zeros((self.n_ranks, self.n_features)), 0)
+
+    def propose(self, state: MulticlassState, x: Floats, rng: np.random.Generator) -> int:
+        return nearest(state.W, x) + 1
+
+    def update(self, state: MulticlassState, x: Floats, y: int, feedback: int) -> MulticlassState:
+        r = nearest(state.W, x)
+        if r + 1 != feedback:
+            add_scaled(state.W[feedback - 1], x, 1.0)
+            add_scaled(state.W[r], x, -1.0)
+        return MulticlassState(state.W, state.t + 1)
+
+
+@kernel
+def nearest(W: Array, x: Floats) -> int:
+    """The row of W (k, N) with the greatest W_r . x, ties to the lowest."""
+    best, most = 0, dot(x, W[0])
+    for r in range(1, W.shape[0]):
+        s = dot(x, W[r])
+        if s > most:
+            best, most = r, s
+    return best
+
+
+class WidrowHoffState(NamedTuple):
+    """w (N,), rounds learned."""
+
+    w: Array
+    t: int
+
+
+class WidrowHoff(NamedTuple):
+    """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
+
+    Predicts w . x rounded half up and clipped to 1..k; after every round w += eta (y - w . x) x. Not invariant to the
+    scale of x: stable where eta |x|^2 < 2 in every round. A larger eta can diverge: w grows until it overflows, and
+    what is shown is then a rank still (1 where w . x is no number any more), but says nothing.
+    """
+
+    n_features: int
+    n_ranks: int
+    eta: float = 0.01
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> WidrowHoffState:
+        PRank(self.n_features, self.n_ranks).init(rng)
+        wanted_positive("eta", self.eta)
+        return WidrowHoffState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: WidrowHoffState, x: Floats, rng: np.random.Generator) -> int:
+        s = dot(x, state.w)
+        if s >= self.n_ranks:
+            return self.n_ranks
+        return math.floor(s + 0.5) if s > 1.0 else 1
+
+    def update(self, state: WidrowHoffState, x: Floats, y: int, feedback: int) -> WidrowHoffState:
+        add_scaled(state.w, x, self.eta * (feedback - dot(x, state.w)))
+        return WidrowHoffState(state.w, state.t + 1)
+
+    def weights(self, state: WidrowHoffState) -> Array:
+        return state.w
+
+
+class ConstantState(NamedTuple):
+    """How often each rank was given (k,), rounds learned."""
+
+    counts: Ints
+    t: int
+
+
+class ConstantRank(NamedTuple):
+    """A constant predictor: ours, for comparison. Interaction: ordinal.
+
+    Predicts the median of the ranks so far (of two, the lower): what would have had the least rank loss. Does not
+    look at x.
+    """
+
+    n_features: int
+    n_ranks: int
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def space(self) -> Ranks:
+        """What can be shown."""
+        return Ranks(self.n_ranks)
+
+    def init(self, rng: np.random.Generator) -> ConstantState:
+        PRank(self.n_features, self.n_ranks).init(rng)
+        return ConstantState(np.zeros(self.n_ranks, np.int64), 0)
+
+    def propose(self, state: ConstantState, x: Floats, rng: np.random.Generator) -> int:
+        if state.t == 0:
+            return (self.n_ranks + 1) // 2
+        r, below = 0, state.counts[0]
+        while 2 * below < state.t:
+            r += 1
+            below += state.counts[r]
+        return r + 1
+
+    def update(self, state: ConstantState, x: Floats, y: int, feedback: int) -> ConstantState:
+        state.counts[feedback - 1] += 1
+        return ConstantState(state.counts, state.t + 1)

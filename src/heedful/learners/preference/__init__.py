@@ -1,0 +1,1 @@
+"""Learners of comparisons: two items or more are shown, the better one is told."""

@@ -1,0 +1,189 @@
+"""Preferences of many people told from one another's: the collaborative model of [H12], folded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import wanted_count
+from heedful.inference.collaborative.cp import fit
+from heedful.inference.collaborative.fitted import Functions, utilities
+from heedful.inference.collaborative.sparse_cells import cells
+from heedful.inference.collaborative.svi import weighed
+from heedful.inference.comparisons import Answers
+from heedful.inference.gp.answer_buffer import Said, comparisons, nothing_said, rows_about, ties, with_answer, without
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
+from heedful.jit.kernel import Ints
+from heedful.learners.preference.common import begun, prior_covariance, with_more
+from heedful.spaces.comparison import UNSURE, Pool, order_of
+
+Array = npt.NDArray[np.float64]
+
+MOST = {"amplitude": 100.0, "width": 30.0}
+"""What they are at most: far beyond, messages between answers and weights swing ever wider."""
+ROUNDS = 12
+"""Of expectation propagation, in which one person's weights are found."""
+
+
+class CollaborativeGPState(NamedTuple):
+    """The features of the items (n x d); the answers; the shared functions, means (D x n) and covariances (D x n x n);
+    who has weights (p,), rising, and their means and variances (p x D); how many rows there were when the functions
+    were learned; rounds learned."""
+
+    X: Array
+    said: Said
+    mean: Array
+    cov: Array
+    people: Ints
+    mw: Array
+    vw: Array
+    learned: int
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as people and items arrive."""
+        return True
+
+
+class CollaborativeGP(NamedTuple):
+    """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
+
+    f_u = sum_d w_ud f_d, f_d ~ N(0, K), w_ud ~ N(0, 1), P(a beats b) = Phi(f_ua - f_ub - width). The functions f_d are
+    learned anew, from all answers, when there are `every` comparisons more and a tenth more than last time; in between
+    only the person's own weights are. Of somebody new nothing is known but which differences matter. Orders, and the
+    best of several, are taken as their comparisons, each with a noise of its own. For up to some hundred items:
+    learning the functions costs D n^3.
+    """
+
+    space: Any
+    D: int = 20
+    """shared functions; more than are needed do no harm"""
+    lengthscale: float = 0.0
+    """in standard deviations of the features; 0: the median distance of two items"""
+    amplitude: float = 1.0
+    """standard deviation of a function, in units of the noise of one choice"""
+    width: float = 0.25
+    lapse: float = 0.0
+    rule: str = "bald"
+    every: int = 20
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    @property
+    def interpreted(self) -> bool:
+        """It leans on solvers."""
+        return True
+
+    @property
+    def learn_noise(self) -> bool:
+        """Widths and lapse rates are as they were told."""
+        return False
+
+    def init(self, rng: np.random.Generator) -> CollaborativeGPState:
+        wanted_count("D", self.D, most=1000)
+        start = begun(self)
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise ValueError(f"{name}: wanted at most {most:g}, got {getattr(self, name):g}")
+        return self._unlearned(start.X, nothing_said(), 0)
+
+    def propose(self, state: CollaborativeGPState, x: Pool, rng: np.random.Generator) -> Ints:
+        if self.rule == "random":
+            at = int(rng.integers(len(x.pairs)))
+        else:
+            items, local = np.unique(x.pairs, return_inverse=True)
+            posterior = self.posterior(state, x.user, items)
+            at = int(worth_of_sets(posterior, self.rule, local.reshape(x.pairs.shape)).argmax())
+        row: Ints = x.pairs[at].copy()
+        return row
+
+    def update(self, state: CollaborativeGPState, x: Pool, y: Ints, feedback: Any) -> CollaborativeGPState:
+        state = state._replace(t=state.t + 1)
+        if isinstance(feedback, int) and feedback == UNSURE:
+            return state
+        order = order_of(feedback, y.size)
+        told = isinstance(order, np.ndarray)
+        said = state.said
+        for row in comparisons(y, order) if told else ties(y):  # each alone
+            said = with_answer(said, x.user, row[None], not told, self._width, self.lapse)
+        state = state._replace(said=said)
+        if said.n >= state.learned + max(self.every, state.learned // 10):
+            return self.learned_anew(state)
+        return self._weighed(state, x.user)
+
+    def learned_anew(self, state: CollaborativeGPState) -> CollaborativeGPState:
+        """The state with functions and everybody's weights learned from all answers, from nothing."""
+        said = state.said
+        if not said.n:
+            return self._unlearned(state.X, said, state.t)
+        people, user = np.unique(said.user[: said.n], return_inverse=True)
+        rows = said.rows(slice(0, said.n))._replace(user=user)
+        got = fit(prior_covariance(self, state.X), people.size, rows, D=self.D, width=self._width, lapse=self.lapse)
+        mean, cov, _ = got.functions
+        return state._replace(mean=mean, cov=cov, people=people, mw=got.mw, vw=got.vw, learned=said.n)
+
+    def question(
+        self, state: CollaborativeGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
+    ) -> Ints:
+        """What to ask a person of all pairs (sets, where size > 2) of `items` (i,): as `sets.next_set`."""
+        offered = np.unique(items)
+        rows = np.asarray(skip, np.int64).reshape(-1, size)
+        rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
+        return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
+
+    def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
+        """What is believed of a person's utilities of these items, distinct, or of all."""
+        every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
+        part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
+        at = int(np.searchsorted(state.people, user))
+        if at < state.people.size and state.people[at] == user:
+            return utilities(part, state.mw[at], state.vw[at])
+        return utilities(part, np.zeros(self.D), np.ones(self.D))
+
+    def with_items(self, state: CollaborativeGPState, features: Any) -> CollaborativeGPState:
+        """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
+        on. Everything is learned anew. ValueError, naming what is wrong."""
+        _, X = with_more(self, state, features)  # type: ignore[arg-type]
+        return self.learned_anew(state._replace(X=X))
+
+    def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
+        """The state without the answers in which an item was shown; the item stays."""
+        said = state.said
+        return self.learned_anew(state._replace(said=without(said, rows_about(said, item))))
+
+    @property
+    def _width(self) -> float:
+        return float(self.width) if self.space.equal else 0.0
+
+    def _unlearned(self, X: Array, said: Said, t: int) -> CollaborativeGPState:
+        """Before there was an answer."""
+        n = len(X)
+        cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
+        none = np.zeros((0, self.D))
+        return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
+
+    def _weighed(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
+        """The state with a person's weights found, the functions as they are."""
+        at = state.said.of(user)
+        items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
+        rows: Answers = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+        of = cells(rows, 1, items.size)
+        part = Functions(state.mean[:, items], state.cov[:, items[:, None], items], None)
+        h = part.at(of.first, of.second)
+        mw, vw, _ = weighed(of, *h, rows, self._width, self.lapse, rounds=ROUNDS)
+        place = int(np.searchsorted(state.people, user))
+        if place < state.people.size and state.people[place] == user:
+            state.mw[place], state.vw[place] = mw[0], vw[0]
+            return state
+        return state._replace(
+            people=np.insert(state.people, place, user),
+            mw=np.insert(state.mw, place, mw[0], axis=0),
+            vw=np.insert(state.vw, place, vw[0], axis=0),
+        )

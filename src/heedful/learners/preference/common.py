@@ -1,0 +1,244 @@
+"""What learners of choices have in common: a state of answers and sites, a proposal by a rule, one answer more."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.inference.estimation import infer_utilities
+from heedful.inference.gp.acquisition import RULES, next_question
+from heedful.inference.gp.answer_buffer import (
+    Said,
+    believed,
+    comparisons,
+    narrowed,
+    nothing_said,
+    ties,
+    with_answer,
+)
+from heedful.inference.gp.ep import infer_many
+from heedful.inference.gp.ep_diagnostics import Trust, trust
+from heedful.inference.gp.kernels import MOST, kernel_for, wanted_amplitude
+from heedful.inference.gp.mixture import Mixture
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, improved
+from heedful.inference.gp.stopping import Seen
+from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
+from heedful.jit.kernel import Ints
+from heedful.spaces.comparison import MOST_ITEMS, Pool, order_of, wanted_choice
+
+Array = npt.NDArray[np.float64]
+
+SETTLED = 1e-6
+"""Sites that move less than this, as a share, have settled."""
+
+NARROW = 1e-6
+"""Widths are at least so large, and such a share of the amplitude: that several are equally good says how they were
+perceived to a width, and what is left of two variances so far apart would be rounding."""
+
+ROUNDS = 2
+"""How often a person's sites, and how they answer, are put right in turn after one more answer."""
+
+
+class PreferenceGPState(NamedTuple):
+    """What utilities are like before anything is known of a person, N(mean (n,), cov (n x n)); the features of the
+    items (n x d); the answers; how many rows there were when mean and cov were learned; rounds learned."""
+
+    mean: Array
+    cov: Array
+    X: Array
+    said: Said
+    learned: int
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as items arrive."""
+        return True
+
+    def own(self) -> PreferenceGPState:
+        """A copy for `update`, which puts other matrices in the place of mean, cov and X and writes to none of them:
+        these are shared."""
+        return self._replace(said=self.said.own())
+
+
+def begun(learner: Any) -> PreferenceGPState:
+    """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
+    wanted_choice(learner.space)
+    wanted_amplitude(learner.amplitude)
+    for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
+        value = getattr(learner, name)
+        if not is_number(value, int, float) or not 0.0 <= value <= most:
+            raise ValueError(f"{name}: wanted a number from 0 to {most:g}, got {describe(value)}")
+    least = NARROW * max(1.0, float(learner.amplitude))
+    if learner.space.equal and not learner.width >= least:
+        told = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
+        raise ValueError(f"width: wanted {least:g} or more {told}, got {learner.width:g}")
+    if learner.rule not in RULES:
+        raise ValueError(f"rule: wanted {', '.join(RULES)}, got {describe(learner.rule)}")
+    wanted_count("every", learner.every)
+    if not isinstance(learner.learn_noise, bool):
+        raise ValueError(f"learn_noise: wanted True or False, got {describe(learner.learn_noise)}")
+    n, X = learner.space.n_items, np.asarray(learner.space.features, np.float64)
+    X = X.copy() if X.ndim == 2 and len(X) == n else np.empty((n, 0))
+    return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, nothing_said(), 0, 0)
+
+
+def prior_covariance(learner: Any, X: Array) -> Array:
+    """K (n x n) of items with features X (n x d), d = 0 where they have none."""
+    return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
+
+
+def noise_prior(learner: Any) -> NoisePrior:
+    """What is supposed of how people answer."""
+    return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
+
+
+def supposed(learner: Any, said: Said, user: int) -> tuple[float, float]:
+    """The width and the lapse rate that a person answers with, as far as is known."""
+    at = said.of(user)
+    if at.size:
+        return float(said.width[at[-1]]), float(said.lapse[at[-1]])
+    lapse = noise_prior(learner).lapse if learner.learn_noise and learner.lapse == 0.0 else learner.lapse
+    if learner.one_width and said.n:
+        return float(said.width[said.n - 1]), float(lapse)
+    return float(learner.width) if learner.space.equal else 0.0, float(lapse)
+
+
+def answered(learner: Any, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any) -> PreferenceGPState:
+    """The state with one more answer, its sites still 0; owns `state`."""
+    said = state.said
+    width, lapse = supposed(learner, said, x.user)
+    order = order_of(feedback, y.size)
+    rows = comparisons(y, order) if isinstance(order, np.ndarray) else ties(y)
+    return state._replace(said=with_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
+
+
+def refreshed(
+    learner: Any,
+    state: PreferenceGPState,
+    user: int,
+    sweeps: int,
+    learn_noise: bool,
+    *,
+    rounds: int = ROUNDS,
+    moves: float = 1e-2,
+) -> None:
+    """Put the sites of a person's answers right, in place, from where they are; and how they answer, where that is
+    learned, in so many rounds, or until it moves by less than `moves`."""
+    said = state.said
+    at = said.of(user)
+    items, inverse = np.unique(said.pairs[at], return_inverse=True)
+    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+    cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
+    noise, sites = Noise(said.width[at[-1:]], said.lapse[at[-1:]], np.zeros(1)), said.sites(at)
+    for _ in range(rounds if learn_noise else 0):
+        many = infer_many(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
+        sites = many.sites
+        noise, moved = improved(rows, many, noise, noise_prior(learner))
+        if moved < moves:
+            break
+    sites = infer_many(
+        cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=sweeps
+    ).sites
+    said.tau[at], said.nu[at], said.width[at], said.lapse[at] = sites.tau, sites.nu, noise.width, noise.lapse
+
+
+def told(
+    learner: Any, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any, every: int, learn_noise: bool
+) -> PreferenceGPState:
+    """The state after one answer, the person's sites put right; owns `state`."""
+    before = state.said.of(x.user).size
+    state = answered(learner, state, x, y, feedback)
+    anew = state.said.of(x.user).size // every > before // every
+    refreshed(learner, state, x.user, 200 if anew else 1, anew and learn_noise)
+    return state._replace(t=state.t + 1)
+
+
+def asked(learner: Any, state: PreferenceGPState, x: Pool, rng: np.random.Generator) -> Ints:
+    """The row (k,) of the pool that the rule gives most, the first of equals, as it is in the pool."""
+    at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
+    if learner.rule != "random" and len(x.pairs) > 1:
+        items, local = np.unique(x.pairs, return_inverse=True)
+        posterior = believed(state.cov, state.mean, state.said, x.user, items)
+        at = int(worth_of_sets(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
+    row: Ints = x.pairs[at].copy()
+    return row
+
+
+def known(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
+    """What is believed of a person's utilities of these items, distinct, or of all."""
+    every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
+    return believed(state.cov, state.mean, state.said, user, every)
+
+
+def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, size: int, rng: Any, skip: Any) -> Ints:
+    """The row (size,) of all pairs, or sets, of `items` that the rule gives most, of those not in `skip`."""
+    offered = np.unique(items)
+    rows = np.asarray(skip, np.int64).reshape(-1, size)
+    rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
+    if size == 2:
+        part = narrowed(state.cov, state.mean, state.said, user, offered)
+        return offered[list(next_question(part, learner.rule, skip=rows, rng=rng)[:2])]
+    whole = believed(state.cov, state.mean, state.said, user, offered)
+    return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
+
+
+def stands(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
+    """What is believed of the mean of these people's utilities, with nothing taken for known that only the answers say;
+    of one person of whom others tell nothing (`pooled` is False), from their own answers."""
+    said = state.said
+    at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))
+    every = np.union1d(said.user[at], users)
+    rows = said.rows(at)
+    if not rows.size:
+        return Posterior(state.mean, state.cov)
+    belief = infer_utilities(state.X, every.size, rows._replace(user=np.searchsorted(every, rows.user)))
+    whose = np.searchsorted(every, users)
+    return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
+
+
+def seen(learner: Any, state: PreferenceGPState, user: int) -> Seen:
+    """A person's answers and their sites, for `stopping`."""
+    at = state.said.of(user)
+    rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
+    return Seen(rows, state.said.sites(at), *supposed(learner, state.said, user))
+
+
+def trust_in(learner: Any, state: PreferenceGPState, user: int) -> Trust:
+    """How far what is believed of a person can be trusted."""
+    told = seen(learner, state, user)
+    items = np.unique(told.rows.pairs)
+    told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
+    before = Posterior(state.mean[items], state.cov[np.ix_(items, items)])
+    return trust(before, known(state, user, items), told)
+
+
+def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
+    """How a person answers."""
+    told, prior = seen(learner, state, user), noise_prior(learner)
+    items, inverse = np.unique(told.rows.pairs, return_inverse=True)
+    rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
+    cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
+    many = infer_many(cov, mean, 1, rows, told.sites, width=told.width, lapse=told.lapse, tolerance=SETTLED)
+    noise = Noise(np.array([told.width]), np.array([told.lapse]), np.zeros(1))
+    return Person(told.width, told.lapse, float(at_random(rows, many.log_evidence, noise, prior)[0]))
+
+
+def with_more(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:
+    """K and the features of all items, those that arrive behind the others."""
+    n, d = state.X.shape
+    more = numbers("features", features, "2-dimensional numbers, a row for each item")
+    if more.ndim == 2 and n == 0:
+        d = more.shape[1]
+    if more.ndim != 2 or more.shape[1] != d:
+        raise ValueError(f"features: wanted rows of {d}, one for each item, got {describe(features)}")
+    if d:
+        more = finite_array("features", more, 2, d)
+    if n + len(more) > MOST_ITEMS:
+        raise ValueError(f"features: wanted at most {MOST_ITEMS} items altogether, got {n + len(more)}")
+    X = np.concatenate([state.X.reshape(n, d), more.astype(np.float64)])
+    return prior_covariance(learner, X), X

@@ -1,0 +1,354 @@
+"""Rules for ratings that anybody would try first, for every table to show beside the others: random items, each user
+for themselves, the mean of an item, and one's own ratings before the mean."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number
+from heedful.jit.kernel import Floats, Ints, apart, kernel, primitive, top
+from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, place_of, rated, unrated, without_item
+from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+
+Array = npt.NDArray[np.float64]
+
+
+def wanted_pair(pairs: Pairs, user: int, item: int) -> int:
+    """The place of the pair. LookupError where this user never rated this item."""
+    p = place_of(pairs, user, item)
+    if p < 0:
+        raise LookupError(f"item: wanted one that user {user} rated, got {item}")
+    return p
+
+
+@kernel
+def best(scores: Floats, items: Ints, size: int) -> Ints:
+    """The `size` items (n,) of the highest scores (n,), best first, ties to the first; all where fewer are there."""
+    return items[top(scores, min(size, items.size))]
+
+
+def _uniform_loop(seed: int, a: int, b: int) -> float:
+    z = np.uint64(seed) + np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xD1B54A32D192ED03)
+    for _ in range(2):
+        z += np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+    return (float(z >> np.uint64(11)) + 0.5) / 9007199254740992.0
+
+
+@primitive(_uniform_loop)
+def uniform(seed: int, a: int, b: int) -> float:
+    """A number between 0 and 1 that belongs to the numbers a and b: SplitMix64, twice."""
+    most = 2**64 - 1
+    z = (int(seed) + int(a) * 0x9E3779B97F4A7C15 + int(b) * 0xD1B54A32D192ED03) & most
+    for _ in range(2):
+        z = (z + 0x9E3779B97F4A7C15) & most
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & most
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & most
+        z ^= z >> 31
+    return (float(z >> 11) + 0.5) / 9007199254740992.0
+
+
+def _agreements_loop(rows: Array, items: Ints, w: Array) -> Array:
+    out = np.empty(items.size)
+    for j in range(items.size):
+        row = rows[items[j]]
+        s = row[0] * w[0]
+        for a in range(1, w.size):
+            s += row[a] * w[a]
+        out[j] = s
+    return out
+
+
+@apart
+@primitive(_agreements_loop)
+def agreements(rows: Array, items: Ints, w: Array) -> Array:
+    """rows_j . w for the items (n,), summed from the first factor on: (m x k), (k,) -> (n,)"""
+    chosen = rows[items]
+    s = chosen[:, 0] * w[0]
+    for a in range(1, w.size):
+        s = s + chosen[:, a] * w[a]
+    return s  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------- what was rated
+
+
+class Tally(NamedTuple):
+    """Ratings by pair; how many each item has (M,), and their sum (M,); how many there are, their sum; rounds."""
+
+    pairs: Pairs
+    counts: Array
+    totals: Array
+    n: float
+    sum: float
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as users and items arrive."""
+        return True
+
+
+@apart
+@kernel
+def tallied(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
+    """The tally with one rating more, which counts for `weight`; owns `tally`."""
+    count, total = longer(tally.counts, item + 1, 0.0), longer(tally.totals, item + 1, 0.0)
+    count[item] += weight
+    total[item] += weight * rating
+    pairs = rated(tally.pairs, user, item, rating, weight)
+    return Tally(pairs, count, total, tally.n + weight, tally.sum + weight * rating, tally.t)
+
+
+def less(tally: Tally, item: int, count: float, total: float) -> Tally:
+    """The tally without so many ratings of an item, in the numbers that are not by pair."""
+    n = tally.n - count
+    tally.counts[item] -= count
+    tally.totals[item] -= total
+    if tally.counts[item] <= 1e-9 * count:
+        tally.counts[item] = tally.totals[item] = 0.0
+    gone = n <= 1e-9 * count
+    return Tally(
+        tally.pairs, tally.counts, tally.totals, 0.0 if gone else n, 0.0 if gone else tally.sum - total, tally.t
+    )
+
+
+def tally_without_item(tally: Tally, item: int) -> Tally:
+    """The tally without the ratings of an item; owns `tally`."""
+    if item < tally.counts.size:
+        tally = less(tally, item, float(tally.counts[item]), float(tally.totals[item]))
+    without_item(tally.pairs, item)
+    return tally
+
+
+def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
+    """The tally without one rating; owns `tally`. LookupError where the user never rated the item."""
+    wanted_pair(tally.pairs, user, item)
+    unrated(tally.pairs, user, item, rating, weight)
+    return less(tally, item, weight, weight * rating)
+
+
+@kernel
+def overall(tally: Tally) -> float:
+    """The mean of all ratings; 0 where there is none."""
+    return tally.sum / tally.n if tally.n > 0.0 else 0.0
+
+
+def _item_means_loop(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
+    out = np.empty(items.size)
+    for j in range(items.size):
+        i = items[j]
+        c = prior + (count[i] if i < count.size else 0.0)
+        s = prior * mean + (total[i] if i < count.size else 0.0)
+        out[j] = s / c if c > 0.0 else mean
+    return out
+
+
+@apart
+@primitive(_item_means_loop)
+def item_means(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
+    """The mean rating of the items (n,), with `prior` ratings of `mean` added to each; `mean` where there is none."""
+    known = items < count.size
+    at = np.where(known, items, 0)
+    c = prior + np.where(known, count[at], 0.0)
+    s = prior * mean + np.where(known, total[at], 0.0)
+    return np.where(c > 0.0, s / np.where(c > 0.0, c, 1.0), mean)
+
+
+@apart
+@kernel
+def own_first(scores: Array, pairs: Pairs, user: int, items: Ints) -> None:
+    """Put the user's own mean rating in the place of the score of each item (n,) that they rated."""
+    p = pairs.of_user[user] if user < pairs.of_user.size else -1
+    while p >= 0:
+        if pairs.count[p] > 0.0:
+            j = np.searchsorted(items, pairs.item[p])
+            if j < items.size and items[j] == pairs.item[p]:
+                scores[j] = pairs.total[p] / pairs.count[p]
+        p = pairs.after_user[p]
+
+
+# ---------------------------------------------------------------------------- the learners
+
+
+class Drawn(NamedTuple):
+    """Rounds."""
+
+    t: int
+
+
+class RandomItem(NamedTuple):
+    """Random item: ours, for comparison, each on offer equally likely. Interaction: rating."""
+
+    space: Any = Slate()
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> Drawn:
+        wanted_slate(self.space)
+        return Drawn(0)
+
+    def propose(self, state: Drawn, x: Offer, rng: np.random.Generator) -> Ints:
+        if self.space.size == 1:
+            j = rng.integers(0, x.items.size)
+            return x.items[j : j + 1].copy()
+        return best(rng.random(x.items.size), x.items, self.space.size)
+
+    def update(self, state: Drawn, x: Offer, y: Ints, feedback: Rated | Weighed) -> Drawn:
+        return Drawn(state.t + 1)
+
+    def without_item(self, state: Drawn, item: int) -> Drawn:
+        return state
+
+    def without_rating(self, state: Drawn, user: int, item: int, rating: float, weight: float = 1.0) -> Drawn:
+        return state
+
+
+class UserGreedy(NamedTuple):
+    """User greedy: ours, for comparison, everybody for themselves. Interaction: rating.
+
+    Shows the items of the best own mean rating; what the user never rated counts as the mean of all ratings.
+    """
+
+    space: Any = Slate()
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> Tally:
+        wanted_slate(self.space)
+        return no_tally()
+
+    def scores(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        out = np.full(x.items.size, overall(state))
+        own_first(out, state.pairs, x.user, x.items)
+        return out
+
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
+    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
+        return best(self.scores(state, x), x.items, self.space.size)
+
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
+        return learned(state, x, feedback)
+
+    def without_item(self, state: Tally, item: int) -> Tally:
+        return tally_without_item(state, item)
+
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
+
+
+class ItemMean(NamedTuple):
+    """Item mean: ours, for comparison, what most people like. Interaction: rating.
+
+    Shows the items of the best mean rating by all users, `prior` ratings of the overall mean added to each.
+    """
+
+    space: Any = Slate()
+    prior: float = 1.0
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> Tally:
+        wanted_slate(self.space)
+        wanted_prior(self.prior)
+        return no_tally()
+
+    def scores(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
+
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
+    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
+        return best(self.scores(state, x), x.items, self.space.size)
+
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
+        return learned(state, x, feedback)
+
+    def without_item(self, state: Tally, item: int) -> Tally:
+        return tally_without_item(state, item)
+
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
+
+
+class PairMean(NamedTuple):
+    """Pair mean, else item mean: ours, for comparison, one's own ratings before all others. Interaction: rating.
+
+    Shows the items of the best own mean rating; what the user never rated counts as in `ItemMean`.
+    """
+
+    space: Any = Slate()
+    prior: float = 1.0
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> Tally:
+        wanted_slate(self.space)
+        wanted_prior(self.prior)
+        return no_tally()
+
+    def scores(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
+        own_first(out, state.pairs, x.user, x.items)
+        return out
+
+    def ratings(self, state: Tally, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x)
+
+    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
+        return best(self.scores(state, x), x.items, self.space.size)
+
+    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
+        return learned(state, x, feedback)
+
+    def without_item(self, state: Tally, item: int) -> Tally:
+        return tally_without_item(state, item)
+
+    def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        return tally_without_rating(state, user, item, rating, weight)
+
+
+@kernel
+def learned(tally: Tally, x: Offer, feedback: Rated | Weighed) -> Tally:
+    """The tally after a round; owns `tally`."""
+    for r in range(feedback.items.size):
+        rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
+        tally = tallied(tally, x.user, int(feedback.items[r]), rating, weight)
+    return Tally(tally.pairs, tally.counts, tally.totals, tally.n, tally.sum, tally.t + 1)
+
+
+def no_tally() -> Tally:
+    """Nothing rated."""
+    return Tally(no_pairs(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
+
+
+def wanted_prior(prior: Any) -> None:
+    """ValueError unless prior is a number from 0 on."""
+    if not is_number(prior, int, float) or not 0.0 <= prior <= 1e50:
+        raise ValueError(f"prior: wanted a number from 0 to 1e50, got {describe(prior)}")

@@ -1,0 +1,212 @@
+"""A model of ratings, and how it learns: a Gaussian for the row of every user and item, and all variances, from the
+counts and sums of the pairs. What `BMF` is made of."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import apart, kernel
+from heedful.learners.ratings.interaction_matrix import Pairs, place_of
+from heedful.learners.ratings.mean_field import PULL, Rows, beliefs, entered, of_prior, places_of, row_sums, with_rows
+from heedful.learners.ratings.ridge import drawn
+from heedful.spaces.slate import Offer
+
+Array = npt.NDArray[np.float64]
+
+# What is known of all ratings, by place in an array of FACTS: their weight, their mean, the squares about it; the
+# squares about the means of pairs, and how many ratings these are of, those that came again; how many ratings;
+# the first; the highest; and by what a count or sum of pairs is multiplied to be what it is worth now.
+WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS, ORIGIN, HIGHEST, SCALE, FACTS = range(10)
+# Of a variance, by place in `hyper`; the user's come last.
+NOISE, PAIR, ITEM, MIDDLE, USER = range(5)
+# Of the variance of the ratings, before anything is known; and for how many observations that counts.
+FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
+TRUST = 5.0
+
+
+class Preset(NamedTuple):
+    """One of the models that are learned at once; hyper: the variance of noise, of pairs, of items' biases, the mean of
+    those, the variances of a user's bias and factors (4 + K,); score: how well it foretold, log likelihood."""
+
+    users: Rows
+    items: Rows
+    hyper: Array
+    score: float
+
+
+def no_rows(K: int, facts: Array) -> Preset:
+    """A model of rows of K numbers, of nothing."""
+    sides = [Rows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)]
+    model = Preset(sides[0], sides[1], np.empty(4 + K), 0.0)
+    learn_variances(model, facts)
+    return model
+
+
+@apart
+@kernel
+def with_space(model: Preset, users: int, items: int, nobody: int, seed: int) -> Preset:
+    """The model with at least so many rows; nobody: -1."""
+    return Preset(with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score)
+
+
+@apart
+@kernel
+def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
+    """Infer the row of a user from their pairs, in place; without any, it is forgotten."""
+    users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
+    K = users.mean.shape[1]
+    places = places_of(int(pairs.of_user[user]), pairs.after_user)
+    A, h = np.empty((K, K)), np.empty(K)
+    noise, origin = hyper[NOISE] / scale, facts[ORIGIN]
+    row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, A, h)
+    known = 1.0 if A[0, 0] > 0.0 else 0.0
+    of_prior(users, user, 1.0 / hyper[USER:], np.zeros(K), A, h)
+    n = missed = inverse = 0.0
+    if known > 0.0:
+        rated_items = pairs.item[places]
+        mean, var = np.empty(places.size), np.empty(places.size)
+        beliefs(items.mean, items.cov, items.adds, rated_items, users.mean[user], users.cov[user], hyper, mean, var)
+        for i in range(places.size):
+            c = pairs.count[places[i]]
+            if c > 0.0:
+                e = pairs.total[places[i]] / c - origin - mean[i]
+                c = scale * c
+                part = min(c * c, 1.0)  # what is worth less than one rating says little of single pairs
+                n += part
+                missed += part * (e * e + var[i])
+                inverse += part / c
+    entered(users, user, known, n, missed, inverse)
+
+
+@apart
+@kernel
+def item_row(pairs: Pairs, model: Preset, item: int, facts: Array, seed: int) -> None:
+    """Infer the row of an item from its pairs, in place; without any, it is forgotten."""
+    users, items, hyper = model.users, model.items, model.hyper
+    K = items.mean.shape[1]
+    places = places_of(int(pairs.of_item[item]), pairs.after_item)
+    A, h = np.empty((K, K)), np.empty(K)
+    noise = hyper[NOISE] / facts[SCALE]
+    row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], A, h)
+    known = 1.0 if A[0, 0] > 0.0 else 0.0
+    precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
+    precision[0] = 1.0 / hyper[ITEM]
+    pull[0] = precision[0] * hyper[MIDDLE]
+    first = np.empty(K - 1)
+    drawn(seed, item, first)
+    for a in range(1, K):
+        pull[a] = precision[a] * (PULL * first[a - 1])
+    of_prior(items, item, precision, pull, A, h)
+    entered(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
+
+
+@apart
+@kernel
+def learn_variances(model: Preset, facts: Array) -> None:
+    """Empirical Bayes, in place: every variance is the mean of its second moments, TRUST of the first guess added."""
+    hyper, K = model.hyper, model.users.mean.shape[1]
+    whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
+    least = 1e-6 * whole
+    hyper[NOISE] = (facts[WITHIN] + FIRST_NOISE * whole) / (facts[AGAIN] + 1.0)
+    users, items = model.users.sums, model.items.sums
+    n = users[K] + TRUST
+    hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * whole) / n, least)
+    known = items[K + 1]
+    n = known + TRUST
+    m = (items[K] + TRUST * (facts[MEAN] - facts[ORIGIN])) / n
+    hyper[MIDDLE] = m
+    hyper[ITEM] = max((items[0] - 2.0 * m * items[K] + known * m * m + TRUST * FIRST_ITEM * whole) / n, least)
+    n = users[K + 1] + TRUST
+    for a in range(K):
+        first = (FIRST_USER if a == 0 else FIRST_FACTOR) * whole
+        hyper[USER + a] = max((users[a] + TRUST * first) / n, least)
+
+
+@apart
+@kernel
+def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, seed: int, t: int) -> None:
+    """Infer the rows of this pair and, in turn, of one more user and item, in place; then the variances."""
+    users, items, K = model.users, model.items, model.users.mean.shape[1]
+    if users.adds[user, K + 1] <= 0.0:  # somebody new has the prior's
+        for a in range(K):
+            users.mean[user, a] = 0.0
+            for b in range(K):
+                users.cov[user, a, b] = model.hyper[USER + a] if a == b else 0.0
+    item_row(pairs, model, item, facts, seed)
+    user_row(pairs, model, user, facts)
+    # What the others know has changed, too: everybody's turn comes.
+    n, m = min(pairs.of_user.size, users.mean.shape[0]), min(pairs.of_item.size, items.mean.shape[0])
+    if users.adds[t % n, K + 1] > 0.0:
+        user_row(pairs, model, t % n, facts)
+    if items.adds[t % m, K + 1] > 0.0:
+        item_row(pairs, model, t % m, facts, seed)
+    learn_variances(model, facts)
+
+
+# ---------------------------------------------------------------------------- what a model says
+
+
+@apart
+@kernel
+def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
+    """Mean (K,) and covariance (K x K) of a user's row; of somebody unknown, the prior's."""
+    users, K = model.users, model.users.mean.shape[1]
+    if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
+        return users.mean[user].copy(), users.cov[user].copy()
+    w, S = np.zeros(K), np.zeros((K, K))
+    for a in range(K):
+        S[a, a] = model.hyper[USER + a]
+    return w, S
+
+
+@apart
+@kernel
+def foretold(pairs: Pairs, model: Preset, user: int, item: int, facts: Array, y: float, weight: float) -> float:
+    """log N(y; ...): how likely it was that the next rating of a pair, less the first of all, was y."""
+    w, S = user_gaussian(model, user)
+    one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
+    beliefs(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
+    noise, pair = model.hyper[NOISE], model.hyper[PAIR]
+    m, v = mean[0], var[0] + pair
+    p = place_of(pairs, user, item)
+    if p >= 0 and pairs.count[p] > 0.0:
+        gain = pair / (pair + noise / (facts[SCALE] * pairs.count[p]))
+        m += gain * (pairs.total[p] / pairs.count[p] - facts[ORIGIN] - m)
+        v = (1.0 - gain) * (1.0 - gain) * var[0] + pair * (1.0 - gain)
+    v += noise / weight
+    return float(-0.5 * (math.log(2.0 * math.pi * v) + (y - m) * (y - m) / v))
+
+
+@apart
+@kernel
+def own(pairs: Pairs, hyper: Array, facts: Array, x: Offer, mean: Array, var: Array) -> None:
+    """What the user's own ratings say of single items on offer, into mean (c,) and var (c,), in place."""
+    # What is to be learned of a single pair is worth something only where pairs come again.
+    again = facts[AGAIN] / max(facts[RATINGS], 1.0)
+    var += again * hyper[PAIR]
+    p = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
+    while p >= 0:
+        if pairs.count[p] > 0.0:
+            c = facts[SCALE] * pairs.count[p]
+            j = np.searchsorted(x.items, pairs.item[p])
+            if j < x.items.size and x.items[j] == pairs.item[p]:
+                gain = hyper[PAIR] / (hyper[PAIR] + hyper[NOISE] / c)
+                mean[j] += gain * (pairs.total[p] / pairs.count[p] - facts[ORIGIN] - mean[j])
+                if var.size:
+                    rest = var[j] - again * hyper[PAIR]
+                    var[j] = (1.0 - gain) * (1.0 - gain) * rest + hyper[PAIR] * (1.0 - gain)
+        p = pairs.after_user[p]
+
+
+@kernel
+def worth(pairs: Pairs, user: int) -> float:
+    """The counts of a user's pairs, summed."""
+    p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
+    while p >= 0:
+        count += pairs.count[p]
+        p = pairs.after_user[p]
+    return count

@@ -1,0 +1,265 @@
+"""Gaussians of rows, [bias, factors], of users or of items: each inferred by mean field from what the other side's rows
+are believed to be, and from the counts and sums of its pairs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints, apart, kernel, primitive
+from heedful.learners.ratings.interaction_matrix import Pairs
+from heedful.learners.ratings.ridge import cholesky, drawn, inverted, solved
+
+Array = npt.NDArray[np.float64]
+
+PULL = 0.3
+"""The first factors of an item are this times standard normal numbers, and pull for good: at 0, nothing would move."""
+
+
+class Rows(NamedTuple):
+    """The Gaussians of one side, [bias, factors] a row: means (n x K), covariances (n x K x K); what each adds to the
+    sums that the variances are learned from (n x (K + 4)), and those sums (K + 4,).
+
+    Of a row: the second moments (K); the mean bias of an item, how many pairs a user has; 1 where anything is known;
+    and of users the squares that their pairs are off by, and 1 / count, summed over their pairs.
+    """
+
+    mean: Array
+    cov: Array
+    adds: Array
+    sums: Array
+
+
+# ---------------------------------------------------------------------------- a row from its pairs
+
+
+@kernel
+def places_of(first: int, after: Ints) -> Ints:
+    """The pairs of a list from `first` on (n,)."""
+    n, p = 0, first
+    while p >= 0:
+        n += 1
+        p = after[p]
+    out = np.empty(n, np.int64)
+    n, p = 0, first
+    while p >= 0:
+        out[n] = p
+        n += 1
+        p = after[p]
+    return out
+
+
+def _row_sums_loop(
+    places: Ints,
+    pairs: Pairs,
+    other: Ints,
+    Z: Array,
+    C: Array,
+    noise: float,
+    pair: float,
+    origin: float,
+    A: Array,
+    h: Array,
+) -> None:
+    K = h.size
+    A[:] = 0.0
+    h[:] = 0.0
+    for p in places:
+        c = pairs.count[p]
+        if c > 0.0:
+            weight = 1.0 / (pair + noise / c)
+            z, S = Z[other[p]], C[other[p]]
+            e = pairs.total[p] / c - origin - z[0]
+            h[0] += weight * e
+            A[0, 0] += weight
+            for a in range(1, K):
+                h[a] += weight * (e * z[a] - S[0, a])
+                A[a, 0] += weight * z[a]
+                for b in range(1, a + 1):
+                    A[a, b] += weight * (z[a] * z[b] + S[a, b])
+
+
+@apart
+@primitive(_row_sums_loop)
+def row_sums(
+    places: Ints,
+    pairs: Pairs,
+    other: Ints,
+    Z: Array,
+    C: Array,
+    noise: float,
+    pair: float,
+    origin: float,
+    A: Array,
+    h: Array,
+) -> None:
+    """A = sum w E xx' (lower triangle), h = sum w E x(y - bias of the other): x = (1, the other's factors), y the mean
+    of a pair's ratings less `origin`, 1 / w = pair + noise / count its variance."""
+    places = places[pairs.count[places] > 0.0]
+    if places.size == 0:
+        A[:] = 0.0
+        h[:] = 0.0
+        return
+    c, o = pairs.count[places], other[places]
+    weight = 1.0 / (pair + noise / c)
+    x, S = Z[o], C[o]
+    e = pairs.total[places] / c - origin - x[:, 0]
+    x[:, 0] = 1.0
+    with_bias = S[:, 0].copy()
+    with_bias[:, 0] = 0.0
+    S[:, 0] = S[:, :, 0] = 0.0
+    # `accumulate` adds one after the other, as the loop does
+    h[:] = 0.0 + np.add.accumulate(weight[:, None] * (e[:, None] * x - with_bias))[-1]
+    A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
+
+
+def _beliefs_loop(
+    Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
+) -> None:
+    K = w.size
+    for j in range(items.size):
+        z, s = Z[items[j]], C[items[j]]
+        known = adds[items[j], K + 1] > 0.0
+        m = w[0] + (z[0] if known else hyper[3])
+        for a in range(1, K):
+            m += w[a] * z[a]
+        mean[j] = m
+        if var.size:
+            q = S[0, 0] + (s[0, 0] if known else hyper[2])
+            for a in range(1, K):
+                q += 2.0 * (z[a] * S[a, 0] + w[a] * s[a, 0])
+                for b in range(1, a):
+                    q += 2.0 * ((z[a] * z[b] + s[a, b]) * S[a, b] + w[a] * w[b] * s[a, b])
+                q += (z[a] * z[a] + s[a, a]) * S[a, a] + w[a] * w[a] * s[a, a]
+            var[j] = q
+
+
+@apart
+@primitive(_beliefs_loop)
+def beliefs(
+    Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
+) -> None:
+    """Mean and variance (n,) of what a user (w (K,), S (K x K)) gives items (n,), pair and noise left out; var (0,)
+    where it is not wanted. An item that nobody rated has the bias that items have."""
+    K = w.size
+    z, s = Z[items], C[items]
+    known = adds[items, K + 1] > 0.0
+    m = w[0] + np.where(known, z[:, 0], hyper[3])
+    for a in range(1, K):
+        m += w[a] * z[:, a]
+    mean[:] = m
+    if var.size:
+        q = S[0, 0] + np.where(known, s[:, 0, 0], hyper[2])
+        if K > 1:
+            rows, columns = (at[1:] for at in np.tril_indices(K))
+            x, y = z.copy(), w.copy()
+            x[:, 0] = y[0] = 1.0
+            inner = np.where(columns > 0, s[:, rows, columns], 0.0)
+            terms = np.where(rows == columns, 1.0, 2.0) * (
+                (x[:, rows] * x[:, columns] + inner) * S[rows, columns] + y[rows] * y[columns] * s[:, rows, columns]
+            )
+            q = np.add.accumulate(np.column_stack((q, terms)), axis=1)[:, -1]
+        var[:] = q
+
+
+def _with_rows_loop(rows: Rows, n: int, seed: int) -> Rows:
+    had, K = rows.mean.shape
+    if had >= n:
+        return rows
+    more = max(n, 2 * had)
+    mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
+    first = np.empty(K - 1)
+    for j in range(had):  # not slices: compiled, an assignment of one to another takes a second to compile
+        for a in range(K):
+            mean[j, a] = rows.mean[j, a]
+            for b in range(K):
+                cov[j, a, b] = rows.cov[j, a, b]
+        for a in range(K + 4):
+            adds[j, a] = rows.adds[j, a]
+    for j in range(had, more):
+        if seed >= 0:
+            drawn(seed, j, first)
+            for a in range(1, K):
+                mean[j, a] = PULL * first[a - 1]
+                cov[j, a, a] = 1.0 - PULL * PULL
+    return Rows(mean, cov, adds, rows.sums)
+
+
+@apart
+@primitive(_with_rows_loop)
+def with_rows(rows: Rows, n: int, seed: int) -> Rows:
+    """The rows, at least n. Those of items (seed >= 0) have first factors; of users, all is 0 until they are met."""
+    had, K = rows.mean.shape
+    if had >= n:
+        return rows
+    more = max(n, 2 * had)
+    mean, cov, adds = np.zeros((more, K)), np.zeros((more, K, K)), np.zeros((more, K + 4))
+    mean[:had], cov[:had], adds[:had] = rows.mean, rows.cov, rows.adds
+    if seed >= 0 and K > 1:
+        first = np.empty(K - 1)
+        for j in range(had, more):
+            drawn(seed, j, first)
+            mean[j, 1:] = PULL * first
+        factors = np.arange(1, K)
+        cov[had:, factors, factors] = 1.0 - PULL * PULL
+    return Rows(mean, cov, adds, rows.sums)
+
+
+@apart
+@kernel
+def entered(rows: Rows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
+    """Put what a row adds to the sums anew, in place."""
+    K = rows.mean.shape[1]
+    adds, sums = rows.adds[at], rows.sums
+    for a in range(K + 4):
+        sums[a] -= adds[a]
+        adds[a] = 0.0
+    if known > 0.0:
+        for a in range(K):
+            adds[a] = rows.mean[at, a] * rows.mean[at, a] + rows.cov[at, a, a]
+        adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, known, missed, inverse
+    for a in range(K + 4):
+        sums[a] += adds[a]
+
+
+def _gram_loop(M: Array, out: Array) -> None:
+    K = M.shape[0]
+    for a in range(K):
+        for b in range(a + 1):
+            v = 0.0
+            for i in range(a, K):
+                v += M[i, a] * M[i, b]
+            out[a, b] = out[b, a] = v
+
+
+@apart
+@primitive(_gram_loop)
+def gram(M: Array, out: Array) -> None:
+    """out = M' M of a lower triangle M, all K x K."""
+    rows, products = M.tolist(), out.tolist()
+    for a in range(len(rows)):
+        for b in range(a + 1):
+            v = 0.0
+            for row in rows[a:]:
+                v += row[a] * row[b]
+            products[a][b] = products[b][a] = v
+    out[:] = products
+
+
+@apart
+@kernel
+def of_prior(rows: Rows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
+    """The row's Gaussian: precision A + diag(precision), times its mean h + pull; in place, spoils A and h."""
+    K = h.size
+    for a in range(K):
+        A[a, a] += precision[a]
+        h[a] += pull[a]
+    cholesky(A)
+    solved(A, h)
+    L = np.zeros((K, K))
+    inverted(A, L)
+    for a in range(K):
+        rows.mean[at, a] = h[a]
+    gram(L, rows.cov[at])

@@ -1,0 +1,209 @@
+"""NMF-Bandit, Sen et al., AISTATS 2017: explore now and then, else show what a non-negative factorisation of the
+ratings so far expects most of."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, wanted_count
+from heedful.jit.kernel import Ints, apart, kernel, primitive, top
+from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
+from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
+from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+
+Array = npt.NDArray[np.float64]
+
+TINY = 1e-9
+"""The least factor: what is 0 stays 0, whatever it is multiplied by."""
+UNBOUNDED = -1e40  # a slate that says no lowest rating says less
+
+
+class NMFState(NamedTuple):
+    """The ratings; the users' factors (n x k), the items' (m x k); the lowest rating so far; how many users rated; what
+    first factors and exploration sets are drawn by; rounds learned."""
+
+    pairs: Pairs
+    U: Array
+    V: Array
+    low: float
+    users: int
+    seed: int
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as users and items arrive."""
+        return True
+
+
+def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
+    n, k = F.shape
+    above, below = np.zeros((n, k)), np.zeros((n, k))
+    for p in range(own.size):
+        if count[p] > 0.0:
+            x = total[p] / count[p] - low
+            f, g = F[own[p]], G[other[p]]
+            s = f[0] * g[0]
+            for a in range(1, k):
+                s += f[a] * g[a]
+            up, down = above[own[p]], below[own[p]]
+            for a in range(k):
+                up[a] += x * g[a]
+                down[a] += s * g[a]
+    for i in range(n):
+        for a in range(k):
+            above[i, a] = above[i, a] / below[i, a] if below[i, a] > 0.0 else 1.0
+    return above
+
+
+@apart
+@primitive(_ratios_loop)
+def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
+    """By what to multiply F (n x k), that F G' comes nearer to the pairs' means less `low`, rated pairs only:
+    (sum x g) / (sum (f . g) g); 1 where there is none."""
+    there = count > 0.0
+    own, other = own[there], other[there]
+    x = total[there] / count[there] - low
+    f, g = F[own], G[other]
+    s = f[:, 0] * g[:, 0]
+    for a in range(1, F.shape[1]):
+        s = s + f[:, a] * g[:, a]
+    above, below = np.zeros(F.shape), np.zeros(F.shape)
+    np.add.at(above, own, x[:, None] * g)  # one after the other, as the loop does
+    np.add.at(below, own, s[:, None] * g)
+    return np.where(below > 0.0, above / np.where(below > 0.0, below, 1.0), 1.0)
+
+
+@apart
+@kernel
+def scaled(F: Array, by: Array) -> None:
+    """F *= by, in place, no entry below TINY; both (n x k)."""
+    for i in range(F.shape[0]):
+        for a in range(F.shape[1]):
+            F[i, a] = max(F[i, a] * by[i, a], TINY)
+
+
+@apart
+@kernel
+def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
+    """F (n x k) with the first factors of rows that had none, between 0 and 1, where it has fewer than `rows`."""
+    n, k = F.shape
+    if n >= rows:
+        return F
+    more = np.empty((max(rows, 2 * n), k))
+    for i in range(more.shape[0]):
+        for a in range(k):
+            more[i, a] = F[i, a] if i < n else uniform(seed, i, 2 * a + side)
+    return more
+
+
+@apart
+@kernel
+def own_set(seed: int, user: int, items: Ints, size: int) -> Ints:
+    """The places in `items` of the user's own exploration set: the `size` that chance puts first for this user."""
+    chance = np.empty(items.size)
+    for j in range(items.size):
+        chance[j] = uniform(seed, -1 - user, items[j])
+    return top(chance, min(size, items.size))
+
+
+class NMFBandit(NamedTuple):
+    """NMF-Bandit: Sen et al. 2017, as [A18] compares with it. Interaction: rating.
+
+    In round t, with n users so far, explores with probability min(1, theta n m' / t), m' = `explored`: half the time
+    uniformly over the user's own set of m' of the items on offer, else over all on offer. Otherwise shows
+    argmax U_i . V_j, where every `every` rounds U V' is fitted to the mean ratings of the pairs so far, less the lowest
+    rating possible, by `sweeps` multiplicative updates of U and of V that look at rated pairs only.
+    """
+
+    space: Any = Slate()
+    n_factors: int = 5
+    theta: float = 0.1
+    explored: int = 5
+    """m', the size of every user's exploration set"""
+    every: int = 50
+    sweeps: int = 5
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> NMFState:
+        wanted_slate(self.space)
+        wanted_count("n_factors", self.n_factors, most=1000)
+        if not is_number(self.theta, int, float) or not 0.0 <= self.theta <= 1e50:
+            raise ValueError(f"theta: wanted a number from 0 to 1e50, got {describe(self.theta)}")
+        for name in ("explored", "every", "sweeps"):
+            wanted_count(name, getattr(self, name))
+        seed = int(rng.integers(2**62))
+        k = self.n_factors
+        U, V = with_positive(np.empty((0, k)), 64, seed, 0), with_positive(np.empty((0, k)), 64, seed, 1)
+        low = float(self.space.low) if self.space.low > UNBOUNDED else 0.0
+        return NMFState(no_pairs(64, 64), U, V, low, 0, seed, 0)
+
+    def explores(self, state: NMFState) -> float:
+        """The probability of exploring."""
+        return min(1.0, self.theta * max(state.users, 1) * self.explored / (state.t + 1.0))
+
+    def propose(self, state: NMFState, x: Offer, rng: np.random.Generator) -> Ints:
+        if rng.random() < self.explores(state):
+            own = rng.random() < 0.5
+            scores = rng.random(x.items.size)
+            if own:
+                for j in own_set(state.seed, x.user, x.items, self.explored):
+                    scores[j] += 1.0
+            return best(scores, x.items, self.space.size)
+        return best(self.scores(state, x), x.items, self.space.size)
+
+    def scores(self, state: NMFState, x: Offer) -> Array:
+        """What each item on offer is expected to get above the lowest rating (c,)."""
+        U = with_positive(state.U, x.user + 1, state.seed, 0)
+        V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
+        return agreements(V, x.items, U[x.user])
+
+    def ratings(self, state: NMFState, x: Offer) -> Array:
+        """What each item on offer is expected to get (c,)."""
+        return self.scores(state, x) + state.low
+
+    def update(self, state: NMFState, x: Offer, y: Ints, feedback: Rated | Weighed) -> NMFState:
+        U = with_positive(state.U, x.user + 1, state.seed, 0)
+        V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
+        pairs, low, users = state.pairs, state.low, state.users
+        if x.user >= pairs.of_user.size or pairs.of_user[x.user] < 0:
+            users += 1
+        bounded = self.space.low > UNBOUNDED
+        for r in range(feedback.items.size):
+            rating = float(feedback.ratings[r])
+            if not bounded:
+                low = rating if pairs.used == 0 else min(low, rating)
+            pairs = rated(pairs, x.user, int(feedback.items[r]), rating, float(feedback.weight(r)))
+        if (state.t + 1) % self.every == 0:
+            self.fit(pairs, low, U, V)
+        return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
+
+    def fit(self, pairs: Pairs, low: float, U: Array, V: Array) -> None:
+        """The multiplicative updates, in place."""
+        n = pairs.used
+        count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]
+        for _ in range(self.sweeps):
+            scaled(U, ratios(count, total, low, user, item, U, V))
+            scaled(V, ratios(count, total, low, item, user, V, U))
+
+    def without_item(self, state: NMFState, item: int) -> NMFState:
+        """The state without an item: counts and sums at once; its factors are the first ones again."""
+        without_item(state.pairs, item)
+        if item < state.V.shape[0]:
+            for a in range(self.n_factors):
+                state.V[item, a] = uniform(state.seed, item, 2 * a + 1)
+        return state._replace(users=int((state.pairs.of_user >= 0).sum()))
+
+    def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
+        """The state without one rating: counts and sums; the factors move with the next fit. LookupError where the user
+        never rated the item."""
+        wanted_pair(state.pairs, user, item)
+        unrated(state.pairs, user, item, rating, weight)
+        return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -1,0 +1,281 @@
+"""Particle Thompson sampling for matrix factors, Kawale et al., NIPS 2015: several guesses of all factors, weighed by
+how well they foretold, one of them drawn to decide by."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
+from heedful.jit.kernel import Ints, apart, kernel
+from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
+from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
+from heedful.learners.ratings.ridge import cholesky, drawn, ridge, solved
+from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+
+Array = npt.NDArray[np.float64]
+
+
+class PTSState(NamedTuple):
+    """The ratings; of every particle the users' factors (D x n x k), the items' (D x m x k) and the log of its weight,
+    up to a constant (D,); what is drawn in updates is drawn by, how many ratings were learned; rounds learned."""
+
+    pairs: Pairs
+    U: Array
+    V: Array
+    log_weights: Array
+    seed: int
+    learned: int
+    t: int
+
+    @property
+    def grows(self) -> bool:
+        """Its arrays become longer as users and items arrive."""
+        return True
+
+
+@apart
+@kernel
+def posterior(
+    pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
+) -> None:
+    """mu (k,) and L of sigma^2 Lambda = L L' (k x k) of a row, from its pairs and the rows of the other side."""
+    ridge(pairs, first, after, other, rows, penalty, L, mu)
+    cholesky(L)
+    solved(L, mu)
+
+
+@kernel
+def copy_of(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
+    """G (k x k) and h (k,) into others of their size."""
+    for a in range(h.size):
+        to_h[a] = h[a]
+        for b in range(a + 1):
+            to_G[a, b] = G[a, b]
+
+
+@apart
+@kernel
+def around(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
+    """out = mu + sigma L'^-1 z: a draw from N(mu, Lambda^-1) where z is standard normal, all (k,)."""
+    k = mu.size
+    for a in range(k - 1, -1, -1):
+        v = z[a]
+        for b in range(a + 1, k):
+            v -= L[b, a] * out[b]
+        out[a] = v / L[a, a]
+    for a in range(k):
+        out[a] = mu[a] + sigma * out[a]
+
+
+@apart
+@kernel
+def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
+    """F (D x n x k) with the first factors of rows that had none, where it has fewer than `rows`."""
+    D, n, k = F.shape
+    if n >= rows:
+        return F
+    more = np.empty((D, max(rows, 2 * n), k))
+    one = np.empty(k)
+    for d in range(D):
+        for i in range(more.shape[1]):
+            if i < n:
+                more[d, i] = F[d, i]
+            else:
+                drawn(seed, i * D + d, one)
+                for a in range(k):
+                    more[d, i, a] = scale * one[a]
+    return more
+
+
+@apart
+@kernel
+def systematic(log_weights: Array, start: float) -> Ints:
+    """How often each particle is drawn (D,): as often as a point (start + i) / D falls into its share of the weight."""
+    D = log_weights.size
+    most, total = log_weights.max(), 0.0
+    for d in range(D):
+        total += math.exp(log_weights[d] - most)
+    out = np.zeros(D, np.int64)
+    i, so_far = 0, 0.0
+    for d in range(D):
+        so_far += math.exp(log_weights[d] - most) / total
+        while i < D and ((start + i) / D < so_far or d == D - 1):
+            out[d] += 1
+            i += 1
+    return out
+
+
+@apart
+@kernel
+def effective(log_weights: Array) -> float:
+    """How many particles of equal weight would be worth as much: (sum w)^2 / sum w^2."""
+    most, total, squares = log_weights.max(), 0.0, 0.0
+    for d in range(log_weights.size):
+        w = math.exp(log_weights[d] - most)
+        total += w
+        squares += w * w
+    return total * total / squares
+
+
+class PTS(NamedTuple):
+    """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
+
+    For every particle with item factors V, a user's factors are N(mu, Lambda^-1): Lambda = I / spread^2 + sum c v v' /
+    sigma^2, mu = Lambda^-1 sum s v / sigma^2. Draws a particle by weight and u from this Gaussian, shows argmax u . v.
+    After a rating each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v); particles are drawn anew by
+    weight, systematically, at every step or (ours) only where fewer than `resample` of them count; then the factors of
+    the user, and of the item given those of all who rated it, are drawn anew (a Gibbs move). The regret bound of the
+    paper is for rank 1 alone.
+    """
+
+    space: Any = Slate()
+    n_factors: int = 5
+    n_particles: int = 30
+    sigma: float = 0.5
+    """how noisy ratings are"""
+    spread: float = 1.0
+    """the standard deviation of factors, of users and items alike"""
+    resample: float = 1.0
+    """the share of particles that must count, or all are drawn anew; 1, as in the paper: at every step"""
+
+    @property
+    def version(self) -> int:
+        """Of what it folds: a change of that raises it."""
+        return 1
+
+    def init(self, rng: np.random.Generator) -> PTSState:
+        wanted_slate(self.space)
+        wanted_count("n_factors", self.n_factors, most=1000)
+        wanted_count("n_particles", self.n_particles, most=100_000)
+        wanted_positive("sigma", self.sigma)
+        wanted_positive("spread", self.spread)
+        if not is_number(self.resample, int, float) or not 0.0 <= self.resample <= 1.0:
+            raise ValueError(f"resample: wanted a number from 0 to 1, got {describe(self.resample)}")
+        seed = int(rng.integers(2**62))
+        empty = np.empty((self.n_particles, 0, self.n_factors))
+        U, V = with_factors(empty, 64, seed, 0.0), with_factors(empty, 64, seed, self.spread)
+        return PTSState(no_pairs(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
+
+    def penalty(self) -> float:
+        return self.sigma * self.sigma / (self.spread * self.spread)
+
+    def propose(self, state: PTSState, x: Offer, rng: np.random.Generator) -> Ints:
+        return best(self.scores(state, x, rng), x.items, self.space.size)
+
+    def scores(self, state: PTSState, x: Offer, rng: np.random.Generator) -> Array:
+        """u . v of each item on offer (c,), of a particle and a taste that are drawn."""
+        k, D = self.n_factors, self.n_particles
+        weights = state.log_weights
+        most, total = weights.max(), 0.0
+        for i in range(D):
+            total += math.exp(weights[i] - most)
+        left, d = rng.random() * total, 0
+        while d < D - 1:
+            left -= math.exp(weights[d] - most)
+            if left < 0.0:
+                break
+            d += 1
+        V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)[d]
+        pairs = state.pairs
+        first = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
+        L, mu, u = np.empty((k, k)), np.empty(k), np.empty(k)
+        posterior(pairs, first, pairs.after_user, pairs.item, V, self.penalty(), L, mu)
+        around(mu, L, self.sigma, rng.standard_normal(k), u)
+        return agreements(V, x.items, u)
+
+    def ratings(self, state: PTSState, x: Offer) -> Array:
+        """u . v of each item on offer (c,), the mean over the particles by their weights; 0 for somebody unknown."""
+        V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
+        U = with_factors(state.U, x.user + 1, state.seed, 0.0)
+        weights = np.exp(state.log_weights - state.log_weights.max())
+        out, total = np.zeros(x.items.size), 0.0
+        for d in range(self.n_particles):
+            out += weights[d] * agreements(V[d], x.items, U[d, x.user])
+            total += weights[d]
+        return out / total
+
+    def update(self, state: PTSState, x: Offer, y: Ints, feedback: Rated | Weighed) -> PTSState:
+        V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
+        U = with_factors(state.U, x.user + 1, state.seed, 0.0)
+        state = PTSState(state.pairs, U, V, state.log_weights, state.seed, state.learned, state.t + 1)
+        for r in range(feedback.items.size):
+            rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
+            state = self.learned(state, x.user, int(feedback.items[r]), rating, weight)
+        return state
+
+    def learned(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
+        """The state after one rating, which counts for `weight`; owns `state`."""
+        pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
+        k, D = self.n_factors, self.n_particles
+        L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
+        v = np.empty(k)
+        first = pairs.of_user[user] if user < pairs.of_user.size else -1
+        G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda and what it is to be solved for
+        for d in range(D):
+            ridge(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), G[d], h[d])
+            copy_of(G[d], h[d], L, mu)
+            cholesky(L)
+            solved(L, mu)
+            mean, q = 0.0, 0.0
+            for a in range(k):  # v = L^-1 V_j, q = |v|^2
+                w = V[d, item, a]
+                mean += mu[a] * w
+                for b in range(a):
+                    w -= L[a, b] * v[b]
+                v[a] = w / L[a, a]
+                q += v[a] * v[a]
+            var = self.sigma * self.sigma * (1.0 / weight + q)
+            weights[d] += -0.5 * (math.log(var) + (rating - mean) * (rating - mean) / var)
+        weights -= weights.max()
+        pairs = rated(pairs, user, item, rating, weight)
+        if effective(weights) < self.resample * D:
+            self.survive(U, V, G, h, weights, uniform(state.seed, state.learned, 1))
+        for d in range(D):
+            # Keys from 2^40 on: those below belong to first factors
+            drawn(state.seed, 2**40 + state.learned * D + d, z)
+            for a in range(k):  # the user's with this rating: one row more
+                h[d, a] += weight * rating * V[d, item, a]
+                for b in range(a + 1):
+                    G[d, a, b] += weight * V[d, item, a] * V[d, item, b]
+            cholesky(G[d])
+            solved(G[d], h[d])
+            around(h[d], G[d], self.sigma, z[:k], U[d, user])
+            posterior(pairs, pairs.of_item[item], pairs.after_item, pairs.user, U[d], self.penalty(), L, mu)
+            around(mu, L, self.sigma, z[k:], V[d, item])
+        return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
+
+    def survive(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
+        """Draw the particles anew, in place: who is drawn stays, and again takes the place of one who is not."""
+        times = systematic(weights, start)
+        weights[:] = 0.0
+        d = 0
+        for place in range(times.size):
+            if times[place] == 0:
+                while times[d] < 2:
+                    d += 1
+                times[d] -= 1
+                U[place] = U[d]
+                V[place] = V[d]
+                copy_of(G[d], h[d], G[place], h[place])
+
+    def without_item(self, state: PTSState, item: int) -> PTSState:
+        """The state without an item: counts and sums at once; its factors are the first ones again."""
+        without_item(state.pairs, item)
+        if item < state.V.shape[1]:
+            one, D = np.empty(self.n_factors), self.n_particles
+            for d in range(D):
+                drawn(state.seed, item * D + d, one)
+                for a in range(self.n_factors):
+                    state.V[d, item, a] = self.spread * one[a]
+        return state
+
+    def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
+        """The state without one rating: counts and sums; the factors move with the next. LookupError where the user
+        never rated the item."""
+        wanted_pair(state.pairs, user, item)
+        unrated(state.pairs, user, item, rating, weight)
+        return state

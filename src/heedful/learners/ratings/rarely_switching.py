@@ -1,0 +1,89 @@
+"""What rarely switching OFUL needs of linear algebra: how much det V grows from row to row, scores of a fixed vector.
+
+Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, section 5.1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints, apart, kernel, primitive
+from heedful.learners.ratings.ridge import inverted
+
+Array = npt.NDArray[np.float64]
+
+
+def _agreed_loop(columns: Array, items: Ints, w: Array) -> Array:
+    n = items.size
+    out = np.empty(n)
+    whole = items[n - 1] == n - 1  # rising and distinct: all from 0 on
+    for a in range(w.size):
+        f, row = w[a], columns[a]
+        if whole and a > 0:
+            for j in range(n):
+                out[j] += f * row[j]
+        elif whole:
+            for j in range(n):
+                out[j] = f * row[j]
+        else:
+            for j in range(n):
+                out[j] = (out[j] if a > 0 else 0.0) + f * row[items[j]]
+    return out
+
+
+@apart
+@primitive(_agreed_loop)
+def agreed(columns: Array, items: Ints, w: Array) -> Array:
+    """w . B_j for the items (n,): columns k x m, a column an item; w (k,). -> (n,)"""
+    chosen = columns[:, items]
+    s = w[0] * chosen[0]
+    for a in range(1, w.size):
+        s += w[a] * chosen[a]
+    return s  # type: ignore[no-any-return]
+
+
+@apart
+@kernel
+def of_root(L: Array, out: Array) -> None:
+    """out = (L L')^-1, both k x k, L lower triangular."""
+    k = L.shape[0]
+    M = np.zeros((k, k))
+    inverted(L, M)
+    for a in range(k):
+        for b in range(k):
+            v = 0.0
+            for i in range(max(a, b), k):
+                v += M[i, a] * M[i, b]
+            out[a, b] = v
+
+
+@apart
+@kernel
+def with_row(inverse: Array, x: Array) -> float:
+    """V^-1 becomes (V + x x')^-1, in place; by what det V is multiplied: 1 + x' V^-1 x (x (k,))."""
+    k = x.size
+    w, d = np.zeros(k), 1.0
+    for a in range(k):
+        for b in range(k):
+            w[a] += inverse[a, b] * x[b]
+        d += x[a] * w[a]
+    d = max(d, 1.0)
+    for a in range(k):
+        for b in range(k):
+            inverse[a, b] -= w[a] * w[b] / d
+    return d
+
+
+@apart
+@kernel
+def longer_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
+    """Both with room for so many users and more; those who come are due."""
+    n, k = growth.size, inverse.shape[1]
+    more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
+    for i in range(n):
+        grown[i] = growth[i]
+        for a in range(k):
+            for b in range(k):
+                more[i, a, b] = inverse[i, a, b]
+    return more, grown

@@ -1,0 +1,306 @@
+"""Learners and simulated people by name, as text says them.
+
+A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one's own: `FILE.py:Class`, `module:Class`,
+`FILE.py:Class:rate=0.1`; a class that is a rule is made a learner by `Template`. A person is `strict:alpha=0.5`,
+`noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or `expected:alpha=0.5`. Nothing is
+registered: the names of learners are those of the classes in the folder heedful/learners.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+from heedful import learners
+from heedful.learners.coactive.online_convex import Template, is_rule
+from heedful.spaces.ordinal import Ranks
+
+METHODS = ("init", "propose", "update")
+ALIASES = {"batch": ("perceptron", {"batch": "10"})}
+"""Names for a learner with a parameter set: name -> (learner, what is not given otherwise)."""
+
+_OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
+_DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
+_FROM_DATA = ("n_features", "space")
+
+
+class About(NamedTuple):
+    """What the first paragraph of a learner's docstring says, `Title: source. Interaction: X.`; what it does not say is
+    empty."""
+
+    title: str
+    source: str
+    interaction: str
+
+
+# ---------------------------------------------------------------------------- which there are
+
+
+def kebab(name: str) -> str:
+    """SecondOrderPerceptron as second-order-perceptron, PRank as prank, NMFBandit as nmf-bandit."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
+
+
+def _short(name: str) -> str:
+    return "-".join(w for w in kebab(name).split("-") if w not in ("preference", "perceptron")) or "perceptron"
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Class name by short name: kebab-cased without the words preference and perceptron, where that is unique.
+
+    `perceptron` where nothing is left.
+    """
+    classes: dict[str, list[str]] = {}
+    for name in names:
+        classes.setdefault(_short(name), []).append(name)
+    return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
+
+
+def lacking(cls: Any) -> str:
+    """What keeps cls from being a learner, in words; empty where nothing does."""
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
+        return "is not a NamedTuple"
+    missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
+    return f"has no {' and no '.join(missing)}" if missing else ""
+
+
+def find_learners() -> dict[str, type]:
+    """Every learner in the folder heedful/learners by its short name, sorted; found by looking, not listed."""
+    classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
+    return {short: classes[name] for short, name in sorted(short_names(classes).items())}
+
+
+def is_packaged(name: str) -> bool:
+    """Whether a learner of the package goes by this name: short, that of its class, or an alias."""
+    if name in ALIASES or _packaged_learner(name) is not None:
+        return True
+    known = find_learners()
+    return name in known or name in {kebab(cls.__name__) for cls in known.values()}
+
+
+def about(cls: type) -> About:
+    """Title, source and interaction of a learner's class, from its docstring."""
+    paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
+    if match := _DOCSTRING.fullmatch(paragraph):
+        return About(**match.groupdict())
+    kind = re.search(r"\bInteraction: (\w+)", paragraph)
+    return About("", "", kind[1] if kind else "")
+
+
+def _packaged_learner(name: str) -> type | None:
+    """The learner of the package whose class has this name in kebab case, short or in full, where it is the only one:
+    found without importing the others."""
+    called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
+    classes = [getattr(learners, each) for each in called]
+    found = [cls for cls in classes if not lacking(cls)]
+    return found[0] if len(found) == 1 else None
+
+
+def _learners_of(module: ModuleType) -> list[type]:
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__ and not lacking(value)
+    ]
+
+
+# ---------------------------------------------------------------------------- from a name to a class
+
+
+def learner_class(name: str) -> type:
+    """The class that a name stands for; parameters after it are allowed and not looked at.
+
+    ValueError for a name nobody has, with the nearest there is, and for FILE.py:Class or module:Class where there is
+    no such class or it is not a learner; FileNotFoundError where there is no such file.
+    """
+    cls = cast(type, _resolved(name)[1])
+    return Template if is_rule(cls) else cls
+
+
+def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
+    """(the name alone, its class, the text of its parameters, those an alias sets)."""
+    name, _, given = spec.strip().partition(":")
+    target, preset = ALIASES.get(name, (name, {}))
+    if (cls := _packaged_learner(target)) is not None:
+        return name, cls, given, preset
+    known = find_learners()
+    full = {kebab(cls.__name__): cls for cls in known.values()}
+    if target in known or target in full:
+        return name, known.get(target) or full[target], given, preset
+    own = _OWN.fullmatch(spec.strip())
+    if own:
+        head = f"{own['place']}:{own['name']}"
+        module = _file(own["place"]) if own["place"].endswith(".py") else _module(own["place"], known)
+        return head, _class_of(module, own["name"], own["place"]), own["given"] or "", {}
+    if name.endswith(".py") or spec.strip().endswith(".py"):
+        raise ValueError(f"learner: wanted {spec}:Class, the learner's class after the file, got {spec!r}")
+    names = sorted([*known, *ALIASES])
+    wanted = f"wanted {', '.join(names)}, FILE.py:Class or module:Class"
+    raise ValueError(f"learner: {wanted}, got {name!r}{nearest(name, [*names, *full])}")
+
+
+def _class_of(module: ModuleType, name: str, place: str) -> type:
+    there = [cls.__name__ for cls in _learners_of(module)]
+    if not hasattr(module, name):
+        has = f"it has {', '.join(there)}" if there else "it has no learner"
+        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{nearest(name, there)}")
+    cls = getattr(module, name)
+    if (wrong := lacking(cls)) and not is_rule(cls):
+        raise ValueError(f"{place}: {name}: wanted a NamedTuple with init, propose and update, but it {wrong}")
+    return cls  # type: ignore[no-any-return]
+
+
+def _file(place: str) -> ModuleType:
+    """The module in a file, under a name that its path decides: compiled code finds it again."""
+    path = Path(place).expanduser().resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"{place}: no such file; wanted FILE.py:Class")
+    name = f"heedful_own_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{_digest(path)}"
+    if name in sys.modules:
+        return sys.modules[name]
+    _importable(str(path.parent))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{place}: wanted a Python file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ValueError(f"{place}: wanted a file that can be imported, got {_in_words(error)}") from error
+    return module
+
+
+def _module(name: str, known: Iterable[str]) -> ModuleType:
+    _importable(os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        hint = nearest(name, known)
+        raise ValueError(f"{name}: wanted a module that can be imported, got {_in_words(error)}{hint}") from error
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+
+
+def _importable(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def _in_words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'nothing more'}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """`; did you mean X?` where something there is comes close to a name, else nothing."""
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+# ---------------------------------------------------------------------------- from a class to a rule
+
+
+def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
+    """The learner that `spec` names, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
+
+    Its fields n_features and space come from the data, and n_ranks, where the name does not say it, from a space of
+    grades; `defaults` fill fields of these names that have no default of their own. ValueError, naming the field, for
+    one it does not have, a value of another type, a field that is left without a value; and as `learner_class`.
+    """
+    name, cls, given, preset = _resolved(spec)
+    if is_rule(cls):
+        return Template(n_features, space, _built(name, cls, _parsed(name, given), {}))
+    filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
+    filled |= {"n_features": n_features, "space": space}
+    if isinstance(space, Ranks):
+        filled["n_ranks"] = space.k
+    return _built(name, cls, preset | _parsed(name, given), filled)
+
+
+def make_user(spec: str) -> Any:
+    """The simulated person that `spec` names: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
+    position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
+
+    ValueError for a person there is not, or a parameter that makes no sense.
+    """
+    from heedful.worlds.users import USERS
+
+    name, _, given = spec.strip().partition(":")
+    if name not in USERS:
+        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{nearest(name, USERS)}")
+    user = _built(name, USERS[name], _parsed(name, given), {})
+    try:
+        user.check()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return user
+
+
+def _parsed(name: str, given: str) -> dict[str, str]:
+    """`a=1,b=2` as a mapping."""
+    values: dict[str, str] = {}
+    for part in given.split(",") if given.strip() else []:
+        field, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (field and equals and value):
+            raise ValueError(f"{name}: parameters: wanted FIELD=VALUE, separated by commas, got {part!r}")
+        if field in values:
+            raise ValueError(f"{name}: {field}: wanted one value, got two")
+        values[field] = value
+    return values
+
+
+def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that `NAME:FIELD=VALUE,...` gives to some of these fields, name -> type.
+
+    ValueError for a field there is not, and a value of another type.
+    """
+    name, _, given = spec.strip().partition(":")
+    texts = _parsed(name, given)
+    for field in texts:
+        if field not in fields:
+            raise ValueError(f"{name}: wanted {', '.join(fields)}, got {field!r}{nearest(field, fields)}")
+    return {field: _converted(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
+
+
+def _built(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
+    fields = [field for field in cls._fields if field not in _FROM_DATA]
+    for field in given:
+        if field in _FROM_DATA and field in cls._fields:
+            raise ValueError(f"{name}: {field}: it comes from the data and cannot be given")
+        if field not in fields:
+            wanted = f"wanted {', '.join(fields)}" if fields else "it has no parameters"
+            raise ValueError(f"{name}: {wanted}, got {field!r}{nearest(field, fields)}")
+    hints = typing.get_type_hints(cls)
+    values = {field: value for field, value in filled.items() if field in cls._fields}
+    values |= {field: _converted(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}
+    missing = [field for field in cls._fields if field not in values and field not in cls._field_defaults]
+    if missing:
+        raise ValueError(f"{name}: {', '.join(missing)}: wanted a value, got none; write {name}:{missing[0]}=VALUE")
+    return cls(**values)
+
+
+def _converted(where: str, text: str, kind: Any) -> Any:
+    if kind is str:
+        return text
+    try:
+        if kind is bool:
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+        if kind in (int, float):
+            return kind(text)
+    except (KeyError, ValueError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise ValueError(f"{where}: wanted {wanted}, got {text!r}") from None
+    raise ValueError(f"{where}: wanted a field of int, float, bool or str, which text can give; it is {kind}")

@@ -1,0 +1,76 @@
+"""What people do, as ratings that weigh: a view says little, a purchase much, to hide something says no.
+
+`{"view": (1, 0.1), "cart": (3, 1), "buy": (5, 4), "hide": (1, 2)}`: what each action is as a rating, and for how many
+ratings it counts. Learners of ratings take it from there, as `Weighed` feedback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, is_number
+from heedful.spaces.slate import MOST_WEIGHT, Slate, Weighed
+
+
+class Action(NamedTuple):
+    """An action as a rating `value` that counts for `weight` ratings."""
+
+    value: float
+    weight: float
+
+
+def wanted_actions(actions: Any, space: Slate) -> dict[str, Action]:
+    """The table of actions, by name, from (value, weight) each, or a value alone, which counts for one rating.
+
+    ValueError, naming the action, where a value is not in [space.low, space.high], or a weight not above 0.
+    """
+    if not isinstance(actions, Mapping) or not actions:
+        raise ValueError(f"actions: wanted (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
+    table = {}
+    for name, given in actions.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"actions: wanted names, got {describe(name)}")
+        pair = list(given) if isinstance(given, list | tuple) else [given, 1.0]
+        if len(pair) != 2 or not all(is_number(number, int, float) for number in pair):
+            raise ValueError(f"actions: {name}: wanted (value, weight), such as (1, 0.1), got {describe(given)}")
+        value, weight = pair
+        if not space.low <= value <= space.high:
+            raise ValueError(
+                f"actions: {name}: value: wanted a number from {space.low:g} to {space.high:g}, got {value!r}"
+            )
+        if not 1.0 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
+            wanted = f"a number from {1.0 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            raise ValueError(f"actions: {name}: weight: wanted {wanted}, got {weight!r}")
+        table[name] = Action(float(value), float(weight))
+    return table
+
+
+def weighed(actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]) -> Weighed:
+    """What was done with the items (r,), one name or several for each, as ratings that weigh.
+
+    Several actions are one rating: their mean by weight, with the sum of their weights, the same in counts and sums.
+    ValueError for an action that is not in the table, and where items and actions are not as many.
+    """
+    numbers = np.atleast_1d(np.array(items, np.int64))
+    if isinstance(done, str) or len(done) != numbers.size:
+        raise ValueError(f"feedback: actions: wanted {numbers.size}, one for each item or a list, got {describe(done)}")
+    ratings, weights = np.empty(numbers.size), np.empty(numbers.size)
+    for r, names in enumerate(done):
+        each = [names] if isinstance(names, str) else list(names)
+        for name in each:
+            if name not in actions:
+                close = difflib.get_close_matches(str(name), list(actions), n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                wanted = ", ".join(sorted(actions))
+                raise ValueError(f"feedback: actions: wanted one of {wanted}, got {describe(name)}{hint}")
+        if not each:
+            raise ValueError(f"feedback: actions: wanted at least one for item {numbers[r]}, got none")
+        weights[r] = sum(actions[name].weight for name in each)
+        ratings[r] = sum(actions[name].weight * actions[name].value for name in each) / weights[r]
+    low, high = (pick(actions[name].value for name in actions) for pick in (min, max))
+    return Weighed(numbers, np.clip(ratings, low, high), np.clip(weights, 1.0 / MOST_WEIGHT, MOST_WEIGHT))

@@ -1,0 +1,33 @@
+"""The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`, `nips2012`), run
+(`run_coactive`, `run_ordinal`, `run_ratings`, `run_comparison`), judged (`claims`), drawn."""
+
+from __future__ import annotations
+
+from heedful.papers import alternating2018, coactive2012, jair2015, nips2012, pranking2001
+from heedful.papers.figure import Figure
+
+FIGURES: dict[str, Figure] = {
+    figure.id: figure
+    for paper in (coactive2012, jair2015, pranking2001, alternating2018, nips2012)
+    for figure in paper.FIGURES
+}
+"""Every figure by its id, in the order of the papers."""
+
+
+def find_figure(name: str) -> Figure:
+    """The figure of that id. ValueError, with the nearest there is, where there is none."""
+    if name not in FIGURES:
+        from heedful.learners.registry import nearest
+
+        raise ValueError(
+            f"figure: wanted one of those that `heedful figure` lists, got {name!r}{nearest(name, FIGURES)}"
+        )
+    return FIGURES[name]
+
+
+def with_labels(figure: Figure, labels: str) -> Figure:
+    """The figure with these labels, "right" or "published"; the same where there is no choice, or it is not one of
+    ours."""
+    if FIGURES.get(figure.id) is not figure:
+        return figure
+    return next((other for other in nips2012.figures(labels) if other.id == figure.id), figure)

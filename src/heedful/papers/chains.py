@@ -1,0 +1,119 @@
+"""Figure 1 of both papers: how often clicks over a query chain give a better ranking than the one shown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Claim, Conclusion, Line, Outcome, Panel, Verdict
+from heedful.papers.panels import CHAINS, distribution
+from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired, reach, weakest
+
+Array = npt.NDArray[np.float64]
+
+CONDITIONS = ("normal", "swapped", "reversed")
+ALL = "all"
+ROOM = 0.1
+"""How far a share may be from the paper's, either way."""
+
+
+def chains_panel() -> Panel:
+    """The distribution functions: a line a condition, and all of them together."""
+    lines = tuple(Line(condition, (condition,), "clicks") for condition in (*CONDITIONS, ALL))
+    return distribution(CHAINS, "utility differences", lines)
+
+
+def _signs(outcome: Outcome, label: str) -> Array:
+    """1 where the feedback is better, -1 where it is worse, else 0: a row a chain, a column each ranking shown."""
+    differences = outcome[CHAINS][label].regrets
+    return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
+
+
+def mostly_better(labels: tuple[str, ...]) -> Check:
+    """In each of these conditions more chains are better than worse, by the sign test.
+
+    Of several rankings of a chain, which are one cluster, it counts whether more are better than worse.
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        found, words = [], []
+        for label in labels:
+            net = _signs(outcome, label).sum(axis=1)
+            better, worse = int((net > 0).sum()), int((net < 0).sum())
+            p = _sign_test(better, worse)
+            found.append(_more(better, worse, p, len(labels)))
+            words.append(f"{label}: {better} better, {worse} worse of {net.size} chains, p = {p:.2g}")
+        conclusion = FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
+        return Verdict(conclusion, "; ".join(words))
+
+    return check
+
+
+def _sign_test(better: int, worse: int) -> float:
+    from scipy.stats import binomtest
+
+    return float(binomtest(better, better + worse).pvalue) if better + worse else math.nan
+
+
+def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
+    """Whether more are better, by a two-sided p; one of `tests` of which any may fail the claim."""
+    if better > worse and p < SIGNIFICANT:
+        return HOLDS
+    return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
+
+
+def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
+    """The shares of better and of worse rankings are those of the paper, give or take `room`; chains are clusters."""
+
+    def check(outcome: Outcome) -> Verdict:
+        signs = _signs(outcome, label)
+        parts, words = [], []
+        for name, sign, paper in (("better", 1, better), ("worse", -1, worse)):
+            share = (signs == sign).mean(axis=1)
+            parts.append(Part(paired(share, np.full(share.size, paper)), -room, room))
+            wide = reach(parts[-1].found)
+            words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, wanted ±{room:.0%})")
+        listed = f"{', '.join(words)}, equal {(signs == 0).mean():.0%}; 95 % intervals over {len(signs)} chains"
+        return Verdict(all_hold(parts), listed, weakest(parts).found)
+
+    return check
+
+
+def unchanged_as_often(label: str, share: float, room: float = ROOM) -> Check:
+    """Of what neither gained nor lost, in as many cases as in the paper the clicks changed nothing, give or take
+    `room`; chains are clusters, and their share is a ratio of means."""
+
+    def check(outcome: Outcome) -> Verdict:
+        equal = _signs(outcome, label) == 0
+        same = (outcome[CHAINS][label].M.reshape(equal.shape) * equal).sum(axis=1)
+        cases = equal.sum(axis=1)
+        if not cases.any():
+            return Verdict(OPEN, "every ranking gained or lost")
+        found = same.sum() / cases.sum()
+        part = Part(paired((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room)
+        words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, wanted ±{room:.0%}); "
+        return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
+
+    return check
+
+
+STUDY = (
+    Claim(
+        "Over all conditions the feedback is better on about 60 % of the queries and worse on about 10 %.",
+        (CHAINS,),
+        about_as_often(ALL, 0.6, 0.1),
+    ),
+    Claim("More are better than worse, significantly (binomial sign test).", (CHAINS,), mostly_better((ALL,))),
+    Claim(
+        "That is so whatever the quality of the ranking shown: as it was, top two swapped, reversed.",
+        (CHAINS,),
+        mostly_better(CONDITIONS),
+    ),
+    Claim(
+        "Where nothing is gained or lost, 88 % of the time it is because the clicks change nothing.",
+        (CHAINS,),
+        unchanged_as_often(ALL, 0.88),
+    ),
+)

@@ -1,0 +1,178 @@
+"""Claims about models of choices: cells of a table beside the paper's, and who has the lower error of the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import standard_error
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Conclusion, Outcome, Ran, Verdict
+from heedful.papers.statistics import Part, all_hold, below, fact, one_holds, paired, told, told_between, weakest
+
+Array = npt.NDArray[np.float64]
+
+NEAR = 0.02
+"""How far an error may be from the paper's number, either way, to count as reproduced."""
+EVEN = 0.01
+"""Break even, as good as: errors that are not further apart, or not higher by more."""
+
+
+def ends(ran: Ran) -> Array:
+    """What every run ends with (runs,)."""
+    return ran.regrets[:, -1]
+
+
+def with_error(values: Array) -> str:
+    """A mean with its standard error, where there is one."""
+    if values.size < 2:
+        return f"{values.mean():.3f}"
+    return f"{values.mean():.3f} ± {float(standard_error(values)):.3f}"
+
+
+def near(panel: str, label: str, paper: float) -> Check:
+    """The mean at the end is neither higher nor lower than the paper's by more than NEAR."""
+
+    def check(outcome: Outcome) -> Verdict:
+        values = ends(outcome[panel][label])
+        part = Part(paired(values, np.full(values.size, paper)), -NEAR, NEAR)
+        words = f"{with_error(values)}: {part.found.difference:+.3f}, wanted ±{NEAR:.2f}; {told_between(part)}"
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
+    """Each of these lines ends lower than each of the others."""
+
+    def check(outcome: Outcome) -> Verdict:
+        parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
+        worst = weakest(list(parts.values()))
+        a, b = next(pair for pair, part in parts.items() if part is worst)
+        listed = ", ".join(f"{label} {ends(outcome[panel][label]).mean():.3f}" for label in (*ours, *others))
+        words = f"{listed}; the least, {a} and {b}: {told(worst.found)}"
+        return Verdict(all_hold(list(parts.values())), words, worst.found)
+
+    return check
+
+
+def even(panel: str, a: str, b: str) -> Check:
+    """Line a ends neither higher nor lower than line b by more than EVEN."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = (ends(outcome[panel][label]) for label in (a, b))
+        part = Part(paired(u, v), -EVEN, EVEN)
+        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, wanted ±{EVEN:.2f}: {told_between(part)}"
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
+    """One of these lines does not end higher than line b by more than EVEN."""
+
+    def check(outcome: Outcome) -> Verdict:
+        other = ends(outcome[panel][b])
+        parts = {a: Part(paired(ends(outcome[panel][a]), other), high=EVEN) for a in some}
+        least = min(parts, key=lambda label: parts[label].found.difference)
+        words = f"{least} {other.mean() + parts[least].found.difference:.3f}, {b} {other.mean():.3f}, "
+        words += f"wanted at most {EVEN:+.2f}: {told_between(parts[least])}"
+        return Verdict(one_holds(list(parts.values())), words, parts[least].found)
+
+    return check
+
+
+def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
+    """Each of these lines takes less time than each of the others."""
+
+    def check(outcome: Outcome) -> Verdict:
+        took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
+        parts = [below(took[a], took[b]) for a in ours for b in others]
+        worst = weakest(parts).found
+        listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in took.items())
+        return Verdict(all_hold(parts), f"{listed}; the least: {told(worst)}", worst)
+
+    return check
+
+
+def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
+    """Asking by rule a is significantly lower than by rule b in at least so many of the panels and models, and the
+    other way round in at most so many (-1: in any number).
+
+    It does not hold where too many are significantly the other way round at a level of 0.05 / how many there are, so
+    that none of many is so by chance, and it cannot be told where too few are either.
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        parts = {
+            f"{model} {panel}": below(*(ends(outcome[panel][f"{model}-{rule}"]) for rule in (a, b)))
+            for panel in panels
+            for model in models
+        }
+        lower = [name for name, part in parts.items() if part.conclusion() == HOLDS]
+        higher = [name for name, part in parts.items() if _swapped(part).conclusion() == HOLDS]
+        surely = [name for name, part in parts.items() if part.conclusion(len(parts)) == FAILS]
+        words = f"of {len(parts)}, {a} is significantly lower in {len(lower)}"
+        words += f" ({', '.join(lower)})" if lower else ""
+        words += f", {b} in {len(higher)}" + (f" ({', '.join(higher)})" if higher else "")
+        conclusion: Conclusion = OPEN
+        if len(lower) >= least and (most < 0 or len(higher) <= most):
+            conclusion = HOLDS
+        elif 0 <= most < len(surely) or len(parts) - len(surely) < least:
+            conclusion = FAILS
+        return Verdict(conclusion, words)
+
+    return check
+
+
+def _swapped(part: Part) -> Part:
+    """That the difference is above 0."""
+    return Part(part.found, low=0.0)
+
+
+def throughout(panel: str, a: str, b: str) -> Check:
+    """Line a is lower than line b at first and after every question."""
+
+    def check(outcome: Outcome) -> Verdict:
+        one, other = (outcome[panel][label].regrets for label in (a, b))
+        parts = [below(u, v) for u, v in zip(one.T, other.T)]
+        worst = weakest(parts).found
+        apart = (one - other).mean(axis=0)
+        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
+
+    return check
+
+
+def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
+    """At the scale with the highest mean of `guide`, the error is not higher by more than EVEN than at `others`."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ran = outcome[panel][guide]
+        best = int(ran.regrets.mean(axis=0).argmax())
+        errors = outcome[panel][error].regrets
+        at = int(np.abs(ran.marks - others).argmin()) if ran.marks.size else 0
+        part = Part(paired(errors[:, best], errors[:, at]), high=EVEN)
+        scale = float(ran.marks[best]) if ran.marks.size else float("nan")
+        words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
+        words += f"{errors[:, at].mean():.3f}, wanted at most {EVEN:+.2f}: {told_between(part)}"
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
+    """Where line a is highest, the line of the standard deviation is higher than where line b is highest."""
+
+    def check(outcome: Outcome) -> Verdict:
+        lines = outcome[panel]
+        grid, sd = lines[spread].marks, lines[spread].regrets[0]
+        at = [int(lines[label].regrets[0].argmax()) for label in (a, b)]
+        where = [
+            f"{label} asks at {grid[i]:.2f}, standard deviation {sd[i]:.2f}" if grid.size else label
+            for label, i in zip((a, b), at)
+        ]
+        return Verdict(fact(bool(sd[at[0]] > sd[at[1]])), "; ".join(where))
+
+    return check

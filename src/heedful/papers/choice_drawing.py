@@ -1,0 +1,69 @@
+"""Draws the plots of [H12]: errors by the number of questions, evidence by length-scale, a function on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from heedful.experiments.run import standard_error
+from heedful.papers.figure import Panel, Ran
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
+RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
+"""A dash and a mark for each rule that asks, the last letter of a line's label."""
+
+
+def questions(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """A colour for each model, a dash for each rule."""
+    models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
+    for label, ran in lines.items():
+        model, _, rule = label.rpartition("-")
+        dash, mark = RULES.get(rule, RULES["B"])
+        mean, error = ran.regrets.mean(axis=0), np.nan_to_num(standard_error(ran.regrets))
+        color = COLORS[models.index(model) % len(COLORS)]
+        axes.errorbar(
+            np.arange(mean.size), mean, error, label=label, color=color, linestyle=dash, marker=mark, markersize=3.5,
+            linewidth=1.4,
+        )  # fmt: skip
+    axes.set_xlabel("questions asked of everybody")
+    axes.set_ylabel(panel.measure.axis)
+
+
+def scales(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """What is in nats on the left, errors on the right; where each is best has a ring."""
+    right = axes.twinx()
+    right.spines["top"].set_visible(False)
+    for i, (label, ran) in enumerate(lines.items()):
+        mean = ran.regrets.mean(axis=0)
+        wrong = label == "error"
+        on = right if wrong else axes
+        best = int(mean.argmin() if wrong else mean.argmax())
+        on.plot(ran.marks, mean, color=COLORS[i], linestyle=(0, (1, 1.2)) if wrong else "-", linewidth=1.5)
+        on.plot(ran.marks[best], mean[best], marker="o", markersize=9, fillstyle="none", color=COLORS[i])
+        axes.plot([], [], color=COLORS[i], linestyle=(0, (1, 1.2)) if wrong else "-", label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("length-scale, times that of the tables")
+    axes.set_ylabel("nats an answer")
+    right.set_ylabel("test error")
+
+
+def toy(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """The function with its standard deviation and the labels; below, what the two rules give a question there."""
+    held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
+    grid, mean = held.pop("mean")
+    _, sd = held.pop("standard deviation")
+    x, y = held.pop("labels")
+    axes.plot(grid, mean, color="#000000", linewidth=1.5, label="mean")
+    axes.fill_between(grid, mean - sd, mean + sd, color="#000000", alpha=0.15, linewidth=0, label="standard deviation")
+    base = float((mean - sd).min()) - 2.5
+    for i, (label, (_, bits)) in enumerate(held.items()):
+        axes.plot(grid, base + 2.0 * bits, color=COLORS[i], linewidth=1.5, label=f"{label}, bits (from the lower edge)")
+        axes.axvline(grid[bits.argmax()], color=COLORS[i], linestyle=":", linewidth=1.2)
+    for sign, mark in ((1.0, "o"), (-1.0, "x")):
+        some = y == sign
+        axes.plot(x[some], sign * np.ones(int(some.sum())), mark, color="0.35", fillstyle="none", markersize=5)
+    axes.set_ylim(bottom=base)
+    axes.set_xlabel("input")
+    axes.set_ylabel("function, labels")

@@ -1,0 +1,174 @@
+"""What turns a sentence under a figure into a verdict: statistics of paired runs, with the lines drawn beforehand.
+
+Run i of two lines met the same arrivals, so their difference is tested by a paired t-test over runs (permutations of
+the queries, or people). A claim holds, does not hold, or cannot be told: `statistics` has the one rule for all. The
+words of the papers have no numbers; here they have, the same everywhere:
+
+- lower: below 0 at the end;
+- over most of the range: significantly lower at more than half of 60 rounds spread evenly on a logarithmic scale; not
+  so where significantly higher at half of them;
+- comparable, not much different, nearly identical: the difference lies within 25, 10, 5 % of the other's average
+  regret, either way;
+- much smaller than a factor: less than half of it;
+- orders of magnitude: matched in a hundredth of the rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import average_regret
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Measure, Outcome, Ran, Verdict
+from heedful.papers.statistics import (
+    SIGNIFICANT,
+    Part,
+    all_hold,
+    apart,
+    below,
+    log_spaced,
+    paired,
+    ratio,
+    told,
+    told_between,
+    weakest,
+)
+
+Array = npt.NDArray[np.float64]
+
+HALF = 0.5
+COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
+
+
+def regret_at(ran: Ran, t: int = 0) -> Array:
+    """REG_t of every run (runs,); of the whole run, where t is 0."""
+    means: Array = ran.regrets[:, : t or None].mean(axis=1)
+    return means
+
+
+def _end(ran: Ran, measure: Measure | None) -> Array:
+    """What every run ends with (runs,): the average regret, or another measure."""
+    return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
+
+
+def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
+    """Line a ends lower than line b, in average regret or in another measure."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = (_end(outcome[panel][label], measure) for label in (a, b))
+        part = below(u, v)
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {told(part.found)}"
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
+    """Every line ends lower than the one before it."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = [regret_at(outcome[panel][label]) for label in labels]
+        steps = [below(v, u) for u, v in pairwise(ends)]
+        worst = weakest(steps).found
+        listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
+        return Verdict(all_hold(steps), f"{listed}; the smallest step: {told(worst)}", worst)
+
+    return check
+
+
+def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
+    """Line a is significantly lower than line b at most of the rounds from `least` to `most` (0: the last)."""
+
+    def check(outcome: Outcome) -> Verdict:
+        one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
+        rounds = [t for t in log_spaced(one.shape[1]) if least <= t <= (most or one.shape[1])]
+        tests = [paired(one[:, t - 1], other[:, t - 1]) for t in rounds]
+        under, over = (
+            float(np.mean([sign * x.difference < 0 and x.p < SIGNIFICANT for x in tests])) for sign in (1, -1)
+        )
+        words = (
+            f"{a} is significantly lower than {b} at {under:.0%} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
+            f"higher at {over:.0%}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
+            f"{other[:, rounds[-1] - 1].mean():.3g}, {told(tests[-1])}"
+        )
+        return Verdict(HOLDS if under > HALF else FAILS if over >= HALF else OPEN, words, tests[-1])
+
+    return check
+
+
+def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
+    """At the end, a is neither higher nor lower than b by more than a share of b's average regret."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
+        room = tolerance * float(v.mean())
+        part = Part(paired(u, v), -room, room)
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; wanted ±{tolerance:.0%}): "
+        return Verdict(part.conclusion(), words + told_between(part, float(v.mean()), "+.1%"), part.found)
+
+    return check
+
+
+def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
+    """Line a ends with less than `factor` times what b has, in average regret or another measure."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = (_end(outcome[panel][label], measure) for label in (a, b))
+        part = below(u, factor * v)
+        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {told(part.found)}"
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
+    """What `slow` has after all rounds, `fast` has after this share of them, or after `most` where that is fewer."""
+
+    def check(outcome: Outcome) -> Verdict:
+        one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
+        T = one.shape[1]
+        t = max(1, min(int(share * T), most or T))
+        part = below(one[:, t - 1], other[:, -1])
+        first = np.flatnonzero(one.mean(axis=0) <= other[:, -1].mean())
+        when = f"first after {int(first[0]) + 1:,}" if first.size else "never"
+        words = (
+            f"{slow} {other[:, -1].mean():.3g} after {T:,} rounds, {fast} {one[:, t - 1].mean():.3g} after {t:,} "
+            f"({when} as low): {told(part.found)}"
+        )
+        return Verdict(part.conclusion(), words, part.found)
+
+    return check
+
+
+def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
+    """A run of line a takes less than this share of the processor time of one of b."""
+
+    def check(outcome: Outcome) -> Verdict:
+        one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
+        part = below(one, share * other)
+        longer = float(other.mean()) / max(float(one.mean()), 1e-9)
+        words = f"{one.mean():.2g} s a run against {other.mean():.2g} s: {longer:,.0f} times as long"
+        return Verdict(part.conclusion(), f"{words}; against {1.0 / share:.3g} times: {told(part.found)}", part.found)
+
+    return check
+
+
+def closer(near: str, far: str, a: str, b: str) -> Check:
+    """The ratio of the average regrets of a and b, a's the higher, is nearer to one in one panel than in the other.
+
+    Of the two, the logarithms are compared, whose scatter is that of a and b as shares of their means (delta method).
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = [(regret_at(outcome[panel][a]), regret_at(outcome[panel][b])) for panel in (near, far)]
+        ratios = [ratio(u, v) for u, v in ends]
+        logs = [u / u.mean() - v / v.mean() + math.log(ratio(u, v)) for u, v in ends]
+        found = apart(*logs)
+        words = f"{a} has {ratios[0]:.2f} times the regret of {b} in {near}, {ratios[1]:.2f} in {far}"
+        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {told(found)}", found)
+
+    return check

@@ -1,0 +1,173 @@
+"""Claims about learners of ratings: NDCG, cells of a grid, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import average_regret
+from heedful.papers.figure import OPEN, Check, Measure, Outcome, Ran, Verdict
+from heedful.papers.statistics import Part, all_hold, apart, below, fact, log_spaced, lowest, paired, told, weakest
+
+Array = npt.NDArray[np.float64]
+
+NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - average_regret(regrets))
+"""Of regrets that are 1 - NDCG."""
+
+
+def higher(panel: str, a: str, b: str) -> Check:
+    """Line a ends with a higher average NDCG than line b."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
+        part = Part(paired(u, v), low=0.0)
+        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {told(part.found)}", part.found)
+
+    return check
+
+
+def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
+    """From a tenth of the rounds on, line a has an average NDCG higher by more than `least` than each of the others."""
+
+    def check(outcome: Outcome) -> Verdict:
+        one = _ndcg(outcome[panel][a])
+        T = one.shape[1]
+        rounds = np.array([t for t in log_spaced(T) if t >= T / 10])
+        gaps = {b: (one - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
+        parts = [Part(paired(gap, np.zeros(len(gap))), low=least) for runs in gaps.values() for gap in runs.T]
+        worst = weakest(parts).found
+        listed = ", ".join(
+            f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
+        )
+        words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (wanted {least:+.2f} throughout)"
+        return Verdict(all_hold(parts), f"{words}; the least: {told(worst)}", worst)
+
+    return check
+
+
+def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
+    """What the highest of the lines ends with beyond the lowest is less in one panel than in each of the others."""
+
+    def check(outcome: Outcome) -> Verdict:
+        gaps = {}
+        for key in (panel, *wide):
+            ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
+            gaps[key] = ends[-1] - ends[0]
+        parts = [Part(apart(gaps[panel], gaps[key]), high=0.0) for key in wide]
+        worst = weakest(parts).found
+        listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
+        words = f"from the lowest to the highest: {listed}; the least difference of these: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
+
+    return check
+
+
+def _ndcg(ran: Ran) -> Array:
+    return NDCG.of(ran.regrets, ran.M)
+
+
+def best_cell(panel: str, cell: str) -> Check:
+    """Of a grid, this cell ends lower than each of the others."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = _cells(outcome, panel)
+        return lowest(ends, cell, {spec: parameters(spec) for spec in ends}, ",.0f")
+
+    return check
+
+
+def lowest_cell(panel: str, cell: str, runs: int) -> Check:
+    """Of a grid with so many runs, this cell is the one with the lowest mean, as it was chosen: whether another would
+    be with more runs is not asked. Of fewer runs it cannot be told."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = _cells(outcome, panel)
+        least = min(ends, key=lambda spec: ends[spec].mean())
+        words = f"lowest at {parameters(least)} with {ends[least].mean():,.0f}"
+        if least != cell:
+            words += f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {told(paired(ends[cell], ends[least]))}"
+        there = ends[cell].size
+        if there < runs:
+            return Verdict(OPEN, f"{words}; it was chosen by {runs} runs, here are {there}")
+        return Verdict(fact(least == cell), words)
+
+    return check
+
+
+def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
+    """What every run of each cell adds up to (runs,), by learner."""
+    return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
+
+
+def parameters(spec: str) -> str:
+    """The hyperparameters of a learner, as they are written."""
+    return spec.partition(":")[2]
+
+
+def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
+    """Over its lines, the first panel's end differs less, as a share of its mean, than that of each other panel."""
+
+    def check(outcome: Outcome) -> Verdict:
+        spreads = []
+        for key, some in zip(panels, labels):
+            ends = sorted(
+                (outcome[key][label].regrets.mean(axis=1) for label in some), key=lambda end: float(end.mean())
+            )
+            spreads.append((ends[-1] - ends[0]) / np.mean(ends))
+        parts = [below(spreads[0], other) for other in spreads[1:]]
+        worst = weakest(parts).found
+        listed = ", ".join(f"{key} {spread.mean():.1%}" for key, spread in zip(panels, spreads))
+        words = f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
+
+    return check
+
+
+def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
+    """Every line of these of one panel ends lower than every one of these of another."""
+
+    def check(outcome: Outcome) -> Verdict:
+        (one, ours), (other, theirs) = a, b
+        parts = {
+            (u, v): below(outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1))
+            for u in ours
+            for v in theirs
+        }
+        worst = weakest(list(parts.values()))
+        u, v = next(pair for pair, part in parts.items() if part is worst)
+        words = f"the least difference, {one} with {u}, {other} with {v}: {told(worst.found)}"
+        return Verdict(all_hold(list(parts.values())), words, worst.found)
+
+    return check
+
+
+def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
+    """None of the lines is lower than this one by more than a share of it."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
+        parts = [below((1.0 - share) * ends[label], ends[each]) for each in labels if each != label]
+        worst = weakest(parts).found
+        least = min(ends, key=lambda each: float(ends[each].mean()))
+        gain = 1.0 - ends[least].mean() / ends[label].mean()
+        listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
+        words = f"{listed}: {least} is {gain:.1%} lower than {label}; {1.0 - share:.0%} of that less the lowest"
+        return Verdict(all_hold(parts), f"{words}: {told(worst)}", worst)
+
+    return check
+
+
+def quicker(panel: str, a: str, b: str, share: float) -> Check:
+    """Where lines hold the seconds of their runs, a takes less than this share of those of b."""
+
+    def check(outcome: Outcome) -> Verdict:
+        u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))
+        part = below(u, share * v)
+        words = (
+            f"{a} {u.mean():.3g} s, {b} {v.mean():.3g} s, {u.mean() / v.mean():.2f} times; against {share:.2f} times"
+        )
+        return Verdict(part.conclusion(), f"{words}: {told(part.found)}", part.found)
+
+    return check

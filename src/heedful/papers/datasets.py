@@ -1,0 +1,103 @@
+"""Where the data of the experiments lie: folders and files by world, and what is read of those of choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heedful.papers.panels import (
+    BOOKS,
+    CHAINS,
+    ELECTION,
+    JESTER,
+    JURA,
+    MOVIE_CHOICES,
+    MOVIES,
+    MOVIES_100K,
+    SUSHI,
+    SYNTHETIC_CHOICES,
+    WEB,
+)
+
+if TYPE_CHECKING:
+    from heedful.data.movielens import Ratings
+    from heedful.data.paired import Paired
+
+FOLDERS = {
+    WEB: ("letor4-mq2008", "MQ2008"),
+    MOVIES: ("movielens-1m", "ml-1m"),
+    CHAINS: ("trec-session-2012", "trec-session-2013", "trec-session"),
+    BOOKS: ("book-crossing-subset", "book-crossing"),
+    MOVIES_100K: ("movielens-100k", "ml-100k"),
+    JESTER: ("jester-1", "jester"),
+    SYNTHETIC_CHOICES: ("cgp-synthetic",),
+    SUSHI: ("sushi",),
+    MOVIE_CHOICES: ("movielens-1m", "ml-1m"),
+    ELECTION: ("uk-election-2010",),
+    JURA: ("jura",),
+}
+"""Where under the data folder a world's files are looked for, first where `heedful data` has its name; the folder
+itself is looked into last."""
+FILES = {
+    WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
+    MOVIES: ("ratings.dat",),
+    CHAINS: ("sessiontrack2012.xml", "qrels.2012.txt"),
+    BOOKS: ("BX-Book-Ratings.subset.csv",),
+    MOVIES_100K: ("u.data",),
+    JESTER: ("jester-data-1.csv",),
+    SYNTHETIC_CHOICES: ("itemFeatures.txt", "userFeatures.txt", "dataset.txt"),
+    SUSHI: ("sushi3a.5000.10.order", "sushi3.idata", "sushi3.udata"),
+    MOVIE_CHOICES: ("ratings.dat", "users.dat"),
+    ELECTION: ("all_polling_data.dat",),
+    JURA: ("jura.dat",),
+}
+"""The files of a world's data set, in the order that its loader wants."""
+EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
+"""Of a data set that there is of several years, the files of each: any of them will do, and all are used."""
+
+
+def files_of(world: str, data: Path) -> list[Path]:
+    """The files of a world in its folder under `data`, or in `data` itself, plain or packed; none where one lacks.
+
+    Of a data set of several years, those of each year that is there, one year after the other.
+    """
+    places = (*(data / folder for folder in FOLDERS[world]), data)
+    return [file for names in EDITIONS.get(world, (FILES[world],)) for file in _complete(names, places)]
+
+
+def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
+    """The files of the first place that has all of them."""
+    for place in places:
+        found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
+        if all(found):
+            return [files[0] for files in found]
+    return []
+
+
+def looked_for(world: str, data: Path) -> str:
+    """What was looked for where `files_of` finds nothing: the folders, and the files in them."""
+    folders = _listed((*FOLDERS[world], "the folder itself"))
+    files = ", or ".join(map(_listed, EDITIONS.get(world, (FILES[world],))))
+    return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *more, last = names
+    return f"{', '.join(more)} and {last}" if more else last
+
+
+def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> Paired:
+    """What everybody prefers of every pair of a world's items; `ratings`: those of the folder, where they were read."""
+    from heedful.data.collaborative import load_collaborative
+    from heedful.data.election import load_election
+    from heedful.data.jura import load_jura
+    from heedful.data.movie_choices import load_movie_choices
+    from heedful.data.sushi_choices import load_sushi_choices
+
+    if world == SYNTHETIC_CHOICES:
+        return load_collaborative(folder)
+    if world == MOVIE_CHOICES:
+        return load_movie_choices(folder, ratings, labels=labels)
+    load = {SUSHI: load_sushi_choices, ELECTION: load_election, JURA: load_jura}[world]
+    return load(folder, labels=labels)

@@ -1,0 +1,216 @@
+"""Draws a figure with matplotlib (extra `plot`): a panel beside the other, standard errors as bands, bounds dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from heedful.experiments.run import standard_error
+from heedful.papers.choice_drawing import questions, scales, toy
+from heedful.papers.figure import Figure, Outcome, Panel, Ran
+from heedful.papers.series import Series, drawn_rounds, over_rounds, share_below, swept_rounds
+
+Styles = Mapping[str, Mapping[str, Any]]
+
+COLORS: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+COLORS += ("#7f7f7f", "#882255", "#8c8c1a", "#332288")
+"""Okabe and Ito's, which can be told apart by those who see fewer colours, and four more; lines have different dashes
+besides."""
+DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+
+
+def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
+    """Draw the panels that were run into every one of the files (.png, .svg, .pdf). ValueError where none was."""
+    import matplotlib
+    from matplotlib.figure import Figure as Sheet
+
+    panels = [panel for panel in figure.panels if panel.key in outcome]
+    if not panels:
+        raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
+    styled = {"curves": _curves, "growth": _growth, "bars": _bars, "horizons": _horizons, "distribution": _distribution}
+    plain = {"sweep": _sweep, "cells": _cells, "questions": questions, "scales": scales, "toy": toy}
+    styles = _styles(dict.fromkeys(label for panel in panels for label in outcome[panel.key]))
+    below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
+    with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
+        wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6
+        rows, columns = (1, len(panels)) if below or len(panels) <= 4 else (-(-len(panels) // 3), 3)
+        high = 7.6 if below else 4.3 * rows
+        sheet = Sheet(figsize=(wide * columns, high), dpi=150, layout="constrained")
+        grid = sheet.subplots(rows + below, columns, squeeze=False, height_ratios=(4, 3) if below else (1,) * rows)
+        for i, panel in enumerate(panels):
+            axes = grid[i // columns, i % columns]
+            if panel.kind in styled:
+                styled[panel.kind](axes, panel, outcome[panel.key], styles)
+            else:
+                plain[panel.kind](axes, panel, outcome[panel.key])
+            axes.set_title(panel.title, fontsize=10, loc="left")
+            if below:
+                _bounds(grid[1, i], panel, outcome[panel.key], styles)
+        for axes in grid.ravel()[len(panels) : rows * columns]:
+            axes.set_axis_off()
+        for axes in grid.ravel():
+            axes.grid(visible=not axes.images, which="major", alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+            if axes.get_legend_handles_labels()[0]:
+                where: dict[str, Any] = {}
+                if axes.get_yscale() == "log":  # lines are everywhere: below them
+                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2)}
+                    where["ncols"] = 2 if axes.get_xlabel() == "gamma" else 1
+                axes.legend(frameon=False, fontsize=8, **where)
+        title = fill(f"{figure.id}: {figure.title}", 68 * columns)
+        sheet.suptitle(title, fontsize=11, x=0.01, ha="left")
+        for path in paths:
+            # without the date, the same runs give the same file
+            sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    highest = 0.0
+    for label, ran in lines.items():
+        series = over_rounds(panel, ran, drawn_rounds(ran))
+        highest = max(highest, _with_band(axes, series, _label(label, ran), styles[label]))
+    axes.set_ylim(0.0, 1.05 * highest)
+    _against_rounds(axes, panel, lines)
+
+
+def _growth(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    """As curves, evenly in time, without the first rounds, which are chance."""
+    for label, ran in lines.items():
+        T = ran.regrets.shape[1]
+        t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
+        _with_band(axes, over_rounds(panel, ran, t), _label(label, ran), styles[label])
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel("round t")
+    axes.set_ylabel(panel.measure.axis)
+
+
+def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) -> float:
+    """A line with a band of one standard error, and the highest point of the band."""
+    t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
+    axes.plot(t, mean, label=label, linewidth=1.7, **style)
+    axes.fill_between(t, mean - error, mean + error, color=style["color"], alpha=0.22, linewidth=0)
+    return float((mean + error).max())
+
+
+def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    """A square for each pair of hyperparameters, the darker the less; the least of all has a frame."""
+    ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
+    pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
+    names = [next(pair[i][0] for pair in pairs.values()) for i in (0, 1)]
+    marks = [sorted({float(pair[i][1]) for pair in pairs.values()}) for i in (0, 1)]
+    table = np.full((len(marks[0]), len(marks[1])), np.nan)
+    for learner, pair in pairs.items():
+        table[marks[0].index(float(pair[0][1])), marks[1].index(float(pair[1][1]))] = ends[learner]
+    shade = np.log(table)
+    axes.imshow(shade, cmap="viridis", aspect="auto", origin="lower")
+    i, j = np.unravel_index(np.nanargmin(table), table.shape)
+    axes.plot(j, i, marker="s", markersize=22, markerfacecolor="none", markeredgecolor="#d55e00", markeredgewidth=2)
+    middle = (np.nanmin(shade) + np.nanmax(shade)) / 2.0
+    for (i, j), value in np.ndenumerate(table):
+        words = f"{value:.3g}" if value < 1e3 else f"{value / 1e3:.3g}k"
+        color = "white" if shade[i, j] < middle else "black"
+        axes.text(j, i, words, ha="center", va="center", fontsize=7, color=color)
+    axes.set_xticks(range(len(marks[1])), [f"{mark:g}" for mark in marks[1]])
+    axes.set_yticks(range(len(marks[0])), [f"{mark:g}" for mark in marks[0]])
+    axes.set_xlabel(names[1])
+    axes.set_ylabel(names[0])
+
+
+def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    """The same with what theory promises, far above: hence both axes are logarithmic."""
+    bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
+    if not bounded:
+        axes.set_axis_off()
+        return
+    for label, ran in bounded:
+        drawn = over_rounds(panel, ran, ran.marks.astype(int))
+        axes.plot(ran.marks, drawn.mean, linewidth=1.7, **styles[label])
+        words = f"{label}: {ran.theorem}"
+        axes.plot(ran.marks, ran.bound, linewidth=1.0, marker=".", markersize=3, label=words, **styles[label])
+    axes.set_yscale("log")
+    axes.set_title("with the bounds", fontsize=10, loc="left")
+    _against_rounds(axes, panel, lines)
+
+
+def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlim(1, max(2, *(ran.regrets.shape[1] for ran in lines.values())))
+    axes.set_xlabel("round t")
+    axes.set_ylabel(panel.measure.axis)
+    once = max(ran.once for ran in lines.values())
+    if once:
+        axes.axvline(once, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
+        words, above = f"{once:,}: the same queries again", axes.get_xaxis_transform()
+        side = "left" if once**1.5 < axes.get_xlim()[1] else "right"
+        axes.text(once, 1.005, words, transform=above, ha=side, va="bottom", fontsize=7, color="0.3")
+
+
+def _styles(labels: Iterable[str]) -> Styles:
+    """A colour and a dash for each line of a figure, the same in all its panels."""
+    return {
+        label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
+        for i, label in enumerate(labels)
+    }
+
+
+def _sweep(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+    *swept, (label, other) = lines.items()
+    for i, t in enumerate(swept_rounds(panel, other)):
+        color, at = COLORS[i % len(COLORS)], np.array([t])
+        ends = [over_rounds(panel, ran, at) for _, ran in swept]
+        mean = [float(end.mean[0]) for end in ends]
+        error = np.nan_to_num([float(end.stderr[0]) for end in ends])
+        words = _round(t, other.once)
+        axes.errorbar(panel.values, mean, error, color=color, marker="o", markersize=3.5, label=words)
+        axes.axhline(over_rounds(panel, other, at).mean[0], color=color, linestyle=":", label=f"{label}, t = {t:,}")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("gamma")
+    axes.set_ylabel(panel.measure.axis)
+
+
+def _round(t: int, once: int) -> str:
+    """A round, and how often it is through the queries, where they come again."""
+    passes = " (one pass)" if t == once else f" ({t / once:.3g} passes)" if 0 < once < t else ""
+    return f"t = {t:,}{passes}"
+
+
+def _horizons(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    for i, (label, ran) in enumerate(lines.items()):
+        mark = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
+        axes.plot(ran.marks, ran.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
+    axes.plot(ran.marks, ran.bound, color="#000000", linewidth=1.0, label=ran.theorem)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("rounds T of the run")
+    axes.set_ylabel(panel.measure.axis)
+
+
+def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    for label, ran in lines.items():
+        series = share_below(ran)
+        words = f"{label} ({len(ran.regrets)} chains)"
+        axes.step(series.x, series.mean, where="post", label=words, **styles[label])
+    axes.axvline(0.0, color="0.5", linewidth=0.8)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_xlabel("DCG@10 of the clicked ranking less that of the one shown")
+    axes.set_ylabel("share of the chains at or below")
+
+
+def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+    """A mean with its standard error for each line, the first on top."""
+    for i, (label, ran) in enumerate(lines.items()):
+        error = np.nan_to_num(standard_error(ran.regrets))
+        axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
+    axes.set_yticks([-i for i in range(len(lines))], [fill(label, 24) for label in lines], fontsize=8)
+    axes.set_xlabel(panel.measure.axis)
+
+
+def _label(label: str, ran: Ran) -> str:
+    """The line's name, with the parameters that were best in hindsight."""
+    return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

@@ -1,0 +1,50 @@
+"""[H12] Figure 1: what BALD and MES ask for, of a Gaussian process classifier of labels on a line."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.collaborative.classifier import fit_labels
+from heedful.inference.gp.acquisition import bald, mes
+from heedful.papers.figure import Panel, Ran
+
+Array = npt.NDArray[np.float64]
+
+LENGTHSCALE, AMPLITUDE = 1.0, 2.0
+MEAN, SD, BALD, MES, LABELS = "mean", "standard deviation", "BALD", "MES", "labels"
+GRID = np.linspace(-4.0, 4.0, 401)
+
+
+def labelled(seed: int) -> tuple[Array, Array]:
+    """Inputs (n,) and labels (n,), 1 or -1: crosses on the left, circles on the right, and many of both between, where
+    the label is a coin; there are none beyond 2.5."""
+    rng = np.random.default_rng([seed, 1])
+    left, mixed, right = rng.uniform(-3.5, -1.0, 8), rng.uniform(-0.6, 0.6, 40), rng.uniform(1.0, 2.5, 8)
+    coins = np.where(rng.permutation(40) < 20, 1.0, -1.0)
+    return np.concatenate([left, mixed, right]), np.concatenate([-np.ones(8), coins, np.ones(8)])
+
+
+def covariance(x: Array, z: Array) -> Array:
+    """k(x, z) = amplitude^2 exp(-(x - z)^2 / (2 l^2)) (n x m)."""
+    out: Array = AMPLITUDE**2 * np.exp(-0.5 * np.square((x[:, None] - z[None, :]) / LENGTHSCALE))
+    return out
+
+
+def on_a_line(panel: Panel) -> dict[str, Ran]:
+    """The lines of the panel over GRID (1 x g): mean and standard deviation of the function, what BALD and MES give a
+    question there, in bits; of LABELS, the labels (1 x n) at marks (n,)."""
+    x, y = labelled(0)
+    fitted = fit_labels(covariance(x, x), y)
+    mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
+    held = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}
+    return {
+        line.label: Ran(
+            line,
+            "gp classifier",
+            held[line.label][None],
+            np.ones(1),
+            marks=x if line.label == LABELS else GRID,
+        )
+        for line in panel.lines
+    }

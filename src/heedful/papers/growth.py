@@ -1,0 +1,186 @@
+"""Claims about how a line goes on: falls, vanishes, settles, grows, stays below its bound.
+
+The words of the papers have no numbers; here they have, the same everywhere:
+
+- substantially reduced: the average regret is less than half of that of the first round;
+- approaches zero: in the last quarter less than a tenth of the first ten rounds', and still falling;
+- still falling: the last quarter has less than 0.8 of the regret of the second quarter (0.65 is 1 / sqrt t);
+- logarithmic: from a decade of rounds to the next, the growth is less than 1.8 times as much (1 is log t, 3.2 sqrt t).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import average_regret, standard_error
+from heedful.papers.claims import HALF, regret_at
+from heedful.papers.figure import AVERAGE, OPEN, QUADRATIC, Check, Measure, Outcome, Ran, Verdict
+from heedful.papers.statistics import Part, all_hold, below, fact, ratio, t_test, told, weakest
+
+Array = npt.NDArray[np.float64]
+
+TENTH, FALLING, DECADE = 0.1, 0.8, 1.8
+
+
+def _quarters(ran: Ran) -> tuple[Array, Array, Array]:
+    """The mean regret of every run (runs,) in the first ten rounds, in the second and in the last quarter."""
+    regrets, T = ran.regrets, ran.regrets.shape[1]
+    return regrets[:, :10].mean(axis=1), regrets[:, T // 4 : T // 2].mean(axis=1), regrets[:, T - T // 4 :].mean(axis=1)
+
+
+def reduced(panel: str, labels: Sequence[str], t: int) -> Check:
+    """After t rounds the average regret of every line is less than half of that of the first round."""
+
+    def check(outcome: Outcome) -> Verdict:
+        ran = [outcome[panel][label] for label in labels]
+        parts = [below(regret_at(x, t), HALF * regret_at(x, 1)) for x in ran]
+        worst = weakest(parts).found
+        shares = [ratio(regret_at(x, t), regret_at(x, 1)) for x in ran]
+        listed = ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares))
+        words = f"average regret after {t} rounds, of the first round's: {listed}"
+        return Verdict(all_hold(parts), f"{words}; against half, the highest: {told(worst)}", worst)
+
+    return check
+
+
+def vanishing(panel: str, labels: Sequence[str]) -> Check:
+    """Every line approaches zero."""
+
+    def check(outcome: Outcome) -> Verdict:
+        quarters = [_quarters(outcome[panel][label]) for label in labels]
+        parts = [
+            part
+            for first, second, last in quarters
+            for part in (below(last, TENTH * first), below(last, FALLING * second))
+        ]
+        worst = weakest(parts).found
+        words = f"{_falling(labels, quarters)}; against a tenth of the first and 0.8 of the second, the highest: "
+        return Verdict(all_hold(parts), words + told(worst), worst)
+
+    return check
+
+
+def stuck(panel: str, labels: Sequence[str]) -> Check:
+    """No line approaches zero: its last quarter has more than 0.8 of the regret of its second one."""
+
+    def check(outcome: Outcome) -> Verdict:
+        quarters = [_quarters(outcome[panel][label]) for label in labels]
+        parts = [below(FALLING * second, last) for _, second, last in quarters]
+        worst = weakest(parts).found
+        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, the highest: {told(worst)}"
+        return Verdict(all_hold(parts), words, worst)
+
+    return check
+
+
+def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array]]) -> str:
+    listed = (
+        f"{label} {first.mean():.3g}, {second.mean():.3g}, {last.mean():.3g}"
+        for label, (first, second, last) in zip(labels, quarters)
+    )
+    return f"regret in the first ten rounds, the second and the last quarter: {'; '.join(listed)}"
+
+
+def steadier(panel: str, labels: Sequence[str]) -> Check:
+    """The standard error of every line's average regret is lower at the end than after ten rounds.
+
+    By the test of Pitman and Morgan: of paired values, the variance of one is lower where their difference and their
+    sum are correlated.
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        averages = [average_regret(outcome[panel][label].regrets)[:, [9, -1]] for label in labels]
+        parts = [_steadier(values) for values in averages]
+        worst = weakest(parts).found
+        errors = [standard_error(values) for values in averages]
+        listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
+        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, the highest: "
+        return Verdict(all_hold(parts), words + told(worst), worst)
+
+    return check
+
+
+def _steadier(values: Array) -> Part:
+    """That the second of paired values (runs x 2) scatters less: that late + early and late - early go together less
+    than not at all. The difference is their correlation r, whose t has n - 2 degrees of freedom."""
+    n = len(values)
+    more, less = values[:, 1] + values[:, 0], values[:, 1] - values[:, 0]
+    spread = float(more.std() * less.std()) if n > 2 else 0.0
+    if spread == 0.0:
+        return Part(t_test(0.0, math.nan, n, math.nan), high=0.0)
+    r = float(np.mean((more - more.mean()) * (less - less.mean())) / spread)
+    return Part(t_test(r, math.sqrt(max(1.0 - r * r, 0.0) / (n - 2)), n, n - 2.0), high=0.0)
+
+
+def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
+    """What a line adds up grows as log t: in the last decade of rounds not much more than in the one before."""
+
+    def check(outcome: Outcome) -> Verdict:
+        last, before = decades(outcome[panel][label], measure)
+        return _growing(below(last, DECADE * before), last, before)
+
+    return check
+
+
+def slower_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
+    """What a line adds up grows faster than log t."""
+
+    def check(outcome: Outcome) -> Verdict:
+        last, before = decades(outcome[panel][label], measure)
+        return _growing(below(DECADE * before, last), last, before)
+
+    return check
+
+
+def _growing(part: Part, last: Array, before: Array) -> Verdict:
+    words = f"the last decade adds {ratio(last, before):.2f} times what the one before added (log t: 1, sqrt t: 3.16)"
+    return Verdict(part.conclusion(), f"{words}; against {DECADE} times: {told(part.found)}", part.found)
+
+
+def decades(ran: Ran, measure: Measure) -> tuple[Array, Array]:
+    """What the last decade of rounds adds, and the decade before (runs,)."""
+    total = measure.of(ran.regrets, ran.M)
+    T = total.shape[1]
+    tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]
+    return total[:, -1] - tenth, tenth - hundredth
+
+
+def bounded(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
+    """At every mark, no line is above what theory promises: its mean over the runs, as the bound is.
+
+    Of one run, or where all are equal, as they are.
+    """
+
+    def check(outcome: Outcome) -> Verdict:
+        shares, parts = [], []
+        for label in labels:
+            ran = outcome[panel][label]
+            if not ran.bound.size:
+                return Verdict(OPEN, f"{label}: {ran.theorem or 'no theorem'} promises nothing here: {ran.lacking}")
+            drawn = measure.of(ran.regrets, ran.M)[:, ran.marks.astype(int) - 1] / ran.bound
+            shares.append(float(drawn.mean(axis=0).max()))
+            parts += [below(column, np.full(len(drawn), 1.0 + 1e-9)) for column in drawn.T]
+        listed = ", ".join(f"{label} {share:.2g}" for label, share in zip(labels, shares))
+        words = f"what is drawn / the bound, at most: {listed}"
+        alone = len(outcome[panel][labels[0]].regrets) == 1
+        return Verdict(fact(max(shares) <= 1.0 + 1e-9) if alone else all_hold(parts), words)
+
+    return check
+
+
+def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
+    """[J15] Lemma 3: the average regret of a run of T rounds is 2 / sqrt T, to rounding, for every T that was run."""
+
+    def check(outcome: Outcome) -> Verdict:
+        worst = 0.0
+        for label in labels:
+            ran = outcome[panel][label]
+            worst = max(worst, float(np.abs(ran.regrets.mean(axis=0) * np.sqrt(ran.marks) / 2.0 - 1.0).max()))
+        words = f"largest relative difference from 2 / sqrt T, over all T and learners: {worst:.1g}"
+        return Verdict(fact(worst < 1e-9), words)
+
+    return check

@@ -1,0 +1,136 @@
+"""[J15] section 6.4, convex losses: Figures 13 to 18."""
+
+from __future__ import annotations
+
+from heedful.papers import claims, growth, sweeps
+from heedful.papers.figure import AVERAGE, CUMULATIVE, QUADRATIC, Claim, Measure, Panel, Size
+from heedful.papers.jair2015.parts import BOTH, CONVEX, SECOND, WHERE, figure
+from heedful.papers.panels import BETTER, MOVIES, NOISY, STRICT, WEB, WEB_FULL, WEB_QUICK, movies, one, web
+
+GAMMAS = tuple(10.0**power for power in range(-4, 5))
+
+COVERED = web(
+    one("second-order", "second-order:gamma={gamma!r},radius={norm!r}", "strict:alpha=1"),
+    one("convex", "convex:radius={norm!r}", "strict:alpha=1"),
+    key="covered",
+    title="as Theorem 8 wants it",
+    measure=QUADRATIC,
+)
+
+
+def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bool = False) -> tuple[Panel, ...]:
+    """The two learners in each of these measures."""
+    make = web if world == WEB else movies
+    lines = (CONVEX._replace(user=user), SECOND._replace(user=user))
+    keys = {QUADRATIC: "quadratic", CUMULATIVE: "linear"}
+    return tuple(make(*lines, key=keys.get(m, world), title=m.axis, measure=m)._replace(slack=slack) for m in measures)
+
+
+def logarithmic(where: str) -> tuple[Claim, ...]:
+    """What the paper says without noise, of web search and of movies."""
+    sentences = (
+        (
+            "the cumulative quadratic regret of the second-order learner grows like log t.",
+            growth.logarithmic("quadratic", "second-order", QUADRATIC),
+        ),
+        ("that of the convex perceptron grows faster.", growth.slower_than_log("quadratic", "convex", QUADRATIC)),
+        (
+            "the second-order learner ends with less of it.",
+            claims.lower("quadratic", "second-order", "convex", QUADRATIC),
+        ),
+        (
+            "without noise it is substantially superior.",
+            claims.within_factor("quadratic", "second-order", "convex", claims.HALF, QUADRATIC),
+        ),
+    )
+    return (
+        *(Claim(f"{where}: {says}", ("quadratic",), check) for says, check in sentences),
+        Claim(
+            f"{where}: the cumulative regret of raw utility behaves alike.",
+            ("linear",),
+            growth.logarithmic("linear", "second-order", CUMULATIVE),
+        ),
+    )
+
+
+def sweep(world: str, full: Size, quick: Size) -> Panel:
+    """The second-order learner at every gamma, and the convex one."""
+    swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
+    title = "web search" if world == WEB else "movie recommendation"
+    base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")
+    return base._replace(values=GAMMAS, at=(100, 0) if world == WEB else (100, 1_000, 0))
+
+
+FIGURES = (
+    figure(
+        "fig13",
+        "Convex and second-order perceptron, web search",
+        (*side_by_side(WEB, STRICT, (QUADRATIC, CUMULATIVE)), COVERED),
+        (
+            *logarithmic(WHERE[WEB]),
+            Claim(
+                "Where the hypotheses of Theorem 8 hold, its bound and that of Theorem 6 do.",
+                ("covered",),
+                growth.bounded("covered", ("second-order", "convex"), QUADRATIC),
+            ),
+        ),
+        "With gamma = 1 and a ball of radius 100, as in the experiments, Theorem 8 does not apply; the third panel has"
+        " alpha = 1 and a gamma and a ball with which it does.",
+    ),
+    figure(
+        "fig14",
+        "Convex and second-order perceptron, movies",
+        side_by_side(MOVIES, STRICT, (QUADRATIC, CUMULATIVE)),
+        logarithmic(WHERE[MOVIES]),
+    ),
+    figure(
+        "fig15",
+        "The second-order learner's gamma, web search",
+        (sweep(WEB, WEB_FULL, WEB_QUICK),),
+        (
+            Claim(
+                "A wide range of gamma is good; at either extreme performance deteriorates.",
+                (WEB,),
+                sweeps.good_values(WEB, GAMMAS),
+            ),
+            Claim("gamma = 1 is best.", (WEB,), sweeps.best_value(WEB, GAMMAS, 1.0)),
+        ),
+    ),
+    figure(
+        "fig16",
+        "The second-order learner's gamma, movies",
+        (sweep(MOVIES, Size(1_500, 500), Size(1_500, 50)), sweep(WEB, WEB_FULL, WEB_QUICK)),
+        (
+            Claim("gamma = 1 is best.", (MOVIES,), sweeps.best_value(MOVIES, GAMMAS, 1.0)),
+            Claim(
+                "The range of suitable gamma is much broader for web search than for movies.",
+                BOTH,
+                sweeps.broader(WEB, MOVIES, GAMMAS),
+            ),
+        ),
+        "The panel of web search is that of Figure 15.",
+    ),
+    figure(
+        "fig17",
+        "Convex and second-order perceptron, noisy feedback, web search",
+        side_by_side(WEB, NOISY, (AVERAGE, QUADRATIC), slack=True),
+        (
+            Claim(
+                "The two are nearly identical.", (WEB,), claims.alike(WEB, "second-order", "convex", claims.IDENTICAL)
+            ),
+        ),
+    ),
+    figure(
+        "fig18",
+        "Convex and second-order perceptron, noisy feedback, movies",
+        side_by_side(MOVIES, BETTER, (AVERAGE, QUADRATIC), slack=True),
+        (
+            Claim(
+                "There is still some advantage to the second-order learner.",
+                (MOVIES,),
+                claims.lower(MOVIES, "second-order", "convex"),
+            ),
+            Claim("But no drastic one.", (MOVIES,), claims.within_factor(MOVIES, "convex", "second-order", 2.0)),
+        ),
+    ),
+)

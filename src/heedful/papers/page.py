@@ -1,0 +1,113 @@
+"""One HTML file with every figure beside the paper's sentences: pictures inside, nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.core.notebooks import table
+from heedful.data.frames import frame_of
+from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Verdict
+
+MARKS = {HOLDS: "yes", FAILS: "no", OPEN: "open", NOT_RUN: "none"}
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --yes: #00714f; --no: #b3260f; --open: #7a5c00; --none: #767676; }
+@media (prefers-color-scheme: dark) { :root { --yes: #43c59e; --no: #ff8a70; --open: #d9b84a; --none: #9a9a9a; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
+section { border-top: 1px solid var(--line); padding: 1rem 0 2rem; }
+img { max-width: 100%; height: auto; background: #fff; border-radius: 4px; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
+.yes { color: var(--yes); } .no { color: var(--no); } .open { color: var(--open); } .none { color: var(--none); }
+td:last-child { font-variant-numeric: tabular-nums; } small { color: var(--none); }
+"""
+_HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
+
+
+class Drawn(NamedTuple):
+    """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took; on which
+    rounds claims are judged, where not on all."""
+
+    figure: Figure
+    verdicts: Sequence[Verdict]
+    picture: Path | None
+    seconds: float
+    judged_on: str
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """What the paper says, whether it holds here and what was found, as a data frame of this package: pandas,
+        polars, or pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        judged = list(zip(self.figure.claims, self.verdicts))
+        columns: dict[str, list[Any]] = {
+            "says": [claim.says for claim, _ in judged],
+            "conclusion": [verdict.conclusion for _, verdict in judged],
+        }
+        return frame_of(columns | {"found": [verdict.found for _, verdict in judged]}, package)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (claim.says, verdict.conclusion, verdict.found) for claim, verdict in zip(self.figure.claims, self.verdicts)
+        ]
+        title = f"{self.figure.id}: {self.figure.title} ({self.figure.paper})"
+        return _picture(self) + table(
+            title, ["the paper says", "here", "found"], rows, [self.figure.note, self.judged_on]
+        )
+
+
+def page(drawn: Sequence[Drawn], about: str) -> str:
+    """The report; `about` says in a sentence what was run."""
+    judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
+    words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
+    summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)
+    contents = "\n".join(
+        f'<li><a href="#{_anchor(one)}">{escape(one.figure.id)}</a>: {escape(one.figure.title)}{_tally(one)}</li>'
+        for one in drawn
+    )
+    sections = "\n".join(map(_section, drawn))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>The papers, figure by figure</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>The papers, figure by figure</h1>\n<p>{escape(about)} Of the papers' claims, {summary}.</p>\n"
+        f"<nav><ul>{contents}</ul></nav>\n<main>{sections}</main>\n</body></html>\n"
+    )
+
+
+def _anchor(one: Drawn) -> str:
+    return escape(one.figure.id.replace("/", "-"))
+
+
+def _tally(one: Drawn) -> str:
+    judged = [verdict.conclusion for verdict in one.verdicts if verdict.conclusion != NOT_RUN]
+    if not judged:
+        return " <small>(not run)</small>"
+    undecided = f", {judged.count(OPEN)} cannot be told" if OPEN in judged else ""
+    return f" <small>({judged.count(HOLDS)} of {len(judged)} hold{undecided})</small>"
+
+
+def _section(one: Drawn) -> str:
+    figure = one.figure
+    rows = "\n".join(
+        f'<tr><td>{escape(claim.says)}</td><td class="{MARKS[verdict.conclusion]}">'
+        f"{verdict.conclusion}</td><td>{escape(verdict.found)}</td></tr>"
+        for claim, verdict in zip(figure.claims, one.verdicts)
+    )
+    note = "".join(f"<p>{escape(words)}</p>" for words in (figure.note, one.judged_on) if words)
+    return (
+        f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{_picture(one)}\n{note}'
+        f'<div class="scroll"><table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table></div>'
+        f"<p><small>{escape(figure.paper)}. Took {one.seconds:.0f} s.</small></p></section>"
+    )
+
+
+def _picture(one: Drawn) -> str:
+    """The picture itself, on white: its lines are dark."""
+    if one.picture is None:
+        return ""
+    data = base64.b64encode(one.picture.read_bytes()).decode()
+    alt = f"{escape(one.figure.title)}: the curves; the table has the numbers"
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="background:#fff;max-width:100%">'

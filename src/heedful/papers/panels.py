@@ -1,0 +1,119 @@
+"""The worlds of the experiments, their sizes, and the panels that both papers share."""
+
+from __future__ import annotations
+
+from heedful.papers.figure import AVERAGE, Line, Measure, Panel, Size
+
+WEB = "web"
+MOVIES = "movies"
+CHAINS = "chains"
+LOWER = "lower"
+SYNTHETIC = "synthetic-grades"
+RATERS_100 = "raters-100"
+RATERS_200 = "raters-200"
+STREAMS = "streams"
+SEPARABLE = "separable"
+GAUSSIAN, UNIFORM, BERNOULLI = "ratings-gaussian", "ratings-uniform", "ratings-bernoulli"
+BOOKS, MOVIES_100K, JESTER = "book-crossing", "movielens-100k", "jester"
+SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES = "choices-synthetic", "choices-sushi", "choices-movies"
+ELECTION, JURA = "choices-election", "choices-jura"
+TOY = "labels-on-a-line"
+WORLDS = {
+    WEB: "web search: queries with labelled documents, LETOR files (letor4-mq2008)",
+    MOVIES: "movies: people who rated them (movielens-1m)",
+    CHAINS: "query chains with clicks and judgments (trec-session)",
+    LOWER: "the stream of Lemma 3, which needs no data",
+    SYNTHETIC: "the synthetic grades of [P01], which need no data",
+    RATERS_100: "people with at least 100 ratings of movies (movielens-1m)",
+    RATERS_200: "people with at least 200 (movielens-1m)",
+    STREAMS: "these three together",
+    SEPARABLE: "grades that a rule separates by a margin, which need no data",
+    GAUSSIAN: "ratings of Gaussian factors with noise, [A18], which need no data",
+    UNIFORM: "ratings between -1/4 and 5/4, which need no data",
+    BERNOULLI: "ratings of 0 and 1, which need no data",
+    BOOKS: "people who rated books (book-crossing-subset)",
+    MOVIES_100K: "people who rated movies (movielens-100k)",
+    JESTER: "people who rated jokes (jester-1)",
+    SYNTHETIC_CHOICES: "choices drawn from the model of [H12] (cgp-synthetic)",
+    SUSHI: "people who put ten sushi in order (sushi)",
+    MOVIE_CHOICES: "which of ten movies people rated higher (movielens-1m)",
+    ELECTION: "which party had more votes, by seat (uk-election-2010)",
+    JURA: "which metal there is more of, by place (jura)",
+    TOY: "labels of points on a line, which need no data",
+}
+RATERS = {RATERS_100: 100, RATERS_200: 200}
+"""How many ratings the people of a world have at least."""
+GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
+"""Where grades are predicted: there nobody corrects, and a line names no person."""
+RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
+"""Where items are rated, likewise."""
+CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
+"""Where choices between two are foretold, likewise; a line names a model of `choice_models`."""
+
+WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
+"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Once through them is what claims are judged
+on; 35 times again is drawn besides, as far as [J15] went."""
+MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
+"""1,500 movies for each of the 3,020 people of the second half (0: all of them)."""
+SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(784, 20), Size(784, 5)
+SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
+"""With a ranking SVM, which took [J15] 20 hours a permutation."""
+
+STRICT = "strict:alpha=0.5"
+NOISY = "noisy:depth=10"
+BETTER = "better"
+
+
+def web(
+    *lines: Line,
+    key: str = WEB,
+    title: str = "web search",
+    full: Size = WEB_FULL,
+    quick: Size = WEB_QUICK,
+    measure: Measure = AVERAGE,
+) -> Panel:
+    """A plot of regret on web search."""
+    return Panel(key, title, WEB, lines, full, quick, measure)
+
+
+def movies(
+    *lines: Line,
+    key: str = MOVIES,
+    title: str = "movie recommendation",
+    full: Size = MOVIES_FULL,
+    quick: Size = MOVIES_QUICK,
+    measure: Measure = AVERAGE,
+) -> Panel:
+    """A plot of regret on movie recommendation."""
+    return Panel(key, title, MOVIES, lines, full, quick, measure)
+
+
+def slow_web(*lines: Line) -> Panel:
+    """A plot of regret on web search, with a learner that is slow."""
+    return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
+
+
+def slow_movies(*lines: Line) -> Panel:
+    """A plot of regret on movie recommendation, with a learner that is slow."""
+    return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
+
+
+def one(label: str, learner: str, user: str) -> Line:
+    """A line of one learner."""
+    return Line(label, (learner,), user)
+
+
+def dueling(user: str) -> Line:
+    """The dueling bandit at the best ratio delta / gamma in hindsight, which from w = 0 is all that matters.
+
+    Four in each decade from 0.001 to 10: seventeen, where the 5 x 5 grid of [J15] 6.2.6 has at most 25.
+    """
+    ratios = tuple(f"dueling-bandit:gamma=1,delta={10.0 ** (i / 4):.3g}" for i in range(-12, 5))
+    return Line("dueling bandit", ratios, user)
+
+
+def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
+    """A plot of distribution functions of utility differences over query chains."""
+    return Panel(
+        key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
+    )

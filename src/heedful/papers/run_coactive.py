@@ -1,0 +1,275 @@
+"""Runs a figure: the same seeds and people for every line of a panel, what two figures share only once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.fold import trace
+from heedful.data.letor import Queries, load_letor
+from heedful.diagnostics import lower_bound
+from heedful.experiments.run import RADIUS, Setting, letor_setting
+from heedful.learners.registry import learner_class, make_learner, make_user
+from heedful.papers.datasets import files_of, load_choices, looked_for
+from heedful.papers.figure import Figure, Line, Outcome, Panel, Ran, Size, first
+from heedful.papers.panels import (
+    BOOKS,
+    CHAINS,
+    CHOICES,
+    GRADED,
+    JESTER,
+    LOWER,
+    MOVIE_CHOICES,
+    MOVIES,
+    RATED,
+    RATERS,
+    SEPARABLE,
+    STREAMS,
+    SYNTHETIC,
+    TOY,
+    WEB,
+)
+from heedful.papers.run_comparison import choices
+from heedful.papers.run_ordinal import People, graded, people_who_rated
+from heedful.papers.run_ratings import SYNTHETIC as MADE
+from heedful.papers.run_ratings import rated
+from heedful.papers.runs import Group, Many, Tell, best_of, run_group
+from heedful.papers.statistics import log_spaced
+from heedful.papers.theory import promised, with_slack
+from heedful.spaces.ranking import Ranking
+from heedful.worlds.unlearnable import unlearnable
+
+Array = npt.NDArray[np.float64]
+
+
+class Sources:
+    """The data of the experiments, read once and only where needed, and what was run of them.
+
+    `data` is a folder with the data sets in sub-folders, or one data set; `letor` are files to use for web search
+    instead. ValueError and OSError of the loaders where files are there and wrong.
+    """
+
+    def __init__(self, data: Path, letor: Sequence[Path] = ()) -> None:
+        self._data = data
+        self._letor = [str(file) for file in letor]
+        self._queries: Queries | None = None
+        self._cinema: Any = None
+        self._chains: Any = None
+        self._ratings: Any = None
+        self._people: dict[int, People] = {}
+        self._tables: dict[str, Any] = {}
+        self._choices: dict[tuple[str, str], Any] = {}
+        self.kept: dict[Any, Any] = {}
+
+    def lacks(self, panel: Panel) -> str:
+        """Why a panel cannot be run, in words; empty where it can."""
+        world = MOVIES if panel.world in (*RATERS, STREAMS) else panel.world
+        machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
+        if find_spec("sklearn") is None:
+            for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
+                told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+                return f"{machines[machine]} {told}"
+        if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
+            return ""
+        return looked_for(world, self._data)
+
+    def setting(self, world: str, user: Any, runs: int) -> Setting:
+        """What the learners of a panel are compared in."""
+        if world == MOVIES:
+            from heedful.experiments.movielens import cinema, movie_setting
+
+            if self._cinema is None:
+                self._cinema = cinema(self.ratings())
+            return movie_setting(self._cinema, user, people=runs)
+        if self._queries is None:
+            self._queries = load_letor(*(self._letor or map(str, self._files(world))))
+        return letor_setting(self._queries, user, seeds=range(runs))
+
+    def ratings(self) -> Any:
+        """Who rated which movie how."""
+        if self._ratings is None:
+            from heedful.data.movielens import load_movielens
+
+            self._ratings = load_movielens(self._files(MOVIES)[0].parent)
+        return self._ratings
+
+    def people(self, least: int) -> People:
+        """Those with at least so many ratings."""
+        if least not in self._people:
+            self._people[least] = people_who_rated(self.ratings(), least)
+        return self._people[least]
+
+    def table(self, world: str) -> Any:
+        """Who rated which item how: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
+        if world not in self._tables:
+            from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
+
+            [file] = self._files(world)
+            if world == BOOKS:
+                self._tables[world] = densest(load_book_crossing(file), 2000, 2000)
+            elif world == JESTER:
+                self._tables[world] = load_jester(file, users=5000)
+            else:
+                self._tables[world] = movielens_ratings(file.parent)
+        return self._tables[world]
+
+    def choices(self, world: str, labels: str) -> Any:
+        """What everybody prefers of every pair of a world's items."""
+        if (world, labels) not in self._choices:
+            ratings = self.ratings() if world == MOVIE_CHOICES else None
+            self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
+        return self._choices[world, labels]
+
+    def chains(self) -> Any:
+        """The query chains with their clicks and judgments."""
+        if self._chains is None:
+            from heedful.data.trec import load_sessions
+
+            files = self._files(CHAINS)
+            self._chains = [
+                chain for sessions, judged in zip(files[::2], files[1::2]) for chain in load_sessions(sessions, judged)
+            ]
+        return self._chains
+
+    def _files(self, world: str) -> list[Path]:
+        return files_of(world, self._data)
+
+
+def lacking(figure: Figure, sources: Sources) -> dict[str, str]:
+    """The panels of a figure that cannot be run, by key, and why not."""
+    return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
+
+
+def run(
+    figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
+) -> Outcome:
+    """Every panel of a figure whose data are there: its lines by label."""
+    outcome: dict[str, dict[str, Ran]] = {}
+    panels = [panel for panel in figure.panels if not sources.lacks(panel)]
+    for i, panel in enumerate(panels):
+
+        def part(what: str, share: float, i: int = i, panel: Panel = panel) -> None:
+            tell(f"{figure.id}, {panel.title}: {what}", (i + share) / len(panels))
+
+        part("begins", 0.0)
+        size = panel.quick if quick else panel.full
+        if panel.world in GRADED:
+            outcome[panel.key] = graded(panel, size, sources.people, sources.kept, jobs, part)
+        elif panel.world in CHOICES:
+            outcome[panel.key] = choices(panel, size, sources.choices, sources.kept, jobs, part)
+        elif panel.world in RATED:
+            outcome[panel.key] = rated(panel, size, sources.table, sources.kept, jobs, part)
+        elif panel.kind == "distribution":
+            outcome[panel.key] = distribution(panel, sources)
+        elif panel.kind == "horizons":
+            outcome[panel.key] = horizons(panel, size)
+        else:
+            outcome[panel.key] = _curves(panel, size, sources, jobs, part)
+    return outcome
+
+
+def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, Ran]:
+    users = list(dict.fromkeys(line.user for line in panel.lines))
+    ran = {}
+    for i, user in enumerate(users):
+
+        def part(what: str, share: float, i: int = i) -> None:
+            tell(what, (i + share) / len(users))
+
+        lines = [line for line in panel.lines if line.user == user]
+        specs = [spec for line in lines for spec in line.learners]
+        setting = sources.setting(panel.world, make_user(user), size.runs)
+        found = run_group(_group(panel, size, user, specs, setting), size.rounds, sources.kept, jobs, part)
+        for line in lines:
+            ran[line.label] = _best(line, found, panel, size, setting)
+    T = min(one.regrets.shape[1] for one in ran.values())
+    return {line.label: first(ran[line.label], T) for line in panel.lines}
+
+
+def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
+    """Learners that one person teaches. Where one of them cannot be compiled none is: their times are compared."""
+    plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
+
+    def make(spec: str, setting: Setting) -> Any:
+        return setting.learner(_named(spec, panel.world, size, setting))
+
+    return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
+
+
+def _best(line: Line, found: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
+    """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
+    judged = _judged(panel.world, size, setting)
+    spec = best_of(line, found, judged)
+    regrets, seconds = found[spec]
+    name, user = _named(spec, panel.world, size, setting), make_user(line.user)
+    T = regrets.shape[1]
+    once = judged if judged < T else 0
+    learner, marks = setting.learner(name), np.union1d(log_spaced(T), once or T).astype(np.float64)
+    promise = promised(learner, user, setting, panel.measure, marks)
+    if panel.slack and not promise.theorem:
+        promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
+    M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
+    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once)
+
+
+def _named(spec: str, world: str, size: Size, setting: Setting) -> str:
+    """A learner with the numbers that its world decides."""
+    norm = float(np.linalg.norm(setting.scenes[0].w_star))
+    judged = _judged(world, size, setting)
+    return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
+
+
+def _judged(world: str, size: Size, setting: Setting) -> int:
+    """How many rounds count: on web search, no more than once through the queries."""
+    return min(size.rounds, setting.rounds) if world == WEB else size.rounds
+
+
+# ---------------------------------------------------------------------------- the two that are not simulations
+
+
+def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
+    """Figure 1: the differences in DCG@10, a line a condition (chains x 1), and of all of them (chains x conditions).
+
+    Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
+    clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
+    """
+    from heedful.worlds.chains import fitted, study
+
+    chains = sources.chains()
+    person = fitted(chains)
+    found: dict[str, tuple[Array, Array]] = {}
+    for line in panel.lines:
+        condition = line.learners[0]
+        if condition == "all":
+            parts = list(found.values())
+            found[line.label] = np.column_stack([d for d, _ in parts]), np.column_stack([same for _, same in parts])
+        else:
+            clicks = "documents" if condition == "normal" else person
+            asked = study(chains, condition, clicks=clicks, clicked_only=False)
+            found[line.label] = asked.differences, asked.same.astype(np.float64)
+    return {
+        line.label: Ran(line, line.learners[0], differences.reshape(len(same), -1), same)
+        for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
+    }
+
+
+def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
+    """Lemma 3: the average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
+    ran = {}
+    for line in panel.lines:
+        lengths = log_spaced(size.rounds, 30)
+        ends = []
+        for T in lengths.tolist():
+            learner = make_learner(line.learners[0], n_features=T, space=Ranking(1), bound=1.0, radius=RADIUS)
+            ends.append(float(trace(learner, unlearnable(T), T, 0, interpreted=True).mean()))
+        marks = lengths.astype(np.float64)
+        bound = np.array([lower_bound(T) for T in lengths.tolist()])
+        ran[line.label] = Ran(
+            line, line.learners[0], np.array([ends]), np.ones(1), marks=marks, bound=bound, theorem="2 / sqrt T"
+        )
+    return ran

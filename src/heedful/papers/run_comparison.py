@@ -1,0 +1,246 @@
+"""Runs the figures of [H12]: everybody's choices are split, models learn some of them and foretell the others.
+
+Run s of every line of a panel is of seed s: the same people, drawn from all, and the same split of the pairs of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.paired import Paired
+from heedful.inference.comparisons import Answers, answers
+from heedful.inference.gp.acquisition import bald, mes
+from heedful.jit.kernel import Ints
+from heedful.papers.choice_models import Fit, Problem, model, tuned_apart
+from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
+from heedful.papers.figure1_toy import on_a_line
+from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
+from heedful.papers.runs import Tell
+
+Array = npt.NDArray[np.float64]
+Sets = Callable[[str, str], Paired]
+"""The choices of a world, with right or published labels."""
+
+TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
+"""Pairs of each person that are learned from; all others are foretold. [H12] section 6.1"""
+ASKED = {
+    SYNTHETIC_CHOICES: (5, 35, 5),
+    SUSHI: (5, 35, 5),
+    MOVIE_CHOICES: (5, 35, 5),
+    ELECTION: (3, 22, 3),
+    JURA: (3, 15, 3),
+}
+"""Pairs of each person that are learned from at first, that may be asked, that are foretold. [H12] section 6.2"""
+FEW_SPLITS = 5
+"""Where there are at most so many splits, tuning takes less time, too."""
+QUERIES = 10
+OTHERS = 100
+"""People who are kept apart for what is tuned, where tables compare 100."""
+SCALES = tuple(float(2.0**half) for half in np.arange(-4, 5) / 2.0)
+"""Length-scales that the evidence is drawn at, in units of the one of the tables."""
+EVIDENCE, FORETOLD, ERROR = ASPECTS = ("evidence", "log-likelihood of what is foretold", "error")
+
+
+class Split(NamedTuple):
+    """Some people and their pairs, by number: learned from (U x n), that may be asked (U x m), foretold (U x t)."""
+
+    problem: Problem
+    pairs: Ints  # P x 2
+    first: npt.NDArray[np.bool_]  # U x P
+    learned: Ints
+    pool: Ints
+    foretold: Ints
+
+    def rows(self, at: Ints) -> Answers:
+        """Answers of these pairs (U x n), everybody's first pair first, then the second, ..."""
+        users = np.arange(len(at))
+        pairs = self.pairs[at.T]  # n x U x 2
+        won = self.first[users, at.T]
+        ordered = np.where(won[:, :, None], pairs, pairs[:, :, ::-1])
+        return answers(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
+
+    def gap(self, fitted: Any, at: Ints) -> tuple[Array, Array]:
+        """Mean and variance (U x n) of the first item's utility less the second's, of these pairs (U x n)."""
+        users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
+        a, b = self.pairs[at, 0], self.pairs[at, 1]
+        mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
+        return mean.reshape(at.shape), var.reshape(at.shape)
+
+    def error(self, fitted: Any) -> float:
+        """The share of what is foretold that is wrong."""
+        mean, _ = self.gap(fitted, self.foretold)
+        return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.foretold, axis=1)))
+
+    def log_likelihood(self, fitted: Any) -> float:
+        """The mean log of the probability of the answers that are foretold, in nats."""
+        from scipy.special import log_ndtr
+
+        mean, var = self.gap(fitted, self.foretold)
+        sign = np.where(np.take_along_axis(self.first, self.foretold, axis=1), 1.0, -1.0)
+        return float(log_ndtr(sign * mean / np.sqrt(1.0 + var)).mean())
+
+
+def split(
+    data: Paired, people: int, seed: int, learned: int, pool: int = 0, foretold: int = 0, apart: Mapping[str, Any] = {}
+) -> Split:
+    """A random choice of so many people (all, where there are fewer), and of the pairs of each so many; foretold are
+    all that are left, where 0. `apart`: what was tuned on others, by model."""
+    rng = np.random.default_rng([seed, 12])
+    some = rng.permutation(len(data.first))[:people]
+    order = rng.random((some.size, len(data.pairs))).argsort(axis=1)
+    last = learned + pool + foretold if foretold else order.shape[1]
+    problem = Problem(data.features, data.people[some], seed, apart, {})
+    parts = np.split(order[:, :last], [learned, learned + pool], axis=1)
+    return Split(problem, data.pairs, data.first[some], *parts)
+
+
+# ---------------------------------------------------------------------------- what is run
+
+
+class Found(NamedTuple):
+    """What a line holds for one run, and the processor time that it took."""
+
+    values: Array
+    seconds: float
+
+
+def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Ran]:
+    """A panel of [H12], its lines by label. Runs that another panel had are `kept`.
+
+    `size`: at most so many people, so many splits. Where the panel is of seconds, one thing runs at a time.
+    """
+    if panel.world == TOY:
+        return on_a_line(panel)
+    labels, *timed = panel.features.split(", ")
+    data = sets(panel.world, labels)
+    if panel.kind == "bars":
+        data, others = without_some(data)
+    apart: dict[str, Any] = {}
+    found: dict[str, list[Found]] = {}
+    keys = {line: (panel.world, panel.features, panel.kind, size, line.learners[0]) for line in panel.lines}
+    for i, line in enumerate(panel.lines):
+        if keys[line] not in kept:
+            tell(line.label, i / len(panel.lines))
+            names = _together(panel, line)
+            if panel.kind == "bars":
+                apart = {names[0]: _tuned(names[0], others, panel, size.runs <= FEW_SPLITS, kept)}
+
+            def one(seed: int, names: list[str] = names, apart: Any = apart) -> list[Found]:
+                if panel.kind == "questions":
+                    return _asking_by_all(data, panel.world, size.rounds, seed, names)
+                run = _scales if panel.kind == "scales" else _learning
+                return [run(data, panel.world, size.rounds, seed, names[0], apart)]
+
+            with ThreadPoolExecutor(1 if timed else min(jobs, size.runs)) as threads:
+                runs = list(threads.map(one, range(size.runs)))
+            for k, name in enumerate(names):
+                kept[*keys[line][:-1], name] = [each[k] for each in runs]
+        found[line.label] = kept[keys[line]]
+    return {line.label: _ran(panel, line, found[line.label]) for line in panel.lines}
+
+
+def without_some(data: Paired) -> tuple[Paired, Paired]:
+    """All but OTHERS people, drawn, and these, for what is tuned on others. Features of people are standardised."""
+    spread = data.people.std(axis=0)
+    data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
+    order = np.random.default_rng([0, 14]).permutation(len(data.first))
+    some, rest = order[:OTHERS], np.sort(order[OTHERS:])
+    return tuple(data._replace(people=data.people[at], first=data.first[at]) for at in (rest, some))  # type: ignore[return-value]
+
+
+def _together(panel: Panel, line: Line) -> list[str]:
+    """What is run with a line: where is asked, all rules of its model, whose first fit is the same."""
+    [name] = line.learners
+    if panel.kind != "questions":
+        return [name]
+    each = (other.learners[0] for other in panel.lines)
+    return [other for other in each if other.partition(" by ")[0] == name.partition(" by ")[0]]
+
+
+def _tuned(name: str, others: Paired, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
+    """What a model knows of others, once for a set."""
+    key = (panel.world, panel.features.partition(",")[0], "apart", few, name)
+    if key not in kept:
+        parts = split(others, OTHERS, 0, TRAINING[panel.world])
+        kept[key] = tuned_apart(name, others.features, parts.problem.people, parts.rows(parts.learned), few)
+    return kept[key]
+
+
+def _ran(panel: Panel, line: Line, found: list[Found]) -> Ran:
+    seconds = np.array([one.seconds for one in found])
+    values = np.array([one.values for one in found])
+    if panel.kind == "scales":
+        values = values[:, :, ASPECTS.index(line.user)]
+    held = seconds[:, None] if panel.features.endswith("seconds") else values
+    marks = np.array(SCALES) if panel.kind == "scales" else NOTHING
+    return Ran(line, line.learners[0], held, np.ones(len(held)), seconds, marks)
+
+
+def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+    """The error on what is foretold."""
+    parts = split(data, people, seed, TRAINING[world], apart=apart)
+    rows = parts.rows(parts.learned)
+    began = time.thread_time()
+    fitted = model(name)(parts.problem, rows, None)
+    took = time.thread_time() - began
+    return Found(np.array([parts.error(fitted)]), took)
+
+
+def _asking(data: Paired, world: str, people: int, seed: int, name: str, first: Any = None) -> Found:
+    """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
+    first fit and the seconds that it took, where it is there already."""
+    fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
+    parts = split(data, people, seed, *ASKED[world])
+    rng = np.random.default_rng([seed, 13])
+    users = np.arange(len(parts.first))
+    learned, pool = parts.learned, parts.pool
+    fitted, errors, took = None, [], 0.0
+    for query in range(QUERIES + 1):
+        fitted, seconds = _fitted(fit, parts, learned, fitted) if first is None or query else first
+        took += seconds
+        errors.append(parts.error(fitted))
+        if query == QUERIES:
+            break
+        if rule == "random":
+            scores = rng.random(pool.shape)
+        else:
+            scores = (bald if rule == "bald" else mes)(*parts.gap(fitted, pool))
+        at = scores.argmax(axis=1)
+        learned = np.column_stack([learned, pool[users, at]])
+        rest = np.ones(pool.shape, bool)
+        rest[users, at] = False
+        pool = pool[rest].reshape(len(pool), -1)
+    return Found(np.array(errors), took)
+
+
+def _asking_by_all(data: Paired, world: str, people: int, seed: int, names: Sequence[str]) -> list[Found]:
+    """`_asking` of one model by several rules, its first fit once."""
+    parts = split(data, people, seed, *ASKED[world])
+    first = _fitted(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
+    return [_asking(data, world, people, seed, name, first) for name in names]
+
+
+def _fitted(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
+    """A fit of these pairs (U x n) and the processor time that it took."""
+    rows = parts.rows(learned)
+    began = time.thread_time()
+    fitted = fit(parts.problem, rows, earlier)
+    return fitted, time.thread_time() - began
+
+
+def _scales(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+    """At every length-scale (s x 3): the evidence and the log-likelihood of what is foretold, in nats an answer, and
+    the error."""
+    parts = split(data, people, seed, TRAINING[world])
+    rows = parts.rows(parts.learned)
+    values, began = [], time.thread_time()
+    for times in SCALES:
+        fitted = model(f"{name}:times={times!r}")(parts.problem, rows, None)
+        values.append((fitted.log_evidence / rows.size, parts.log_likelihood(fitted), parts.error(fitted)))
+    return Found(np.array(values), time.thread_time() - began)

@@ -1,0 +1,115 @@
+"""Runs the figures of [A18]: learners of ratings that begin with nothing, in made worlds and in those of a file.
+
+Run s of every line of a panel is of seed s: the same people arrive in the same order; a made world comes of s, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heedful.experiments.run import Scene, Setting
+from heedful.learners.registry import learner_class
+from heedful.papers.figure import Panel, Ran, Size
+from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
+from heedful.papers.ranked import DEPTH, ByRatings, Ranked
+from heedful.papers.runs import Group, Many, Tell, best_of, run_group
+from heedful.spaces.slate import Slate
+from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
+
+if TYPE_CHECKING:
+    from heedful.data.ratings import RatingTable
+
+Tables = Callable[[str], "RatingTable"]
+
+SYNTHETIC: dict[str, Callable[..., Any]] = {
+    GAUSSIAN: gaussian_ratings,
+    UNIFORM: uniform_ratings,
+    BERNOULLI: bernoulli_ratings,
+}
+RANGES = {
+    UNIFORM: (-0.25, 1.25),
+    BERNOULLI: (0.0, 1.0),
+    BOOKS: (1.0, 10.0),
+    MOVIES_100K: (1.0, 5.0),
+    JESTER: (-10.0, 10.0),
+}
+"""Ratings are known to lie between these."""
+LOW = {BOOKS: 0.0, MOVIES_100K: 0.0, JESTER: -10.0}
+"""What counts as nothing in NDCG: only Jester's ratings are shifted."""
+TUNING = 1000
+"""The seed of the first run of a grid, so that nothing is tuned on the runs that are drawn."""
+
+
+def rated(panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Ran]:
+    """A panel of [A18], its lines by label; `tables` gives the ratings of a world. What was run before is `kept`."""
+    timed = panel.features == "seconds"
+    found: dict[str, Many] = {}
+    by_features: dict[str, list[str]] = {}
+    for spec in (spec for line in panel.lines for spec in line.learners):
+        by_features.setdefault(_features(spec, panel), []).append(spec)
+    for i, (features, some) in enumerate(by_features.items()):
+
+        def part(what: str, share: float, i: int = i) -> None:
+            tell(what, (i + share) / len(by_features))
+
+        group = _group(panel._replace(features=features), size, some, tables)
+        found |= run_group(group, size.rounds, kept, 1 if timed else jobs, part)
+    ran = {}
+    for line in panel.lines:
+        best = best_of(line, found)
+        regrets, seconds = found[best]
+        ended = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
+        held = seconds[:, None] if timed else ended
+        ran[line.label] = Ran(line, best, held, np.ones(len(held)), seconds)
+    return ran
+
+
+def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
+    """The worlds of the runs of a panel, those of a grid from another seed on."""
+    first = TUNING if panel.kind == "cells" else 0
+    seeds = range(first, first + size.runs)
+    if panel.world in SYNTHETIC:
+        worlds = [SYNTHETIC[panel.world](seed=seed) for seed in seeds]
+    else:
+        users, items, values = tables(panel.world)[:3]
+        world: Any = replay_ratings(users, items, values, repeats="once" not in panel.features)
+        if "scores" in panel.features:
+            world = Ranked(world, LOW[panel.world], 0)
+        elif "factors" in panel.features:
+            world = Ranked(world, LOW[panel.world], 1)
+        worlds = [world] * size.runs
+    return tuple(Scene(seed, 0, seed, world, np.empty(0)) for seed, world in zip(seeds, worlds))
+
+
+def learner(spec: str, panel: Panel) -> Any:
+    """The learner of a line, as the panel's world wants it: of one item, or of as many as NDCG looks at."""
+    low, high = RANGES.get(panel.world, (-1e50, 1e50))
+    one, best = (
+        Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), "rating").learner(spec) for n in (1, DEPTH)
+    )
+    if "factors" in panel.features:
+        return ByRatings(one)
+    return best if "scores" in panel.features else one
+
+
+def _features(spec: str, panel: Panel) -> str:
+    """The panel's features for a learner: those that show by what they expect are ranked by that in any case."""
+    if "factors" in panel.features and not hasattr(learner_class(spec), "ratings"):
+        return panel.features.replace("factors", "scores")
+    return panel.features
+
+
+def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
+    """Learners that meet the same scenes; of a grid nothing but the sum of each run is kept."""
+
+    def settings() -> Iterator[Setting]:
+        nan = math.nan
+        yield Setting(0, Slate(), nan, nan, nan, size.rounds, scenes(panel, size, tables), "rating", "regret")
+
+    grid = panel.kind == "cells"
+    key = panel.world, panel.features, size, grid
+    return Group(key, specs, settings(), lambda spec, _: learner(spec, panel), size.runs, "ratings", sums=grid)

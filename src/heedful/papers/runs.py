@@ -1,0 +1,86 @@
+"""The one runner of the figures: learners that are compared meet the same scenes, and what was run before is kept.
+
+A `Group` is what differs by the kind of world: which learners are run with each other, in what, and how they are made.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import Advance, Interpreting, Run, Setting, simulate
+from heedful.papers.figure import Line
+
+Array = npt.NDArray[np.float64]
+Tell = Callable[[str, float], None]
+"""Told what is being run, and which share of it is done."""
+
+KEPT = 1_000_000_000
+"""Bytes of regrets that are kept for the next panel."""
+
+
+class Many(NamedTuple):
+    """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
+
+    regrets: Array
+    seconds: Array
+
+
+class Group(NamedTuple):
+    """Learners, as lines name them, that are run with each other.
+
+    `key` is what decides their runs besides the learner, `make` gives the learner of a name in a setting. The settings
+    are gone through once, one after the other; `scenes` is how many scenes all have. `what`: words for what is run.
+    Where `interpreted`, none is compiled, so that times can be compared; where `sums`, only each run's sum is kept.
+    """
+
+    key: tuple[Any, ...]
+    learners: Sequence[str]
+    settings: Iterable[Setting]
+    make: Callable[[str, Setting], Any]
+    scenes: int
+    what: str
+    interpreted: bool = False
+    sums: bool = False
+
+
+def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Many]:
+    """The runs of a group by learner: those that are not `kept` are run, with each other, and kept."""
+    keys = {spec: (*group.key, spec) for spec in group.learners}
+    missing = [spec for spec, key in keys.items() if key not in kept]
+    if missing:
+        runs: dict[str, list[Run]] = {spec: [] for spec in missing}
+        total, done = rounds * group.scenes * len(missing), 0
+        for setting in group.settings:
+            learners = {spec: group.make(spec, setting) for spec in missing}
+            for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=group.interpreted):
+                if isinstance(event, Run):
+                    runs[event.learner].append(event)
+                elif isinstance(event, Advance):
+                    done += event.rounds
+                    tell(group.what, done / total)
+                elif isinstance(event, Interpreting):
+                    warnings.warn(f"{event.learner} with {group.what} runs interpreted: {event.reason}", stacklevel=2)
+        for spec in missing:
+            kept[keys[spec]] = _together(runs[spec], group.sums)
+    found = {spec: kept[key] for spec, key in keys.items()}
+    others = [key for key, many in kept.items() if isinstance(many, Many) and key not in keys.values()]
+    while others and sum(many.regrets.nbytes for many in kept.values() if isinstance(many, Many)) > KEPT:
+        del kept[others.pop(0)]
+    return found
+
+
+def best_of(line: Line, found: dict[str, Many], judged: int | None = None) -> str:
+    """The learner of a line with the least average regret, of the first `judged` rounds where that is given."""
+    return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
+
+
+def _together(runs: Sequence[Run], sums: bool) -> Many:
+    ordered = sorted(runs, key=lambda run: (run.seed, run.person))
+    T = min(run.regrets.size for run in ordered)
+    regrets = np.array([run.regrets[:T] for run in ordered])
+    return Many(regrets.sum(axis=1, keepdims=True) if sums else regrets, np.array([run.seconds for run in ordered]))

@@ -1,0 +1,100 @@
+"""What is drawn, as numbers: of every line a row for each of its points, as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import standard_error
+from heedful.papers.figure import Figure, Outcome, Panel, Ran
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+COLUMNS = ("figure", "panel", "line", "learner", "person", "runs", "across", "x", "value", "stderr", "bound")
+"""A point of a line: its place `x` across what (a round, questions, ...), the mean over runs with its standard error,
+the bound there. What there is not is empty."""
+POINTS = 300
+"""So many rounds at most are drawn of a run, evenly on a logarithmic scale."""
+
+
+class Series(NamedTuple):
+    """A line as it is drawn: places (n,), mean and standard error over runs (n,; NaN where there is one run)."""
+
+    x: Array | Ints
+    mean: Array
+    stderr: Array
+
+
+def over_rounds(panel: Panel, ran: Ran, t: Ints) -> Series:
+    """What a panel measures of a line, at these rounds."""
+    samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
+    return Series(t, samples.mean(axis=0), standard_error(samples))
+
+
+def drawn_rounds(ran: Ran) -> Ints:
+    """The rounds at which a curve is drawn."""
+    T = ran.regrets.shape[1]
+    marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
+    return np.unique(marks.astype(np.int64))
+
+
+def swept_rounds(panel: Panel, ran: Ran) -> Ints:
+    """The rounds after which a sweep is drawn: those of the panel, and what is judged."""
+    T = ran.regrets.shape[1]
+    return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
+
+
+def share_below(ran: Ran) -> Series:
+    """The distribution function of what a line holds."""
+    values, counts = np.unique(ran.regrets, return_counts=True)
+    return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
+
+
+def _series(panel: Panel, ran: Ran) -> tuple[str, Series]:
+    """Across what a line is drawn, and its points."""
+    kind = panel.kind
+    if kind in ("curves", "growth"):
+        return "round", over_rounds(panel, ran, drawn_rounds(ran))
+    if kind == "sweep":
+        return "round", over_rounds(panel, ran, swept_rounds(panel, ran))
+    if kind == "distribution":
+        return "difference", share_below(ran)
+    if kind in ("bars", "cells"):
+        held = panel.measure.of(ran.regrets, ran.M)[:, -1:]
+        return "", Series(np.array([np.nan]), held.mean(axis=0), standard_error(held))
+    mean, stderr = ran.regrets.mean(axis=0), standard_error(ran.regrets)
+    if kind == "questions":
+        return "questions", Series(np.arange(mean.size), mean, stderr)
+    places = ran.marks if ran.marks.size else np.full(mean.size, np.nan)
+    if kind == "horizons":
+        return "rounds of the run", Series(places.astype(np.int64), mean, stderr)
+    return {"scales": "length-scale", "toy": "input"}[kind], Series(places, mean, stderr)
+
+
+def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[Any, ...]]:
+    """The rows of a figure, in the order of COLUMNS."""
+    for panel in figure.panels:
+        for label, ran in outcome.get(panel.key, {}).items():
+            across, series = _series(panel, ran)
+            bounds = dict(zip(ran.marks.tolist(), ran.bound.tolist()))
+            who = figure.id, panel.key, label, ran.learner, ran.line.user, len(ran.regrets), across
+            for x, mean, stderr in zip(*(column.tolist() for column in series)):
+                yield *who, _written(x), mean, _written(stderr), bounds.get(x, "")
+
+
+def _written(number: float) -> float | str:
+    return "" if np.isnan(number) else number
+
+
+def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
+    """Write what is drawn of a figure. OSError where the file cannot be written."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows(rows(figure, outcome))

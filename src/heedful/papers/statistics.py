@@ -1,0 +1,179 @@
+"""The statistics of paired runs, in numbers and in words, and the three conclusions that they allow.
+
+One rule for every claim: a claim says where a difference lies. It holds where the 95 % interval of the difference lies
+wholly there, does not hold where it lies wholly elsewhere, and cannot be told where the interval reaches into both.
+So an inequality is a t-test, and an equality an equivalence test with the margin that the claim names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.experiments.run import standard_error
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Conclusion, Paired, Verdict
+
+Array = npt.NDArray[np.float64]
+Key = TypeVar("Key")
+
+SIGNIFICANT = 0.05
+
+
+def paired(a: Array, b: Array) -> Paired:
+    """The paired t-test of a - b (runs,); NaN where there is one run, p = 0 or 1 where all differences are equal."""
+    d = np.asarray(a - b, np.float64)
+    n, mean = d.size, float(d.mean())
+    return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
+
+
+def apart(a: Array, b: Array) -> Paired:
+    """The t-test of Welch of the means of a and b, which are of different runs; `pairs`: of the smaller sample."""
+    n = min(a.size, b.size)
+    difference = float(a.mean() - b.mean())
+    if n < 2:
+        return t_test(difference, math.nan, n, math.nan)
+    va, vb = (float(standard_error(x)) ** 2 for x in (a, b))
+    weight = va**2 / (a.size - 1) + vb**2 / (b.size - 1)
+    return t_test(difference, math.sqrt(va + vb), n, (va + vb) ** 2 / weight if weight else math.inf)
+
+
+def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paired:
+    """A difference against 0, with its standard error and degrees of freedom."""
+    if math.isnan(error):
+        return Paired(difference, math.nan, math.nan, math.nan, pairs, freedom)
+    if error == 0.0:
+        t = math.copysign(math.inf, difference) if difference else 0.0
+        return Paired(difference, 0.0, t, 0.0 if difference else 1.0, pairs, freedom)
+    from scipy.special import stdtr
+
+    t = difference / error
+    return Paired(difference, error, t, float(2.0 * stdtr(freedom, -abs(t))), pairs, freedom)
+
+
+def reach(found: Paired, level: float = SIGNIFICANT) -> float:
+    """Half the width of the interval of a difference, the 95 % one where `level` is 0.05; infinite for one run."""
+    if math.isnan(found.stderr):
+        return math.inf
+    if found.stderr == 0.0:
+        return 0.0
+    from scipy.special import stdtrit
+
+    return float(-stdtrit(found.freedom, level / 2.0) * found.stderr)
+
+
+class Part(NamedTuple):
+    """A difference, and where a claim has it: above `low` and below `high`."""
+
+    found: Paired
+    low: float = -math.inf
+    high: float = math.inf
+
+    def conclusion(self, tests: int = 1) -> Conclusion:
+        """What the 95 % interval says; where it is one of several `tests` of which any may fail the claim, what fails
+        is told by the interval of level 0.05 / tests."""
+        at, inner, outer = self.found.difference, reach(self.found), reach(self.found, SIGNIFICANT / tests)
+        if self.low < at - inner and at + inner < self.high:
+            return HOLDS
+        return FAILS if at + outer <= self.low or at - outer >= self.high else OPEN
+
+
+def below(a: Array, b: Array) -> Part:
+    """That a is lower than b, run by run (runs,)."""
+    return Part(paired(a, b), high=0.0)
+
+
+def all_hold(parts: Sequence[Part]) -> Conclusion:
+    """A claim of several parts: holds where each does, does not where one does not."""
+    found = [part.conclusion(len(parts)) for part in parts]
+    return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
+
+
+def one_holds(parts: Sequence[Part]) -> Conclusion:
+    """A claim that one of several parts holds: the other way round."""
+    against = all_hold([_contrary(part) for part in parts])
+    return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
+
+
+def _contrary(part: Part) -> Part:
+    """That a difference is not below `high`: of parts that have no `low`."""
+    if part.low > -math.inf:
+        raise ValueError(f"low: wanted none, got {part.low!r}")
+    return Part(part.found, low=part.high)
+
+
+def weakest(parts: Sequence[Part]) -> Part:
+    """The part of a claim that is nearest to fail: whose difference is least within, in standard errors."""
+
+    def within(part: Part) -> tuple[float, float]:
+        room = min(part.high - part.found.difference, part.found.difference - part.low)
+        error = part.found.stderr
+        return (room / error if error > 0.0 else math.copysign(math.inf, room), room)
+
+    return min(parts, key=within)
+
+
+def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
+    """That the line `best` ends lower than each of the others; `form`: how what they end with is written."""
+    parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
+    least = min(ends, key=lambda value: ends[value].mean())
+    hardest = weakest(list(parts.values()))
+    rival = next(value for value, part in parts.items() if part is hardest)
+    words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
+    if best != least:
+        words += f"; {names[best]} has {ends[best].mean():{form}}"
+    words += f"; {names[best]} less its strongest rival {names[rival]}: {told(hardest.found)}"
+    return Verdict(all_hold(list(parts.values())), words, hardest.found)
+
+
+def fact(holds: bool) -> Conclusion:
+    """Of what is no sample: what follows from the data, or was counted."""
+    return HOLDS if holds else FAILS
+
+
+def told(found: Paired) -> str:
+    """A paired difference in words."""
+    if math.isnan(found.p):
+        return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
+    p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"
+    return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
+
+
+def told_between(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
+    """The 95 % interval of a difference in shares of `unit`, and the p of its test of equivalence."""
+    found, wide = part.found, reach(part.found)
+    pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
+    if math.isinf(wide):
+        return f"no interval of {pairs}"
+    ends = (found.difference - wide) / unit, (found.difference + wide) / unit
+    p = equivalence(part)
+    words = "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+    return f"95 % interval {ends[0]:{form}} to {ends[1]:{form}}, {words}, {pairs}"
+
+
+def equivalence(part: Part) -> float:
+    """The least level at which the interval of a difference lies within its bounds; 1 where the difference does not."""
+    found = part.found
+    room = min(part.high - found.difference, found.difference - part.low)
+    if math.isnan(found.stderr):
+        return math.nan
+    if room <= 0.0:
+        return 1.0
+    if found.stderr == 0.0:
+        return 0.0
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(found.freedom, -room / found.stderr))
+
+
+def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
+    """At most n different rounds of 1..T, evenly on a logarithmic scale."""
+    return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
+
+
+def ratio(u: Array, v: Array) -> float:
+    """The mean of u over that of v; NaN where v has none."""
+    return float(u.mean() / v.mean()) if v.mean() else math.nan

@@ -1,0 +1,78 @@
+"""What theory promises of a line that is drawn, where its hypotheses hold; else which of them does not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.fold import play
+from heedful.diagnostics import Bound, Facts, bounds, known_utilities, slacks
+from heedful.experiments.run import Setting
+from heedful.papers.figure import AVERAGE, QUADRATIC, Measure
+from heedful.worlds.users import ExpectedAlpha, StrictAlpha
+
+Array = npt.NDArray[np.float64]
+
+
+SLACK_ROUNDS = 784
+"""Rounds that `with_slack` plays, interpreted: once through the queries."""
+
+
+class Promise(NamedTuple):
+    """A theorem, rounds and what is drawn at most there (marks,), the mean over runs; in words why there is none."""
+
+    theorem: str
+    marks: Array
+    values: Array
+    lacking: str = ""
+
+
+NONE = Promise("", np.empty(0), np.empty(0))
+
+
+def promised(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Promise:
+    """What a theorem promises of feedback without slack, at the rounds `marks`, for this measure of the regret."""
+    if not isinstance(user, StrictAlpha | ExpectedAlpha):
+        return NONE
+    T, total, known, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
+    for scene in setting.scenes:
+        facts = Facts(scene.w_star, setting.R, setting.S, user.alpha, np.zeros(T), isinstance(user, ExpectedAlpha))
+        key = scene.w_star.tobytes()
+        if key not in known:
+            found = _of(learner, facts, measure)
+            if found is None:
+                return NONE
+            if not found.holds:
+                return NONE._replace(theorem=found.theorem, lacking="; ".join(found.lacking))
+            theorem, known[key] = found.theorem, found.values[marks.astype(int) - 1]
+        total += known[key]
+    rounds = 1.0 if measure == AVERAGE else marks  # what adds up is bounded by t times the average's bound
+    return Promise(theorem, marks, total / len(setting.scenes) * rounds)
+
+
+def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Promise:
+    """What a theorem promises with the slacks that some runs have, played once more to measure them: any feedback has
+    some."""
+    marks = marks[marks <= SLACK_ROUNDS]
+    values, theorem = np.zeros(marks.size), ""
+    for scene in setting.scenes[:runs]:
+        facts = Facts(scene.w_star, setting.R, setting.S, alpha, np.zeros(int(marks[-1])))
+        found = _of(learner, facts, measure)
+        if found is None:
+            return NONE
+        if not found.holds:
+            return NONE._replace(theorem=found.theorem, lacking="; ".join(found.lacking))
+        log = (played for played, _ in play(learner, scene.world, int(marks[-1]), scene.draw))
+        xi = slacks(known_utilities(log, setting.space, scene.w_star), alpha)
+        slackened = _of(learner, facts._replace(slack=xi), measure) or found
+        theorem = slackened.theorem
+        values += slackened.values[marks.astype(int) - 1] / runs
+    rounds = 1.0 if measure == AVERAGE else marks
+    return Promise(f"{theorem} with the slack measured at alpha = {alpha:g}", marks, values * rounds)
+
+
+def _of(learner: Any, facts: Facts, measure: Measure) -> Bound | None:
+    wanted = "CREG" if measure == QUADRATIC else "REG"
+    return next((found for found in bounds(learner, facts) if found.measure == wanted), None)

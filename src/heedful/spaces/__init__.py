@@ -1,0 +1,1 @@
+"""What can be shown: orders, structured objects, ranks, slates, sets of items to compare."""

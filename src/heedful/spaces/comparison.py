@@ -1,0 +1,145 @@
+"""What can be shown where people choose: a pair of items, or a few, of a pool of such."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+MOST = 10**7
+"""Users are numbers below this."""
+
+MOST_ITEMS = 10_000
+"""What is believed of n items is a matrix of n x n."""
+
+FIRST, SECOND, EQUAL, UNSURE = 0, 1, -1, -2
+"""Answers: the place of what was chosen, of two; all equally good; cannot judge."""
+
+NONE: Array = np.empty((0, 0))
+"""The features of items that have none."""
+
+WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
+
+
+class Pool(NamedTuple):
+    """Who is there to be asked, and the pairs of items (p x 2) that may be shown to them, the left one first; or the
+    sets of k items each (p x k)."""
+
+    user: int
+    pairs: Ints
+
+
+class Choice(NamedTuple):
+    """One row of a pool, k items from 0 to n_items - 1, is shown. The answer is the place of the best, 0 to k - 1;
+    EQUAL (-1), where `equal`, of all; UNSURE (-2); or an order, the places from the best on: those not named come
+    after, with nothing said among them. In words "equal", "unsure", and of a pair "first", "second"."""
+
+    n_items: int
+    equal: bool = True
+    """whether "equally good" is an answer on offer"""
+    features: Array = NONE
+    """of the items (n_items x d), where they have some"""
+
+    def check(self) -> None:
+        """ValueError where there are too many items, or the features are not theirs."""
+        wanted_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
+        if not isinstance(self.equal, bool):
+            raise ValueError(f"equal: wanted True or False, got {describe(self.equal)}")
+        X = numbers("features", self.features, "2-dimensional numbers")
+        if X.size:
+            finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0)
+            if len(X) != self.n_items:
+                raise ValueError(f"features: wanted {self.n_items} rows, one for each item, got {len(X)}")
+
+    def check_context(self, x: Any, n_features: int = 0) -> Pool:
+        """x as a pool, (user, pairs). ValueError where it is none, or there is nothing to ask."""
+        if not isinstance(x, tuple | list) or len(x) != 2:
+            raise ValueError(f"x: wanted (user, pairs), got {describe(x)}")
+        wanted_count("x: user", x[0], least=0, most=MOST - 1)
+        pairs = numbers("x: pairs", x[1], "pairs of the numbers of items")
+        if pairs.ndim != 2 or pairs.shape[1] < 2 or not len(pairs) or pairs.dtype.kind not in "iu":
+            wanted = "at least one pair of the numbers of items, or set of more"
+            raise ValueError(f"x: pairs: wanted {wanted}, got {describe(x[1])}")
+        wrong = pairs[(pairs < 0) | (pairs >= self.n_items)]
+        if wrong.size:
+            raise ValueError(f"x: pairs: wanted items from 0 to {self.n_items - 1}, got {wrong[0]}")
+        ordered = np.sort(pairs, axis=1)
+        same = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+        if same.size:
+            raise ValueError(f"x: pairs: wanted different items in each, got {same[0]} twice")
+        return Pool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
+
+    def check_object(self, name: str, x: Pool, y: Any) -> int | Ints:
+        """y as an answer, an order (1 to k places) as an array. ValueError where it is none."""
+        k = x.pairs.shape[1]
+        said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
+        if k == 2:
+            said = {word: place for word, place in WORDS.items() if self.equal or place != EQUAL}
+        if isinstance(y, str) and y in said:
+            return said[y]
+        if is_number(y, int, np.integer) and (0 <= y < k or y in said.values()):
+            return int(y)
+        order = _order(y, k)
+        if order is not None:
+            return order
+        wanted = ", ".join(f"{place} ({word})" for word, place in said.items())
+        places = "" if k == 2 else f"the place of the best, 0 to {k - 1}, "
+        raise ValueError(f"{name}: wanted {places}{wanted}, or places from the best on, got {describe(y)}")
+
+    def another_context(self, x: Pool) -> Pool:
+        """Another pool than x, such as nobody answers: for another user, of the last pair alone."""
+        return Pool(x.user + 1, x.pairs[-1:])
+
+    def spoiled_contexts(self, x: Pool) -> list[Any]:
+        """Contexts made of a pool x that no door may let in."""
+        user, pairs = x
+        last = pairs[-1:]
+        wrong: list[Any] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
+        wrong += [
+            np.vstack([pairs, w]) for w in (last * 0, last * 0 - 1, last * 0 + np.arange(last.size) * self.n_items)
+        ]
+        strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
+        spoiled: list[Any] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
+        return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
+
+    def spoiled_objects(self, x: Pool, y: Ints) -> list[Any]:
+        """Feedback made of what was shown, y, that no door may let in."""
+        k = y.size
+        wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
+        wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
+        return wrong if self.equal else [*wrong, EQUAL, "equal"]
+
+
+def _order(y: Any, k: int) -> Ints | None:
+    """y as places 0 to k - 1, each once at most, 1 to k of them; None where it is none."""
+    if isinstance(y, np.ndarray) and y.ndim == 0:  # which has no places to look at
+        return None
+    if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
+        return None
+    try:
+        order = np.asarray(y)
+    except (ValueError, TypeError):
+        return None
+    if order.ndim != 1 or order.dtype.kind not in "iu" or not 0 < order.size <= k or ((order < 0) | (order >= k)).any():
+        return None
+    return order.astype(np.int64, copy=True) if np.unique(order).size == order.size else None
+
+
+def order_of(feedback: Any, k: int) -> Any:
+    """Feedback about k items that is a place or an order, as an order (1 to k places); EQUAL and UNSURE as they are."""
+    if isinstance(feedback, np.ndarray):
+        return feedback
+    return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
+
+
+def wanted_choice(space: Any) -> None:
+    """ValueError unless space is a choice, with hyperparameters that make sense."""
+    if not isinstance(space, Choice):
+        raise ValueError(f"space: wanted a choice among items, such as Choice(10), got {describe(space)}")
+    space.check()

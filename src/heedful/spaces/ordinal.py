@@ -1,0 +1,44 @@
+"""What can be shown where a person grades: a rank on an ordered scale, 1 the lowest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.core.validation import describe, finite_array, is_number, wanted_count
+from heedful.jit.kernel import Floats
+
+MOST_RANKS = 1000
+
+
+class Ranks(NamedTuple):
+    """The ranks 1 < 2 < ... < k of an instance x (N,): what is proposed is one of them, and so is the feedback."""
+
+    k: int
+
+    def check(self) -> None:
+        """ValueError where the number of ranks makes no sense."""
+        wanted_count("n_ranks", self.k, least=2, most=MOST_RANKS)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (N,). ValueError where it is not one, or is not finite."""
+        return finite_array("x", x, 1, n_features)
+
+    def check_object(self, name: str, x: Floats, y: Any) -> int:
+        """y as a rank. ValueError where it is not a whole number from 1 to k."""
+        plain = isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf"
+        number = y.item() if plain and not hasattr(y, "mask") else y
+        if not is_number(number, int, float) or not 1 <= number <= self.k or number != number // 1:
+            raise ValueError(f"{name}: wanted a grade, a whole number from 1 to {self.k}, got {describe(y)}")
+        return int(number)
+
+    def spoiled_contexts(self, x: Floats) -> list[Any]:
+        """Contexts made of x (N,) that no door may let in."""
+        spoiled = x.copy()
+        spoiled[-1] = np.nan
+        return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
+
+    def spoiled_objects(self, x: Floats, y: int) -> list[Any]:
+        """Feedback made of a rank y that no door may let in."""
+        return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

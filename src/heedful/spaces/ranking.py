@@ -1,0 +1,367 @@
+"""What can be shown: spaces of objects, each with phi(x, y) and the argmax of w . phi(x, .).
+
+A space is a NamedTuple with `phi`, `argmax` and `add_difference` (which adds phi(x, ybar) - phi(x, y) without
+building it), with `add_pair_gradient` for learners on all implied pairs, and with `check`, `check_context` and
+`check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3). Where a simulated person
+corrects objects step by step, it has `towards` as well.
+
+`Primed` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
+
+An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
+the object decides. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
+parts to move the weights; a row is read once for either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import finite_array, indices, wanted_count, wanted_space
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, primitive, scores, top
+
+Array = npt.NDArray[np.float64]
+
+
+class Ranking(NamedTuple):
+    """An order of the candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
+
+    `k` (1 to 1024): how many positions count. k = 1 is an item, and then a proposal is that item alone; otherwise
+    it is the whole order. An order given as feedback may be longer or, on a short list, shorter than k: candidate
+    indices without repetition, best first.
+    """
+
+    k: int = 5
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N."""
+        out = np.zeros(x.shape[1])
+        coef = np.zeros(x.shape[0])
+        place(coef, y, self.k, 1.0)
+        add_rows(out, x, coef, 1.0)
+        return out
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The candidates by decreasing w . x_j, ties to the lowest index; the first alone where k = 1."""
+        m = x.shape[0]
+        return top(scores(x, w), m if self.k > 1 else min(m, 1))
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)), reading each row whose net coefficient is not 0 once."""
+        coef = np.zeros(x.shape[0])
+        place(coef, ybar, self.k, 1.0)
+        place(coef, y, self.k, -1.0)
+        add_rows(out, x, coef, scale)
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that ybar implies."""
+        coef = np.zeros(x.shape[0])
+        implied_pairs(coef, scores(x, w), ybar, y, self.k)
+        add_rows(out, x, coef, 1.0)
+
+    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), pairs given (p,)."""
+        coef = np.zeros(x.shape[0])
+        s = scores(x, w)
+        for p in range(better.size):
+            g = weights[p] * logistic(s[worse[p]] - s[better[p]])
+            coef[better[p]] += g
+            coef[worse[p]] -= g
+        add_rows(out, x, coef, 1.0)
+
+    def positions(self) -> int:
+        """k: how many positions count."""
+        return self.k
+
+    def check(self) -> None:
+        """ValueError where k makes no sense."""
+        wanted_count("k", self.k, most=DISCOUNTS.size)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (m x N). ValueError where it is not one, is empty, or is not finite."""
+        array = finite_array("x", x, 2, n_features)
+        if array.shape[0] == 0:
+            raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as an order of candidates of x. ValueError where it is not one."""
+        m = x.shape[0]
+        order = indices(name, y, m, "candidate indices, best first")
+        if 1 < self.k and order.size < min(self.k, m):
+            raise ValueError(f"{name}: wanted at least the first {min(self.k, m)} of {m} candidates, got {order.size}")
+        return order
+
+
+class Assignment(NamedTuple):
+    """Who gets which slot: x (m x slots x N) describes each of m people in each slot, m >= slots.
+
+    An object y (slots,) names a person for every slot, nobody twice; phi(x, y) = sum_s x[y_s, s]. The argmax is
+    exact: the assignment problem, solved by shortest augmenting paths.
+    """
+
+    slots: int
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N."""
+        out = np.zeros(x.shape[2])
+        self.add_objects(out, x, y, y, 1.0, 0.0)
+        return out
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The assignment of greatest w . phi(x, y)."""
+        m, slots, n = x.shape
+        return assigned(scores(x.reshape(m * slots, n), w).reshape(m, slots))
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y))."""
+        self.add_objects(out, x, ybar, y, scale, -scale)
+
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the first slot that differs filled as in `best`; who held another slot takes the place of who goes."""
+        out = y.copy()
+        for s in range(y.size):
+            if y[s] != best[s]:
+                for i in range(y.size):
+                    if y[i] == best[s]:
+                        out[i] = y[s]
+                out[s] = best[s]
+                break
+        return out
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        m, slots, n = x.shape
+        s = scores(x.reshape(m * slots, n), w)
+        gap = 0.0
+        for slot in range(slots):
+            gap += s[ybar[slot] * slots + slot] - s[y[slot] * slots + slot]
+        self.add_difference(out, x, ybar, y, logistic(-gap))
+
+    def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
+        """out += of_a phi(x, a) + of_b phi(x, b)."""
+        m, slots, n = x.shape
+        coef = np.zeros(m * slots)
+        for slot in range(slots):
+            coef[a[slot] * slots + slot] += of_a
+            coef[b[slot] * slots + slot] += of_b
+        add_rows(out, x.reshape(m * slots, n), coef, 1.0)
+
+    def check(self) -> None:
+        """ValueError where the number of slots makes no sense."""
+        wanted_count("slots", self.slots)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or people are too few."""
+        array = finite_array("x", x, 3, n_features)
+        if array.shape[1] != self.slots or array.shape[0] < self.slots:
+            raise ValueError(
+                f"x: wanted shape (m, {self.slots}, {n_features}) with m >= {self.slots}, got {array.shape}"
+            )
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as one person for every slot. ValueError where it is not."""
+        people = indices(name, y, x.shape[0], "a person for every slot")
+        if people.size != self.slots:
+            raise ValueError(f"{name}: wanted {self.slots} people, one a slot, got {people.size}")
+        return people
+
+
+class Primed(NamedTuple):
+    """`space` with the caller's own score as the last feature: it counts 1 + w_N, what was learned counts w.
+
+    So w = 0 shows the caller's order, and learning adjusts it, also how much the caller's score counts, unless
+    `adjusted` is False: then it counts 1 for good. phi and the objects are those of `space`; U(x, y) =
+    (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
+    """
+
+    space: Any
+    adjusted: bool = True
+
+    @property
+    def k(self) -> int:
+        """The positions that count, where the inner space has some."""
+        k: int = self.space.k
+        return k
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y) of the inner space, N."""
+        phi: Array = self.space.phi(x, y)
+        return phi
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The object of greatest (w + e_N) . phi(x, y)."""
+        y: Ints = self.space.argmax(primed(w, self.adjusted), x)
+        return y
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)), which is what to move w along."""
+        last = out[-1]
+        self.space.add_difference(out, x, ybar, y, scale)
+        if not self.adjusted:
+            out[-1] = last
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient of the inner space at w + e_N, which is the gradient in w."""
+        last = out[-1]
+        self.space.add_pair_gradient(out, primed(w, self.adjusted), x, ybar, y)
+        if not self.adjusted:
+            out[-1] = last
+
+    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """out += the gradient of the inner space at w + e_N, for pairs given (p,)."""
+        last = out[-1]
+        self.space.add_pairs(out, primed(w, self.adjusted), x, better, worse, weights)
+        if not self.adjusted:
+            out[-1] = last
+
+    def positions(self) -> int:
+        """The positions that count, where the inner space ranks."""
+        positions: int = self.space.positions()
+        return positions
+
+    def check(self) -> None:
+        """ValueError where the inner space is none, makes no sense or has the caller's score already."""
+        if isinstance(self.space, Primed):
+            raise ValueError(f"space: wanted one without the caller's score, got {self.space!r}")
+        wanted_space(self.space)
+        if not isinstance(self.adjusted, bool):
+            raise ValueError(f"adjusted: wanted True or False, got {self.adjusted!r}")
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as the inner space wants it; the caller's score is the last of the n_features."""
+        checked: Floats = self.space.check_context(x, n_features)
+        return checked
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as an object of the inner space."""
+        checked: Ints = self.space.check_object(name, x, y)
+        return checked
+
+
+@kernel
+def difference(space: Any, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
+    """D = phi(x, ybar) - phi(x, y), N: what a correction of y to ybar moves phi by, in any space."""
+    D = np.zeros(n_features)
+    space.add_difference(D, x, ybar, y, 1.0)
+    return D
+
+
+@kernel
+def primed(w: Array, adjusted: bool) -> Array:
+    """w + e_N: the weights with the caller's own score, the last feature, counted once more, or just once; a copy."""
+    out = w.copy()
+    out[-1] = 1.0 + w[-1] if adjusted else 1.0
+    return out
+
+
+def is_exact(space: Any) -> bool:
+    """Whether a space shows the exact argmax of w . phi(x, .), as theorems want: not one with the caller's score, nor
+    one that says it is `approximate`."""
+    return not (isinstance(space, Primed) or getattr(space, "approximate", False))
+
+
+def wanted_ranking(space: Any, why: str) -> None:
+    """ValueError unless space is a Ranking that makes sense, or a Primed one."""
+    if not isinstance(space.space if isinstance(space, Primed) else space, Ranking):
+        raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
+    space.check()
+
+
+@kernel
+def assigned(benefit: Array) -> Ints:
+    """The person of each slot in an assignment of greatest total benefit (people x slots): (slots,).
+
+    The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
+    """
+    m, slots = benefit.shape
+    u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot and person 0 are not real
+    holder = np.zeros(m + 1, np.int64)  # the slot each person holds, 0 for none
+    way = np.zeros(m + 1, np.int64)
+    for slot in range(1, slots + 1):
+        holder[0] = slot
+        j = 0
+        least = np.full(m + 1, np.inf)
+        used = np.zeros(m + 1, np.bool_)
+        while True:
+            used[j] = True
+            i, delta, nearest = holder[j], np.inf, 0
+            for p in range(1, m + 1):
+                if not used[p]:
+                    reduced = -benefit[p - 1, i - 1] - u[i] - v[p]
+                    if reduced < least[p]:
+                        least[p], way[p] = reduced, j
+                    if least[p] < delta:
+                        delta, nearest = least[p], p
+            if nearest == 0:  # nobody is within reach
+                raise ValueError("assignment: wanted finite benefits and at least as many people as slots")
+            for p in range(m + 1):
+                if used[p]:
+                    u[holder[p]] += delta
+                    v[p] -= delta
+                else:
+                    least[p] -= delta
+            j = nearest
+            if holder[j] == 0:
+                break
+        while j != 0:
+            holder[j] = holder[way[j]]
+            j = way[j]
+    out = np.empty(slots, np.int64)
+    for p in range(1, m + 1):
+        if holder[p] > 0:
+            out[holder[p] - 1] = p - 1
+    return out
+
+
+def _implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+    m = s.size
+    place_of = np.full(m, m)  # position in y; candidates that were not shown come last
+    for i in range(y.size):
+        place_of[y[i]] = i
+    chosen = min(k, ybar.size)
+    depth = min(k, y.size)
+    picked = np.zeros(m, np.bool_)
+    for i in range(chosen):
+        picked[ybar[i]] = True
+        if place_of[ybar[i]] < m:
+            depth = max(depth, place_of[ybar[i]] + 1)
+    for i in range(chosen):
+        a = ybar[i]
+        for j in range(depth):
+            b = y[j]
+            if not picked[b]:
+                g = logistic(s[b] - s[a])
+                coef[a] += g
+                coef[b] -= g
+        for j in range(i + 1, chosen):
+            b = ybar[j]
+            if place_of[a] > place_of[b]:
+                g = logistic(s[b] - s[a])
+                coef[a] += g
+                coef[b] -= g
+
+
+@primitive(_implied_pairs_loop)
+def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
+
+    The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at
+    least at its first k), so each chosen beats each that was passed over on the way; and among the chosen, a
+    before b in ybar but after it in y.
+    """
+    total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists: one by one is faster
+    place_of = {j: i for i, j in enumerate(seen)}
+    depth = max([min(k, len(seen)), *(place_of[a] + 1 for a in chosen if a in place_of)])
+    picked, last = set(chosen), len(seen)
+    for i, a in enumerate(chosen):
+        beaten = [b for b in seen[:depth] if b not in picked]
+        beaten += [b for b in chosen[i + 1 :] if place_of.get(a, last) > place_of.get(b, last)]
+        for b in beaten:
+            g = logistic(value[b] - value[a])
+            total[a] += g
+            total[b] -= g
+    coef[:] = total

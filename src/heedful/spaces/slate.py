@@ -1,0 +1,131 @@
+"""What can be shown where people rate: the best few of the items on offer to somebody."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, indices, is_number, numbers, wanted_count
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+MOST = 10**7
+"""Users and items are numbers below this: what is learned is kept in arrays that reach to the greatest."""
+MOST_WEIGHT = 1e6
+
+
+class Offer(NamedTuple):
+    """Who is there, and what may be shown to them: the numbers of the items (c,), rising."""
+
+    user: int
+    items: Ints
+
+
+class Rated(NamedTuple):
+    """The items of a slate that were rated (r,), and their ratings (r,)."""
+
+    items: Ints
+    ratings: Array
+
+    def weight(self, r: int) -> float:
+        """How many ratings the r-th counts for."""
+        return 1.0
+
+
+class Weighed(NamedTuple):
+    """Ratings (r,) of items (r,), each with a weight (r,) above 0: one of weight w counts as w ratings alike would, as
+    one whose noise has a variance w times as small. What is concluded from a view, a cart, a purchase."""
+
+    items: Ints
+    ratings: Array
+    weights: Array
+
+    def weight(self, r: int) -> float:
+        """How many ratings the r-th counts for."""
+        return self.weights[r]  # type: ignore[no-any-return]
+
+
+class Slate(NamedTuple):
+    """The best `size` of the items on offer, best first; fewer where fewer are there. Ratings lie in [low, high]."""
+
+    size: int = 1
+    low: float = -1e50
+    high: float = 1e50
+
+    def check(self) -> None:
+        """ValueError where the size or the range make no sense."""
+        wanted_count("size", self.size)
+        for name, value in (("low", self.low), ("high", self.high)):
+            if not is_number(value, int, float) or not abs(value) <= 1e50:
+                raise ValueError(f"{name}: wanted a number from -1e50 to 1e50, got {describe(value)}")
+        if not self.low < self.high:
+            raise ValueError(f"high: wanted more than low = {self.low:g}, got {self.high:g}")
+
+    def check_context(self, x: Any, n_features: int = 0) -> Offer:
+        """x as an offer, (user, items). ValueError where it is none, or nothing is on offer."""
+        if not isinstance(x, tuple | list) or len(x) != 2:
+            raise ValueError(f"x: wanted (user, items), got {describe(x)}")
+        wanted_count("x: user", x[0], least=0, most=MOST - 1)
+        if numbers("x: items", x[1], "the numbers of the items on offer").size == 0:
+            raise ValueError("x: items: wanted at least one on offer, got none")
+        return Offer(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
+
+    def check_object(self, name: str, x: Offer, y: Any) -> Rated | Weighed:
+        """y as ratings of items on offer, (items, ratings) or (items, ratings, weights), each a number where it is one.
+        ValueError else."""
+        if not isinstance(y, tuple | list) or len(y) not in (2, 3):
+            raise ValueError(f"{name}: wanted (items, ratings) or (items, ratings, weights), got {describe(y)}")
+        items = indices(f"{name}: items", y[0], MOST, "the numbers of items that were shown")
+        strange = np.setdiff1d(items, x.items)
+        if strange.size:
+            raise ValueError(f"{name}: items: wanted some of those on offer, got {strange[0]}")
+        ratings = np.atleast_1d(numbers(f"{name}: ratings", y[1], "numbers")).astype(np.float64)
+        if ratings.shape != items.shape:
+            raise ValueError(f"{name}: ratings: wanted {items.size}, one for each item, got {describe(y[1])}")
+        wrong = ratings[~((ratings >= self.low) & (ratings <= self.high))]
+        if wrong.size:
+            raise ValueError(f"{name}: ratings: wanted numbers from {self.low:g} to {self.high:g}, got {wrong[0]:g}")
+        if len(y) == 2:
+            return Rated(items, ratings)
+        weights = np.atleast_1d(numbers(f"{name}: weights", y[2], "numbers")).astype(np.float64)
+        if weights.shape != items.shape:
+            raise ValueError(f"{name}: weights: wanted {items.size}, one for each item, got {describe(y[2])}")
+        wrong = weights[~((weights >= 1.0 / MOST_WEIGHT) & (weights <= MOST_WEIGHT))]
+        if wrong.size:
+            least = 1.0 / MOST_WEIGHT
+            raise ValueError(f"{name}: weights: wanted numbers from {least:g} to {MOST_WEIGHT:g}, got {wrong[0]:g}")
+        return Weighed(items, ratings, weights)
+
+    def another_context(self, x: Offer) -> Offer:
+        """Another offer than x, such as nobody answers: to another user, of the last item alone."""
+        return Offer(x.user + 1, x.items[-1:])
+
+    def spoiled_contexts(self, x: Offer) -> list[Any]:
+        """Contexts made of an offer x that no door may let in."""
+        user, items = x
+        numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
+        spoiled: list[Any] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
+        strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
+        return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
+
+    def spoiled_objects(self, x: Offer, y: Ints) -> list[Any]:
+        """Feedback made of shown items y that no door may let in."""
+        ratings = np.full(y.size, min(max(0.0, self.low), self.high))
+        wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
+        spoiled: list[Any] = [(y, np.append(ratings[1:], number)) for number in wrong]
+        other = [np.append(y, y[0]), y - MOST, y + x.items[-1] + 1, y[:0], y + 0.5, "text", None]
+        spoiled += [(items, np.resize(ratings, np.size(items))) for items in other]
+        spoiled += [(y, strange) for strange in (np.append(ratings, ratings[0]), ratings[:0], "text", None, [[1.0]])]
+        strange_weights = [np.zeros(y.size), np.full(y.size, np.nan), np.full(y.size, np.inf), -np.ones(y.size), "text"]
+        spoiled += [(y, ratings, weights) for weights in [*strange_weights, np.ones(y.size + 1), np.ones(0), None]]
+        return [*spoiled, y, ratings, (y, ratings, ratings, ratings), "text", None]
+
+
+def wanted_slate(space: Any) -> None:
+    """ValueError unless space is a slate, with hyperparameters that make sense."""
+    if not isinstance(space, Slate):
+        raise ValueError(f"space: wanted a slate, such as Slate(5), got {describe(space)}")
+    space.check()

@@ -1,0 +1,271 @@
+"""Structured things that can be shown: paths through a graph, and sets whose parts overlap.
+
+Spaces as in `heedful.spaces.ranking`: every learner that asks for no ranking works with them. The argmax of paths is
+exact; that of sets is greedy, and `Subset` says what that costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import describe, finite_array, indices, wanted_count
+from heedful.jit.kernel import Floats, Ints, add_rows, kernel, logistic, scores
+
+Array = npt.NDArray[np.float64]
+
+
+class Path(NamedTuple):
+    """A path through a directed acyclic graph, whose edges x (E x N) describes; phi(x, y) = sum of x_e over its edges.
+
+    Edge e leads from node tails[e] to node heads[e], a greater number: nodes are numbered so that every edge leads
+    upwards, and edges are listed by their tails, which never fall. A path leads from the first node, tails[0], to the
+    last, the greatest head; an object y is its edges, first to last. The argmax is exact, in one pass over the edges;
+    of the edges into a node that tie, the first listed wins. Several edges may join two nodes.
+    """
+
+    tails: Ints  # E
+    heads: Ints  # E
+
+    @property
+    def fixed_rows(self) -> bool:
+        """The rows of x are the edges of this graph: they cannot change places."""
+        return True
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N."""
+        out = np.zeros(x.shape[1])
+        coef = np.zeros(x.shape[0])
+        for e in y:
+            coef[e] += 1.0
+        add_rows(out, x, coef, 1.0)
+        return out
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The edges of the path of greatest w . phi(x, y)."""
+        return best_path(scores(x, w), self.tails, self.heads)
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)); edges that both take are not read."""
+        coef = np.zeros(x.shape[0])
+        for e in ybar:
+            coef[e] += 1.0
+        for e in y:
+            coef[e] -= 1.0
+        add_rows(out, x, coef, scale)
+
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the first stretch that differs, between two nodes of both paths, gone as in `best`."""
+        i, j = 0, 0
+        while i < y.size:
+            p, q = i + 1, j + 1
+            while (p < y.size or q < best.size) and not (
+                p < y.size and q < best.size and self.tails[y[p]] == self.tails[best[q]]
+            ):  # numbers rise along a path
+                if q == best.size or (p < y.size and self.tails[y[p]] < self.tails[best[q]]):
+                    p += 1
+                else:
+                    q += 1
+            if p - i != q - j or np.any(y[i:p] != best[j:q]):
+                return np.concatenate((y[:i], best[j:q], y[p:]))
+            i, j = p, q
+        return y.copy()
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        s = scores(x, w)
+        gap = 0.0
+        for e in ybar:
+            gap += s[e]
+        for e in y:
+            gap -= s[e]
+        self.add_difference(out, x, ybar, y, logistic(-gap))
+
+    def check(self) -> None:
+        """ValueError where the edges are none, not listed so, or lead nowhere."""
+        for name, nodes in (("tails", self.tails), ("heads", self.heads)):
+            whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
+            if not whole or nodes.size == 0 or nodes.min() < 0:
+                raise ValueError(f"{name}: wanted the node of each edge, an int64 array (E,), got {describe(nodes)}")
+        if self.tails.shape != self.heads.shape:
+            raise ValueError(f"heads: wanted {self.tails.size}, one an edge, got {self.heads.size}")
+        if np.any(np.diff(self.tails) < 0):
+            raise ValueError(
+                "tails: wanted the edges listed by their tails, so that they never fall, got one that does"
+            )
+        if np.any(self.heads <= self.tails):
+            e = int(np.argmax(self.heads <= self.tails))
+            raise ValueError(f"heads: wanted every edge to lead upwards, got {self.tails[e]} to {self.heads[e]}")
+        reached = {int(self.tails[0])}
+        for tail, head in zip(self.tails.tolist(), self.heads.tolist()):
+            if tail in reached:
+                reached.add(head)
+        if int(self.heads.max()) not in reached:
+            raise ValueError(f"heads: wanted a path from {self.tails[0]} to {self.heads.max()}, got none")
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (E x N). ValueError where it is not one, or has another number of rows."""
+        array = finite_array("x", x, 2, n_features)
+        if array.shape[0] != self.tails.size:
+            raise ValueError(f"x: wanted {self.tails.size} rows, one an edge, got {array.shape[0]}")
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as the edges of a path. ValueError where it is not one."""
+        edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
+        here = int(self.tails[0])
+        for e in edges.tolist():
+            if self.tails[e] != here:
+                raise ValueError(
+                    f"{name}: wanted an edge that leaves node {here}, got {e}, which leaves {self.tails[e]}"
+                )
+            here = int(self.heads[e])
+        if here != self.heads.max():
+            raise ValueError(
+                f"{name}: wanted a path that leads to node {self.heads.max()}, got one that ends at {here}"
+            )
+        return edges
+
+
+@kernel
+def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
+    """The edges of the path of greatest total score from the first node to the last; s, tails, heads (E,).
+
+    Node after node: all edges into a node come before those out of it, for tails never fall and edges lead upwards.
+    """
+    last = heads.max()
+    best = np.full(last + 1, -np.inf)
+    by = np.full(last + 1, -1)  # the edge by which a node is reached best
+    best[tails[0]] = 0.0
+    for e in range(s.size):
+        reached = best[tails[e]] + s[e]
+        if reached > best[heads[e]]:
+            best[heads[e]], by[heads[e]] = reached, e
+    if by[last] < 0:
+        raise ValueError("path: wanted finite scores and a path to the last node")
+    length, node = 0, last
+    while node != tails[0]:
+        length += 1
+        node = tails[by[node]]
+    out = np.empty(length, np.int64)
+    node = last
+    for i in range(length - 1, -1, -1):
+        out[i] = by[node]
+        node = tails[by[node]]
+    return out
+
+
+def grid(rows: int, columns: int) -> Path:
+    """The paths from corner to corner of a grid of rows x columns nodes, by steps to the right and down.
+
+    Node r * columns + c stands in row r, column c; its step to the right is listed before its step down.
+    """
+    wanted_count("rows", rows)
+    wanted_count("columns", columns)
+    if rows * columns < 2:
+        raise ValueError("grid: wanted at least two nodes, got one")
+    edges = []
+    for node in range(rows * columns):
+        if (node + 1) % columns:
+            edges.append((node, node + 1))
+        if node + columns < rows * columns:
+            edges.append((node, node + columns))
+    tails, heads = np.array(edges, np.int64).T
+    return Path(np.ascontiguousarray(tails), np.ascontiguousarray(heads))
+
+
+class Subset(NamedTuple):
+    """k of the candidates x (m x N), x >= 0, with diminishing returns: phi(x, y)_j = sqrt(sum over y of x_ij).
+
+    What is covered already adds less: the more of a feature a set has, the less another candidate with it adds, the
+    saturated coverage of Lin & Bilmes (ACL 2011) as a feature map, so that a set is diverse where w wants it to be
+    (Raman, Shivaswamy & Joachims, KDD 2012, learn such sets coactively). An object: min(k, m) candidates, in any order.
+
+    The argmax is greedy: the candidate that adds most, k times, ties to the lowest index. For w >= 0 the set has at
+    least 1 - (1 - 1/k)^k, more than 63 %, of the greatest w . phi(x, .) (Nemhauser, Wolsey & Fisher 1978); where some
+    w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. As what is shown need not be the
+    argmax, w . D <= 0 may fail: |w_{T+1}|^2 <= 4 R^2 T + 2 sum max(0, w_t . D_t), and Theorem 1 holds with the root of
+    that in the place of 2 R sqrt(T). So regret falls to a floor of what greed gives away, not to 0.
+    """
+
+    k: int = 5
+
+    @property
+    def approximate(self) -> bool:
+        """What is shown need not be the argmax."""
+        return True
+
+    def phi(self, x: Floats, y: Ints) -> Array:
+        """phi(x, y), N: the same whatever the order of y."""
+        out = np.zeros(x.shape[1])
+        coef = np.zeros(x.shape[0])
+        for j in y:
+            coef[j] = 1.0
+        add_rows(out, x, coef, 1.0)
+        return np.sqrt(out)
+
+    def argmax(self, w: Array, x: Floats) -> Ints:
+        """The greedy set, in the order of its choices."""
+        return greedy(w, x, min(self.k, x.shape[0]))
+
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y))."""
+        out += scale * (self.phi(x, ybar) - self.phi(x, y))
+
+    def towards(self, y: Ints, best: Ints) -> Ints:
+        """y with the last member that is not in `best` exchanged for the first of `best` that is missing."""
+        out = y.copy()
+        for b in best:
+            if not np.any(y == b):
+                for i in range(y.size - 1, -1, -1):
+                    if not np.any(best == y[i]):
+                        out[i] = b
+                        break
+                break
+        return out
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        D = self.phi(x, ybar) - self.phi(x, y)
+        out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
+
+    def check(self) -> None:
+        """ValueError where k makes no sense."""
+        wanted_count("k", self.k)
+
+    def check_context(self, x: Any, n_features: int) -> Floats:
+        """x as a C-contiguous float array (m x N), nothing below 0. ValueError where it is not one, or is empty."""
+        array = finite_array("x", x, 2, n_features)
+        if array.shape[0] == 0:
+            raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
+        if array.min(initial=0.0) < 0.0:
+            raise ValueError(f"x: wanted how much each candidate covers, 0 or more, got {array.min():g}")
+        return array
+
+    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+        """y as min(k, m) candidates of x. ValueError where it is not."""
+        chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
+        size = min(self.k, x.shape[0])
+        if chosen.size != size:
+            raise ValueError(f"{name}: wanted {size} of {x.shape[0]} candidates, got {chosen.size}")
+        return chosen
+
+
+@kernel
+def greedy(w: Array, x: Floats, size: int) -> Ints:
+    """`size` candidates of x (m x N), each the one that adds most to w . sqrt(sum of the rows chosen), w (N,)."""
+    out = np.empty(size, np.int64)
+    chosen = np.zeros(x.shape[0], np.bool_)
+    total = np.zeros(x.shape[1])
+    for i in range(size):
+        values = scores(np.sqrt(total + x), w)
+        best = -1
+        for j in range(values.size):
+            if not chosen[j] and (best < 0 or values[j] > values[best]):
+                best = j
+        out[i] = best
+        chosen[best] = True
+        total += x[best]
+    return out

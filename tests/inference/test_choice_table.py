@@ -1,0 +1,100 @@
+"""A table of choices as rows; who won against whom; what was never compared; circles, against trying all of them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from heedful.data.orders import Answered, gathered
+from heedful.inference.comparison_table import Choices, circle, parts, rows_of, wins
+from heedful.inference.comparisons import answers, best_of, ranked, together
+
+
+def table() -> Choices:
+    return gathered(
+        [
+            Answered("ann", (("a",), ("b",)), 2, "a"),
+            Answered("ann", (("a",), ("b",)), 1, "b"),  # the same answer, the sides the other way round
+            Answered("ann", (("c", "b"),), 1, "c"),
+            Answered("ann", (("b", "c"),), 2),
+            Answered("bob", (("c",), ("a", "b")), 3),
+            Answered("bob", (("d",), ("a",), ("b",))),
+            Answered("bob", (("a", "d"),), 7, "a", judged=False),
+        ],
+        "abcd",
+    )
+
+
+def test_rows_are_those_of_the_answers() -> None:
+    a, b, c, d = range(4)
+    want = together(
+        [
+            answers([(a, b), (b, c)], [3.0, 3.0], [False, True]),
+            best_of([a, b, c], c, 3.0, user=1),
+            ranked([d, a, b], user=1),
+        ]
+    )
+    for got, wanted in zip(rows_of(table()), want):
+        assert got.dtype == wanted.dtype
+        assert got.tolist() == wanted.tolist()
+
+
+def test_several_that_are_equally_good_are_one_answer() -> None:
+    """Every two of them tie; however they stood, it is the same answer."""
+    told = [Answered("ann", (("a", "b", "c"),), 2), Answered("ann", (("c", "a", "b"),), 1)]
+    choices = gathered(told, "abcd")
+    for got, wanted in zip(rows_of(choices), ranked([[0, 1, 2]], 3.0, equal=True)):
+        assert got.tolist() == wanted.tolist()
+    level = [[0, 1.5, 1.5, 0], [1.5, 0, 1.5, 0], [1.5, 1.5, 0, 0], [0, 0, 0, 0]]
+    assert wins(choices).tolist() == level
+    assert not wins(choices, tie=0.0).any()
+
+
+@pytest.mark.parametrize(("tiers", "rows"), [([21, 20], 420), ([29], 406)])
+def test_orders_of_wide_ties_are_refused(tiers: list[int], rows: int) -> None:
+    wide = gathered([Answered("", tuple(tuple(f"{k}, {i}" for i in range(size)) for k, size in enumerate(tiers)))])
+    with pytest.raises(ValueError, match=f"answers: wanted orders of at most 400 neighbours, got one of {rows}"):
+        rows_of(wide)
+
+
+def test_wins_count_every_pair_of_an_order() -> None:
+    # of ann: a over b 3 times, b and c level 3 times; of bob: c over a, b 3 times; d over a, b and a over b
+    want = np.array([[0, 4, 0, 0], [0, 0, 1.5, 0], [3, 4.5, 0, 0], [1, 1, 0, 0]])
+    assert wins(table()).tolist() == want.tolist()
+    want[1, 2], want[2, 1] = 0, 3
+    assert wins(table(), tie=0.0).tolist() == want.tolist()
+
+
+def test_parts_are_what_comparisons_connect() -> None:
+    compared = np.zeros((6, 6), bool)
+    compared[4, 1] = compared[0, 5] = compared[5, 3] = True
+    assert parts(compared).tolist() == [0, 1, 2, 0, 1, 0]
+    assert parts(np.zeros((2, 2), bool)).tolist() == [0, 1]
+
+
+def shortest(beats: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:
+    """The length of the shortest circle, of all orders of all items; 0 where there is none."""
+    n = len(beats)
+    for size in range(2, n + 1):
+        for way in permutations(range(n), size):
+            if all(beats[a, b] for a, b in zip(way, [*way[1:], way[0]])):
+                return size
+    return 0
+
+
+@pytest.mark.parametrize("share", [0.15, 0.25, 0.5])
+def test_circles_are_the_shortest_there_are(share: float) -> None:
+    rng = np.random.default_rng(3)
+    lengths = []
+    for _ in range(60):
+        beats = rng.random((6, 6)) < share
+        beats &= ~beats.T  # a majority goes one way
+        way = circle(beats)
+        assert len(way) == shortest(beats)
+        assert all(beats[a, b] for a, b in zip(way, [*way[1:], *way[:1]]))
+        lengths.append(len(way))
+    assert 0 in lengths
+    assert 3 in lengths
+    assert max(lengths) > 3 or share != 0.25

@@ -1,0 +1,354 @@
+"""When to stop, against the exact posterior by a grid; and how many questions are left, against studies played out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.inference.comparisons import answers, best_of
+from heedful.inference.gp.acquisition import after, next_question
+from heedful.inference.gp.ep import infer
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.remaining_questions import Left, _asked, _best, _start, questions_left
+from heedful.inference.gp.stopping import Seen, contenders, stopping, weights
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+# ---------------------------------------------------------------------------- references
+
+
+def cdf(z: Array) -> Array:
+    return np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2.0)))(z)  # type: ignore[no-any-return]
+
+
+def exactly_best(
+    K: Array, pairs: list[tuple[int, int]], width: float = 0.0, lapse: float = 0.0, equal: tuple[int, ...] = ()
+) -> Array:
+    """P(each of three is the best) of N(0, K) times the likelihood of the choices (winner, loser), on a grid; those
+    whose number is in `equal` were ties."""
+    axis = np.linspace(-9.0, 9.0, 90)  # an even number: no point where two are level but the diagonal, which shares
+    f = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    p = np.exp(-0.5 * np.einsum("ki,ij,kj->k", f, np.linalg.inv(K), f))
+    steps = np.arange(-89, 90) * (axis[1] - axis[0])
+    for number, (a, b) in enumerate(pairs):
+        up, down = cdf(steps - width), cdf(-steps - width)
+        said = 1.0 - up - down if number in equal else up
+        said = (1.0 - lapse) * said + lapse / (3.0 if width > 0.0 else 2.0)
+        p *= said[np.round((f[:, a] - f[:, b]) / (axis[1] - axis[0])).astype(int) + 89]
+    top = f >= f.max(axis=1, keepdims=True) - 1e-9
+    shares = p @ (top / top.sum(axis=1, keepdims=True))
+    return shares / shares.sum()  # type: ignore[no-any-return]
+
+
+K = np.array([[2.0, 0.5, 0.0], [0.5, 1.5, 0.3], [0.0, 0.3, 3.0]])
+CHOICES = [(2, 0), (2, 0), (2, 1), (1, 0), (2, 1), (0, 2), (2, 0)]
+
+
+# ---------------------------------------------------------------------------- stopping
+
+
+@pytest.mark.parametrize("choices", [CHOICES, [(2, 0)] * 5 + [(2, 1)] * 4])
+def test_p_best_is_that_of_the_exact_posterior_where_the_answers_are_known(choices: list[tuple[int, int]]) -> None:
+    exact = exactly_best(K, choices)
+    got = infer(K, np.zeros(3), choices)
+    stop = stopping(got.posterior, seen=Seen(answers(choices), got.sites), draws=100_000)
+    assert stop.item == 2 == int(exact.argmax())
+    assert stop.sure == pytest.approx(exact[2], abs=0.004)
+    assert 20_000 < stop.draws < (99_000 if stop.sure < 0.9 else 399_000)
+
+
+def test_the_gaussian_alone_is_too_modest_about_an_item_that_always_won() -> None:
+    choices = [(2, 0)] * 5 + [(2, 1)] * 4
+    exact, alone = exactly_best(K, choices), stopping(infer(K, np.zeros(3), choices).posterior, draws=100_000)
+    assert alone.draws == pytest.approx(100_000 if alone.sure < 0.9 else 400_000)
+    assert exact[2] - 0.06 < alone.sure < exact[2] - 0.01
+
+
+@pytest.mark.parametrize(("width", "lapse", "equal"), [(0.4, 0.0, (1, 4)), (0.0, 0.15, ()), (0.4, 0.15, (0, 3))])
+def test_ties_and_lapses_have_their_likelihood(width: float, lapse: float, equal: tuple[int, ...]) -> None:
+    exact = exactly_best(K, CHOICES, width, lapse, equal)
+    rows = answers(CHOICES, equal=[i in equal for i in range(len(CHOICES))])
+    got = infer(K, np.zeros(3), rows, width=width, lapse=lapse)
+    stop = stopping(got.posterior, seen=Seen(rows, got.sites, width, lapse), draws=100_000)
+    assert stop.item == int(exact.argmax())
+    assert stop.sure == pytest.approx(exact.max(), abs=0.004)
+
+
+def test_answers_given_several_times_count_so_often() -> None:
+    rows = answers([(0, 1), (1, 2), (0, 1)], times=[2.0, 1.0, 1.0])
+    apart = answers([(0, 1), (0, 1), (1, 2), (0, 1)])
+    once, each = infer(K, np.zeros(3), rows), infer(K, np.zeros(3), apart)
+    f = once.posterior.draws(50, 3)
+    np.testing.assert_allclose(weights(f, Seen(rows, once.sites)), weights(f, Seen(apart, each.sites)), rtol=1e-5)
+
+
+def test_it_stops_at_the_probability_wanted() -> None:
+    """Two items: P(best) = Phi(gap / sd), by hand."""
+    posterior = Posterior(np.array([1.0, 0.0]), np.eye(2))
+    sure = float(cdf(np.array(1.0 / math.sqrt(2.0))))
+    assert stopping(posterior, draws=200_000).sure == pytest.approx(sure, abs=0.003)
+    assert stopping(posterior, at=sure - 0.02).stop
+    assert not stopping(posterior, at=sure + 0.02).stop
+    ranking = stopping(posterior, "ranking", at=sure - 1e-9)
+    assert ranking == (True, pytest.approx(sure, abs=1e-12), 0, 0.0)
+    assert not stopping(posterior, "ranking", at=sure + 1e-9).stop
+
+
+def test_it_is_not_sure_by_luck() -> None:
+    """Two items, P(best) = .897: 1,000 draws say .9 now and then; 4,000 others have to say it again."""
+    gap = next(g for g in np.linspace(1.0, 3.0, 4001) if cdf(np.array(g / math.sqrt(2.0))) >= 0.897)
+    posterior = Posterior(np.array([gap, 0.0]), np.eye(2))
+    lucky = 0
+    for seed in range(300):
+        draws = posterior.draws(1000, seed)
+        lucky += (draws[:, 0] > draws[:, 1]).mean() >= 0.9
+    stops = [stopping(posterior, draws=1000, seed=seed) for seed in range(300)]
+    assert lucky > 80
+    assert sum(stop.stop for stop in stops) < 0.5 * lucky
+    assert all(stop.stop == (stop.sure >= 0.9) for stop in stops)
+    assert all(stop.draws == pytest.approx(4000.0) for stop in stops if stop.stop)
+
+
+def test_a_ranking_is_as_sure_as_its_pairs_on_average() -> None:
+    m, S = np.array([0.0, 2.0, -1.0, 0.5]), np.diag([1.0, 0.5, 2.0, 0.1])
+    S[0, 1] = S[1, 0] = 0.3
+    each = [
+        float(cdf(np.array(abs(m[i] - m[j]) / math.sqrt(S[i, i] + S[j, j] - 2.0 * S[i, j]))))
+        for i in range(4)
+        for j in range(i)
+    ]
+    got = stopping(Posterior(m, S), "ranking")
+    assert got.sure == pytest.approx(sum(each) / 6.0, abs=1e-12)
+    assert got.item == 1
+
+
+def test_who_cannot_be_best_is_left_out_and_nobody_else() -> None:
+    """n items behind at 4.5 standard deviations each: together they may matter, so most of them stay."""
+    far = Posterior(np.array([0.0, -1.0, -30.0, -60.0]), np.eye(4))
+    assert contenders(far).tolist() == [0, 1]
+    n = 400
+    mean = np.full(n, -4.5 * math.sqrt(2.0))
+    mean[7] = 0.0
+    many = Posterior(mean, np.eye(n))
+    behind = float(cdf(np.array(-4.5)))
+    left_out = n - contenders(many).size
+    assert left_out > 20
+    assert left_out * behind < 1e-4 <= (left_out + 1) * behind
+    assert 7 in contenders(many)
+
+
+def test_leaving_out_who_cannot_be_best_changes_nothing_much() -> None:
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((30, 30))
+    posterior = Posterior(2.0 * rng.standard_normal(30), 0.1 * A @ A.T / 30.0)
+    assert contenders(posterior).size < 20
+    every = posterior.draws(200_000, 1)
+    shares = np.bincount(every.argmax(axis=1), minlength=30) / 200_000
+    got = stopping(posterior, draws=200_000)
+    assert got.item == shares.argmax()
+    assert got.sure == pytest.approx(shares.max(), abs=0.005)
+
+
+def test_items_that_are_the_same_are_best_together() -> None:
+    S = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    twice = Posterior(np.array([9.0, 9.0, 0.0]), S)
+    assert stopping(twice).stop
+    assert stopping(twice).sure > 0.999
+    assert stopping(twice, "ranking").sure > 0.999
+    same = Posterior(np.zeros(3), np.ones((3, 3)))
+    assert stopping(same) == (True, pytest.approx(1.0), 0, pytest.approx(16_000.0))
+
+
+def test_answers_that_share_noise_leave_the_gaussian() -> None:
+    rows = best_of([0, 1, 2], 1)
+    got = infer(K, np.zeros(3), rows)
+    assert stopping(got.posterior, seen=Seen(rows, got.sites)) == stopping(got.posterior)
+
+
+def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
+    """The same three items among others far behind, in another place."""
+    big = np.diag(np.full(9, 0.5))
+    at = np.array([6, 2, 4])
+    big[np.ix_(at, at)] = K
+    mean = np.full(9, -40.0)
+    mean[at] = 0.0
+    pairs = [(int(at[a]), int(at[b])) for a, b in CHOICES]
+    pairs += [(6, 0), (4, 8), (2, 0)]  # of which everybody knew
+    got = infer(big, mean, pairs)
+    stop = stopping(got.posterior, seen=Seen(answers(pairs), got.sites), draws=100_000)
+    assert stop.item == 4
+    assert stop.sure == pytest.approx(exactly_best(K, CHOICES)[2], abs=0.004)
+
+
+# ---------------------------------------------------------------------------- calibration
+
+
+def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[int, float, Left | None]:
+    """A person of 5 items with sd 2 asked until it is sure: questions (`most`: not yet), how right, and what was said
+    to be left after `ask` of them."""
+    rng = np.random.default_rng([11, seed])
+    n = 5
+    truth, prior, pairs = 2.0 * rng.standard_normal(n), 4.0 * np.eye(n), []
+    posterior, seen, left = Posterior(np.zeros(n), prior), None, None
+    for t in range(most):
+        stop = stopping(posterior, goal, seen=seen, draws=600, seed=seed)
+        if stop.stop:
+            if goal == "best":
+                return t, float(stop.item == truth.argmax()), left
+            order = posterior.ranking()
+            return t, float(np.mean([truth[order[i]] > truth[order[j]] for j in range(n) for i in range(j)])), left
+        if t == ask:
+            left = questions_left(posterior, goal, rule, seen=seen, most=most, futures=8, seed=seed)
+        a, b = next_question(posterior, rule)[:2]
+        pairs.append((a, b) if truth[a] - truth[b] + rng.standard_normal() > 0.0 else (b, a))
+        got = infer(prior, np.zeros(n), pairs, tolerance=1e-6)
+        posterior, seen = got.posterior, Seen(answers(pairs), got.sites)
+    return most, math.nan, left
+
+
+@pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
+def test_nine_in_ten_is_nine_in_ten(goal: str, rule: str) -> None:
+    """Of 90 people; bench/questions.py has 1,000."""
+    right = [r for _, r, _ in (study(goal, rule, seed, 40) for seed in range(90)) if not math.isnan(r)]
+    assert len(right) > 70
+    off = np.std(right) / math.sqrt(len(right))
+    assert 0.9 - 3.0 * off < np.mean(right) < 0.93 + 3.0 * off
+
+
+# ---------------------------------------------------------------------------- questions left
+
+
+def test_none_are_left_where_it_is_sure() -> None:
+    sure = Posterior(np.array([5.0, 0.0, -5.0]), np.eye(3))
+    assert questions_left(sure) == (0, 0, 0, 100)
+    assert str(questions_left(sure)) == "no questions left"
+
+
+def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
+    """Means level, variance of the gap v: one answer makes it Phi(z) sure, z = shift of the gap / its sd after."""
+    for v, one in ((200.0, True), (0.02, False)):
+        posterior = Posterior(np.zeros(2), np.eye(2) * v / 2.0)
+        # P(best | one answer) = P(g > 0 | y = 1), an orthant: 1/4 + asin(rho) / (2 pi) of 1/2, rho = sqrt(v / (1 + v))
+        sure = 0.5 + math.asin(math.sqrt(v / (1.0 + v))) / math.pi
+        assert (sure > 0.9) == one
+        left = questions_left(posterior, most=30)
+        assert (left.about == 1) == one
+        assert one or left.about == 30
+
+
+def test_it_says_fewer_the_more_is_known() -> None:
+    """Four items of sd 1, one of them ahead by a gap: from 200 futures."""
+    ahead = (Posterior(np.array([gap, 0.0, 0.0, 0.0]), np.eye(4)) for gap in (0.0, 1.2, 2.2))
+    said = [questions_left(posterior, futures=200).about for posterior in ahead]
+    assert said[0] > said[1] > said[2] >= 1
+
+
+def test_in_a_future_each_answer_has_the_site_that_moves_the_gaussian_as_far() -> None:
+    """Precision and precision times mean differ by tau d d' and nu d, d the winner less the loser."""
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((4, 4))
+    prior = Posterior(rng.standard_normal(4), A @ A.T + np.eye(4))
+    played = _start(prior, None, 6, rng)
+    a, b = np.triu_indices(4, 1)
+    for rule in ("bald", "random"):
+        before, played = played, _asked(played, rule, a, b, rng)
+        for f in range(6):
+            d = np.zeros(4)
+            d[played.winner[f, -1]], d[played.loser[f, -1]] = 1.0, -1.0
+            old, new = np.linalg.inv(before.cov[f]), np.linalg.inv(played.cov[f])
+            np.testing.assert_allclose(new - old, played.tau[f, -1] * np.outer(d, d), atol=1e-8)
+            np.testing.assert_allclose(new @ played.mean[f] - old @ before.mean[f], played.nu[f, -1] * d, atol=1e-8)
+            want = after(Posterior(before.mean[f], before.cov[f]), played.winner[f, -1], played.loser[f, -1])
+            np.testing.assert_allclose(played.mean[f], want.mean, rtol=1e-10)
+    shares = _best(played, rng.standard_normal((40_000, 4)))
+    grid = exactly_best(K, [(2, 0), (1, 2)])
+    start = _start(Posterior(np.zeros(3), K), None, 1, rng)._replace(
+        winner=np.array([[2, 1]]), loser=np.array([[0, 2]]), tau=np.zeros((1, 2)), nu=np.zeros((1, 2))
+    )
+    assert _best(start, rng.standard_normal((40_000, 3)))[0] == pytest.approx(grid.max(), abs=0.01)
+    assert ((shares > 0.25) & (shares <= 1.0)).all()
+
+
+@pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
+def test_it_says_about_as_many_as_it_takes(goal: str, rule: str) -> None:
+    """After 3 answers: the middle of what was said is near the middle of what it took, and half of it is inside."""
+    both = [(t - 3, left) for t, _, left in (study(goal, rule, seed, 50, ask=3) for seed in range(45)) if left]
+    took, said = np.median([t for t, _ in both]), np.median([left.about for _, left in both])
+    assert len(both) > 25
+    assert took / 1.7 <= said <= 1.7 * took
+    assert all(left.low <= left.about <= left.high for _, left in both)
+
+
+def test_many_items_are_played_with_a_few() -> None:
+    rng = np.random.default_rng(0)
+    posterior = Posterior(rng.standard_normal(90), 0.3 * np.eye(90))
+    for goal in ("best", "ranking"):
+        left = questions_left(posterior, goal, most=12, futures=4)
+        assert 1 <= left.low <= left.about <= left.high <= 12
+
+
+def test_two_answers_that_agree() -> None:
+    """Level, variance of the gap 3: one answer is .83 sure, by the orthant above, two that agree are more than .9."""
+    for goal in ("best", "ranking"):
+        assert questions_left(Posterior(np.zeros(2), 1.5 * np.eye(2)), goal, most=30)[:2] == (2, 2)
+
+
+def test_twice_as_many_items_as_are_played_with_take_twice_as_many_questions() -> None:
+    once, twice = (
+        questions_left(Posterior(np.zeros(n), 4.0 * np.eye(n)), "ranking", at=0.7, most=1000, futures=3)
+        for n in (40, 80)
+    )
+    assert 10 < once.about < 500
+    assert twice[:3] == tuple(2 * count for count in once[:3])
+
+
+def test_in_futures_the_truth_is_drawn_from_the_exact_posterior() -> None:
+    """The gap of an item that always won is skewed, which no Gaussian is: by .3 to .8, by about 0 where the answers are
+    not known."""
+    choices = [(2, 0)] * 5 + [(2, 1)] * 4
+    got = infer(K, np.zeros(3), choices)
+    skews = []
+    for seen in (Seen(answers(choices), got.sites), None):
+        gaps = [_start(got.posterior, seen, 2000, np.random.default_rng(seed)).truth @ [-1, 0, 1] for seed in range(4)]
+        skews.append(float(np.mean([((g - g.mean()) ** 3).mean() / g.std() ** 3 for g in gaps])))
+    assert 0.3 < skews[0] < 0.8
+    assert abs(skews[1]) < 0.15
+
+
+def test_it_is_said_in_words() -> None:
+    assert str(Left(4, 3, 7, 100)) == "about 4 questions left"
+    assert str(Left(1, 1, 1, 100)) == "about 1 question left"
+    assert str(Left(100, 60, 100, 100)) == "100 questions left, or more"
+
+
+def test_the_same_seed_says_the_same() -> None:
+    posterior = Posterior(np.zeros(5), np.eye(5))
+    assert stopping(posterior, seed=3) == stopping(posterior, seed=3)
+    assert questions_left(posterior, seed=3) == questions_left(posterior, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"goal": "all"}, "goal"),
+        ({"at": 1.0}, "at"),
+        ({"at": 0}, "at"),
+        ({"at": True}, "at"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
+    posterior = Posterior(np.zeros(3), np.eye(3))
+    for f in (stopping, questions_left):
+        with pytest.raises(ValueError, match=f"^{named}: wanted"):
+            f(posterior, **change)
+    with pytest.raises(ValueError, match=r"^draws: wanted a whole number, 1 or more, got 0$"):
+        stopping(posterior, draws=0)
+    for name in ("most", "futures"):
+        with pytest.raises(ValueError, match=f"^{name}: wanted a whole number, 1 or more, got 0$"):
+            questions_left(posterior, **{name: 0})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^rule: wanted one of bald, mes, eubo, random, got 'no'$"):
+        questions_left(posterior, rule="no")
