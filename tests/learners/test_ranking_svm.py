@@ -12,7 +12,7 @@ from streams import context, reaction
 
 import naive
 from heedful.core.fold import must_interpret, trace
-from heedful.learners.coactive.perceptron import ranking_svm
+from heedful.learners.coactive import ranking_svm
 from heedful.learners.coactive.ranking_svm import GRID, RankingSVM, chosen, separating
 from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.queries import synthetic_queries

@@ -47,7 +47,7 @@ from heedful.papers.comparisons import (
 from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Panel, Size
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, RATED
 from heedful.papers.ranked import ByRatings, Ranked
-from heedful.papers.run_coactive import Sources
+from heedful.papers.run_figure import Sources
 from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, rated, scenes
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import gaussian_ratings, replay_ratings
@@ -63,7 +63,7 @@ def silent(what: str, share: float) -> None:
 @pytest.fixture(autouse=True)
 def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled for a few rounds."""
-    from heedful.papers import runs as module
+    from heedful.papers import runner as module
 
     simulate = module.simulate
     monkeypatch.setattr(module, "simulate", lambda *args, **how: simulate(*args, **{**how, "interpreted": True}))
@@ -211,7 +211,7 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
 def test_what_two_panels_share_is_run_once(table: RatingTable, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
     first = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
-    monkeypatch.setattr("heedful.papers.runs.simulate", lambda *args, **how: pytest.fail("run twice"))
+    monkeypatch.setattr("heedful.papers.runner.simulate", lambda *args, **how: pytest.fail("run twice"))
     second = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
     np.testing.assert_array_equal(first["item-mean"].regrets, second["item-mean"].regrets)
 

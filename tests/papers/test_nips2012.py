@@ -29,8 +29,8 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Size
 from heedful.papers.figure1_toy import BALD, GRID, LABELS, MES, SD
 from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
 from heedful.papers.panels import ELECTION, JURA, SUSHI
-from heedful.papers.run_coactive import Sources
 from heedful.papers.run_comparison import ASKED, OTHERS, QUERIES, TRAINING, Split, choices, split, without_some
+from heedful.papers.run_figure import Sources
 from papers.invented import ran
 
 MINE = [figure for figure in FIGURES.values() if figure.id.startswith("nips2012/")]

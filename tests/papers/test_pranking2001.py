@@ -330,7 +330,7 @@ def test_without_the_ratings_what_needs_none_is_drawn(small: Path, tmp_path: Pat
 def test_without_scikit_learn_there_is_no_batch_comparison(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.papers.run_coactive.find_spec", lambda name: None)
+    monkeypatch.setattr("heedful.papers.run_figure.find_spec", lambda name: None)
     got = heedful("figure pranking2001/batch --quick --data {} --out {}", small, tmp_path)
     assert got.code == 1
     assert "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'" in got.err

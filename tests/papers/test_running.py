@@ -13,7 +13,7 @@ from heedful.data.datasets import KNOWN
 from heedful.diagnostics import known_utilities, slacks
 from heedful.experiments.run import Setting
 from heedful.learners.registry import make_user
-from heedful.papers import FIGURES, runs
+from heedful.papers import FIGURES, runner
 from heedful.papers.datasets import EDITIONS, FILES, FOLDERS, files_of, looked_for
 from heedful.papers.figure import (
     AVERAGE,
@@ -30,7 +30,7 @@ from heedful.papers.figure import (
     verdicts,
 )
 from heedful.papers.panels import BOOKS, CHAINS, WEB, one, web
-from heedful.papers.run_coactive import Sources, lacking, run
+from heedful.papers.run_figure import Sources, lacking, run
 from heedful.papers.theory import NONE, promised, with_slack
 from papers.invented import letor_files
 
@@ -64,13 +64,13 @@ def test_a_run_is_the_trace_of_its_seed(sources: Sources) -> None:
 
 def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
-    simulate = runs.simulate
+    simulate = runner.simulate
 
     def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
         ran.extend(learners)
         return simulate(learners, *args, **how)
 
-    monkeypatch.setattr(runs, "simulate", counted)
+    monkeypatch.setattr(runner, "simulate", counted)
     size = Size(31, 2)
     first = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
     both = web(one("x", "perceptron", STRICT), one("c", "convex", STRICT), quick=size)
@@ -84,13 +84,13 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
     """A ranking SVM cannot be compiled; the time of machine code beside its own says nothing about the two methods."""
     pytest.importorskip("sklearn")
     ran = []
-    simulate = runs.simulate
+    simulate = runner.simulate
 
     def counted(learners, *args, **how):  # type: ignore[no-untyped-def]
         ran.append((*learners, how.get("interpreted", False)))
         return simulate(learners, *args, **how)
 
-    monkeypatch.setattr(runs, "simulate", counted)
+    monkeypatch.setattr(runner, "simulate", counted)
     size = Size(17, 2)
     alone = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
     both = web(one("p", "perceptron", STRICT), one("s", "ranking-svm", STRICT), quick=size)
@@ -100,7 +100,7 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
 
 
 def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "KEPT", 1)
+    monkeypatch.setattr(runner, "KEPT", 1)
     for rounds in (11, 12, 13):
         run(figure(web(one("p", "perceptron", STRICT), quick=Size(rounds, 1))), sources, quick=True)
     assert [key[2].rounds for key in sources.kept] == [13]
@@ -270,7 +270,7 @@ def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
 
 
 def test_without_scikit_learn_there_is_no_ranking_svm(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.papers.run_coactive.find_spec", lambda name: None)
+    monkeypatch.setattr("heedful.papers.run_figure.find_spec", lambda name: None)
     assert "heedful[sklearn]" in lacking(FIGURES["coactive2012/fig3"], sources)["web"]
     assert lacking(FIGURES["coactive2012/fig2"], sources) == {}
 

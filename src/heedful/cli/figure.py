@@ -24,7 +24,7 @@ from heedful.cli.terminal import (
 if TYPE_CHECKING:
     from heedful.papers.figure import Figure, Outcome, Panel
     from heedful.papers.page import Drawn
-    from heedful.papers.run_coactive import Sources
+    from heedful.papers.run_figure import Sources
 
 _MARKS = {
     "holds": "[green]✓ holds[/]",
@@ -75,7 +75,7 @@ def figure(
     wanted_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.paired import wanted_labels
     from heedful.papers import FIGURES, find_figure, with_labels
-    from heedful.papers.run_coactive import Sources, lacking
+    from heedful.papers.run_figure import Sources, lacking
 
     with reading_input():
         wanted_labels(labels)
@@ -110,7 +110,7 @@ def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv
     from heedful.papers.drawing import draw
     from heedful.papers.figure import judged_on, verdicts
     from heedful.papers.page import Drawn
-    from heedful.papers.run_coactive import run
+    from heedful.papers.run_figure import run
     from heedful.papers.series import write_csv
 
     screen, started = notes(), time.monotonic()

@@ -1,5 +1,5 @@
 """The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`, `nips2012`), run
-(`run_coactive`, `run_ordinal`, `run_ratings`, `run_comparison`), judged (`claims`), drawn."""
+(`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), judged (`claims`), drawn."""
 
 from __future__ import annotations
 

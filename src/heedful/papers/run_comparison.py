@@ -21,7 +21,7 @@ from heedful.papers.choice_models import Fit, Problem, model, tuned_apart
 from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
-from heedful.papers.runs import Tell
+from heedful.papers.runner import Tell
 
 Array = npt.NDArray[np.float64]
 Sets = Callable[[str, str], Paired]

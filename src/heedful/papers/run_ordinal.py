@@ -19,7 +19,7 @@ from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import make_learner
 from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.papers.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
-from heedful.papers.runs import Group, Tell, best_of, run_group
+from heedful.papers.runner import Group, Tell, best_of, run_group
 from heedful.papers.statistics import log_spaced
 from heedful.spaces.ordinal import Ranks
 from heedful.worlds.instances import InstanceStream, instance_stream, synthetic_instances

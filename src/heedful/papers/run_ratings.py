@@ -16,7 +16,7 @@ from heedful.learners.registry import learner_class
 from heedful.papers.figure import Panel, Ran, Size
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
 from heedful.papers.ranked import DEPTH, ByRatings, Ranked
-from heedful.papers.runs import Group, Many, Tell, best_of, run_group
+from heedful.papers.runner import Group, Many, Tell, best_of, run_group
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 

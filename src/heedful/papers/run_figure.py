@@ -38,7 +38,7 @@ from heedful.papers.run_comparison import choices
 from heedful.papers.run_ordinal import People, graded, people_who_rated
 from heedful.papers.run_ratings import SYNTHETIC as MADE
 from heedful.papers.run_ratings import rated
-from heedful.papers.runs import Group, Many, Tell, best_of, run_group
+from heedful.papers.runner import Group, Many, Tell, best_of, run_group
 from heedful.papers.statistics import log_spaced
 from heedful.papers.theory import promised, with_slack
 from heedful.spaces.ranking import Ranking
