@@ -47,7 +47,7 @@ def test_ratings_come_back_with_decisions(films: Any) -> None:
     with pytest.raises(ValueError, match="wanted a number from 1 to 5, got 9"):
         loop.feedback(d, rating={d.shown[0]: 9})
     assert "send grades as rating" in loop.feedback(d, grade={d.shown[0]: 4}).reason
-    with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings or of choices alone"):
+    with pytest.raises(ValueError, match="repeats: wanted none in a loop of rankings, got True"):
         films.loop("cars").decide(NAMES, repeats=True)
 
 

@@ -72,8 +72,8 @@ def test_the_script_takes_the_callers_own_vectors(tmp_path: Path) -> None:
     done = script("--rounds", "6", "--seeds", "1", "--vectors", "--keep", str(kept))
     assert (done.returncode, done.stderr) == (0, "")
     with Loop.open(kept / "one-editor-another-with-each-seed-nearest-0") as loop:
-        assert loop.founding.names[0].startswith("vector[")
-        assert not any("text" in name for name in loop.founding.names)
+        assert loop.feature_names[0].startswith("vector[")
+        assert not any("text" in name for name in loop.feature_names)
 
 
 def test_the_script_draws_its_curves(tmp_path: Path) -> None:

@@ -12,13 +12,11 @@ import naive
 from budget import examples
 from heedful.core.conformance import same
 from heedful.core.fold import copied
-from heedful.learners.registry import learner_class, make_learner
+from heedful.learners.registry import learner_class
 from heedful.loop.graders import graded_spec, grader, is_grading
 from heedful.loop.grading import GradingModel, Offset, ranks
-from heedful.loop.interaction import grades_of
 from heedful.loop.model import Context
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.spaces.ranking import Primed, Ranking
 from loops import specs
 
 N = 3  # two features and the caller's score
@@ -360,9 +358,6 @@ def test_what_is_no_grade_teaches_nothing() -> None:
 
 
 def test_a_learner_says_what_it_is_taught() -> None:
-    prank = make_learner("prank", n_features=N, space=grader("prank:n_ranks=4", N, 0.0).space)
-    perceptron = make_learner("perceptron", n_features=N, space=Primed(Ranking(3)))
-    assert (grades_of(prank), grades_of(perceptron)) == (4, None)
     assert is_grading(learner_class("widrow-hoff"))
     assert not is_grading(learner_class("fair-pairs"))
 

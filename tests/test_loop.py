@@ -904,7 +904,7 @@ def test_a_learner_is_made_for_the_callers_score_too(folder: Path) -> None:
     """N features of items and one more, weighed from 1."""
     with small_loop(folder / "l", "perceptron", k=3) as loop:
         assert loop.learner == make_learner("perceptron", n_features=5, space=Primed(Ranking(3)))
-        assert loop.founding.names == ["f0", "f1", "f2", "f3", "the caller's score"]
+        assert loop.feature_names == ["f0", "f1", "f2", "f3", "the caller's score"]
 
 
 @pytest.mark.parametrize("learner", ["fair-pairs", "perceptron", "pairwise-logistic", "second-order:epsilon=0.5"])

@@ -378,7 +378,7 @@ def test_items_with_features_tell_of_each_other(folder: Path, spec: str) -> None
         loop.put_items([{"id": "low", "x": 0.1}, {"id": "high", "x": 8.9}])
         place = {name: i for i, name in enumerate(loop.rank(person="p"))}
         assert place["high"] < 4 < place["low"]
-        assert loop.founding.names == encoding.names
+        assert loop.feature_names == encoding.names
         assert loop.weights == {}
         assert loop.verify() == []
         kept = bits(loop)
@@ -530,8 +530,6 @@ def test_what_makes_no_loop_of_choices(folder: Path) -> None:
         Settings(choices="worst")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="choices: wanted none in a loop of ratings, got best"):
         Settings(choices="best", ratings=(1, 5))
-    with pytest.raises(ValueError, match="repeats: wanted false but in a loop of ratings or of choices, got true"):
-        Settings(repeats=True)
     assert not (folder / "l").exists()
     with rating_loop(folder / "r") as loop, pytest.raises(ValueError, match="standing: wanted a loop of choices"):
         loop.standing()

@@ -154,7 +154,7 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
         assert all(b"atings" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
-        with pytest.raises(ValueError, match="repeats: wanted it in a loop of ratings or of choices alone"):
+        with pytest.raises(ValueError, match="repeats: wanted none in a loop of rankings, got True"):
             loop.decide(["i0"], repeats=True)
         answer = loop.feedback(d.id, actions={"i0": "buy"})
         assert (answer.status, answer.reason) == (
@@ -766,7 +766,7 @@ def test_other_learners_do_not_fit(folder: Path) -> None:
         for spec in ("perceptron", "prank:n_ranks=5"):
             with pytest.raises(ValueError, match="learner: wanted one of ratings, such as bmf, got"):
                 loop.replay(spec)
-    with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="ratings: wanted the lowest"):
+    with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="what is better, got bmf"):
         loop.replay("bmf")
 
 
@@ -876,8 +876,8 @@ def test_features_are_for_other_loops(folder: Path) -> None:
         Loop.create(folder / "l")
     with pytest.raises(ValueError, match="ratings: wanted the lowest and the highest rating there may be, such as 1"):
         small_loop(folder / "l", "bmf")
-    with pytest.raises(ValueError, match="repeats: wanted false but in a loop of ratings"):
-        Settings(repeats=True)
+    with pytest.raises(ValueError, match="repeats: wanted false in a loop of rankings, got true"):
+        Loop.create(folder / "l", encoding=encoding, settings=Settings(repeats=True))
 
 
 OWN = '''

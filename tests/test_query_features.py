@@ -58,7 +58,7 @@ def test_an_item_and_what_the_request_says_of_it_are_one_candidate(tmp_path: Pat
     there = {row["id"]: row for row in ITEMS}
     with shop(tmp_path / "loop") as loop:
         names = [f"f{i}" for i in range(4)]
-        assert loop.founding.names == [*names, "bm25", "clicks_7d", "source=web", "source=app", "the caller's score"]
+        assert loop.feature_names == [*names, "bm25", "clicks_7d", "source=web", "source=app", "the caller's score"]
         prior = [float(j % 3) for j in range(8)]
         d = loop.decide(said(0), person="p", prior=prior, id="d")
         assert set(d.shown) == {each["id"] for each in said(0)}
@@ -239,7 +239,7 @@ def test_what_is_optional_may_be_missing_and_a_feature_says_so(tmp_path: Path) -
     query = {"bm25": {"kind": "number", "range": (0, 40), "optional": True}, "v": {"kind": "vector", "size": 2}}
     optional = {"bm25": query["bm25"]}
     with shop(tmp_path / "loop", optional) as loop:
-        assert loop.founding.names[4:6] == ["bm25", "bm25 missing"]
+        assert loop.feature_names[4:6] == ["bm25", "bm25 missing"]
         loop.decide(["i0", {"id": "i1"}][:1], id="d")
         known = loop.ledger.known("d")
         assert known is not None

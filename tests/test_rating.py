@@ -11,7 +11,6 @@ import pytest
 from heedful.core.conformance import same
 from heedful.core.fold import copied
 from heedful.learners.registry import learner_class
-from heedful.loop.interaction import grades_of, ratings_of
 from heedful.loop.interactions.slate import Watched, _places
 from heedful.loop.model import Context
 from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
@@ -124,8 +123,6 @@ def test_a_copy_shares_nothing() -> None:
 
 
 def test_a_learner_says_what_it_is_taught() -> None:
-    learner = rater("bmf", 3, (1.0, 5.0))
-    assert (grades_of(learner), ratings_of(learner)) == (None, (1.0, 5.0))
     assert is_rating(learner_class("alb"))
     assert not is_rating(learner_class("prank"))
 

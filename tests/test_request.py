@@ -109,7 +109,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
     given = some if inline else names
     request = requests(loop).parsed(given, context, [float(j % 3) for j in order[:size]] if prior else None, None)
     assert request.called == tuple(names)
-    assert request.x.shape == (size, len(loop.founding.names))
+    assert request.x.shape == (size, len(loop.feature_names))
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
     known = loop.ledger.known(d.id)
@@ -122,7 +122,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
 
 def test_a_context_is_crossed_by_hand(loop: Loop) -> None:
     """Products of the columns named, and no others; without a context they are 0."""
-    names = loop.founding.names
+    names = loop.feature_names
     context = loop.founding.context
     assert context is not None
     encoded = dict(zip(context.names, context.encode(CONTEXTS[3])))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
+from heedful.loop.interactions import interactions
 from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
 from heedful.spaces.ranking import Primed, Ranking
 from loops import specs
@@ -121,7 +122,7 @@ def test_a_founding_comes_back_from_the_log(context: Any, crosses: Any) -> None:
         made.crosses,
         made.settings,
     )
-    assert again.names == made.names
+    assert again.candidate_names == made.candidate_names
     assert again.to_json("abc") == made.to_json("abc")
 
 
@@ -140,10 +141,11 @@ def test_a_newer_schema_and_newer_fields_are_refused() -> None:
 
 
 def test_the_last_feature_is_the_callers_score() -> None:
-    assert founding().names == [*ENCODING.names, "the caller's score"]
+    names = interactions()["coactive"].feature_names
+    assert names(founding()) == [*ENCODING.names, "the caller's score"]
     crossed = founding(context=CONTEXT, crosses=(("hour", "f0"),))
-    assert crossed.names == [*ENCODING.names, "hour × f0", "the caller's score"]
-    assert founding(context=CONTEXT).names == founding().names
+    assert names(crossed) == [*ENCODING.names, "hour × f0", "the caller's score"]
+    assert names(founding(context=CONTEXT)) == names(founding())
 
 
 @pytest.mark.parametrize(
@@ -178,8 +180,8 @@ def test_parts_that_do_not_fit_are_refused(given: dict[str, Any], message: str) 
 
 def test_every_pair_of_features_may_be_crossed() -> None:
     made = Founding.of("perceptron", ENCODING, CONTEXT, "all", Settings())
-    assert len(made.names) == 2 * ENCODING.size + 1
-    assert Founding.from_json(made.to_json("v")).names == made.names
+    assert len(made.candidate_names) == 2 * ENCODING.size
+    assert Founding.from_json(made.to_json("v")).candidate_names == made.candidate_names
 
 
 def test_an_encoding_keeps_no_words_where_texts_are_not_stored() -> None:

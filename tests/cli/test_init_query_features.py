@@ -46,7 +46,7 @@ def test_they_can_be_crossed_with_the_context() -> None:
     assert [each["column"] for each in made.json["query_features"]] == ["bm25", "source"]
     assert made.json["crosses"] == [["hour", "bm25"]]
     with Loop.open("shop.heedful") as loop:
-        assert "hour × bm25" in loop.founding.names
+        assert "hour × bm25" in loop.feature_names
 
 
 @pytest.mark.parametrize(

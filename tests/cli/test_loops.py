@@ -550,11 +550,11 @@ def test_undo(cars: str) -> None:
     decided()
     heedful("feedback cars d1 --better mustang --id e1")
     with Loop.open("cars.heedful") as loop:
-        assert any(loop.weights[name] for name in loop.founding.names[:-1])
+        assert any(loop.weights[name] for name in loop.feature_names[:-1])
     got = heedful("undo cars e1")
     assert (got.code, got.err, got.out) == (0, "", "undone e1: model version 10\n")
     with Loop.open("cars.heedful") as loop:
-        assert not any(loop.weights[name] for name in loop.founding.names[:-1])
+        assert not any(loop.weights[name] for name in loop.feature_names[:-1])
     again = heedful("undo cars e1")
     assert (again.code, again.out) == (0, "duplicate undo-e1: it came before, as event 10; nothing was changed\n")
     got = heedful("undo cars e2 --json")

@@ -16,7 +16,7 @@ import numpy as np
 from heedful.core.fold import coerced, copied
 from heedful.core.serialization import arrays_of
 from heedful.learners.registry import about, find_learners, make_learner
-from heedful.loop.interaction import learner_version
+from heedful.loop.interactions import learner_version
 from heedful.spaces.comparison import EQUAL, UNSURE, Choice, Pool
 from heedful.spaces.ordinal import Ranks
 from heedful.spaces.ranking import Primed, Ranking

@@ -131,7 +131,7 @@ def test_a_loop_is_made(ask: Caller, folder: Path) -> None:
     assert len(loop["names"]) > loop["features"]
     assert loop["names"][-1] == "the caller's score"
     with Loop.open(folder / f"{name}.heedful") as held:
-        assert held.founding.names == loop["names"]
+        assert held.feature_names == loop["names"]
         assert (held.items, held.founding.encoding.size) == (["a", "b"], loop["features"])
     assert name in ok(ask.get("/v1/loops"))["loops"]
     is_problem(ask.post("/v1/loops", given), "exists")

@@ -338,7 +338,7 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
         w = np.array([1.0, -2.0, 0.5, 0.0])
         worth = {row: float(loop.ledger.shelf.features([v])[0] @ w) for row, v in loop.ledger.shelf.on_offer()}
         if name == "simulated":
-            Simulation(dict(zip(loop.founding.names, w.tolist())), 1.0).write(loop.path)
+            Simulation(dict(zip(loop.feature_names, w.tolist())), 1.0).write(loop.path)
         for n in range(20):
             decision = loop.decide(id=f"d{n}")
             loop.feedback(decision.id, better=sorted(decision.shown, key=lambda each: -worth[each]))

@@ -15,6 +15,7 @@ from asking import NO_TLS, Caller, events
 
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import Crossed
+from heedful.loop.interactions import interaction_type
 from heedful.loop.settings import Founding
 from heedful.server.pages.cards import value
 from heedful.server.pages.dealing import HAND
@@ -470,7 +471,8 @@ def test_a_strange_query_is_refused_by_name(page: Page) -> None:
 
 def phrases(encoding: Any, **founding: Any) -> Phrases:
     made = Founding.of("fair-pairs", encoding, founding.get("context"), founding.get("crosses", ()), Settings())
-    return Phrases(made, founding.get("words", {}))
+    names = interaction_type(made.learner, made.settings).feature_names(made)
+    return Phrases(made, names, founding.get("words", {}))
 
 
 def test_weights_in_words() -> None:

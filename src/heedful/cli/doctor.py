@@ -271,7 +271,7 @@ class _Counts:
         }
         told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
         yield Finding("events", "ok", told)
-        names = self.loop.founding.names
+        names = self.loop.feature_names
         if self.loop.ratings is None and self.loop.choices is None:
             yield Finding("features", "ok", f"{len(names):,}, the caller's score among them")
         elif names:
@@ -317,5 +317,5 @@ class _Counts:
 
 
 def _settings(loop: Loop) -> Iterator[Finding]:
-    for caveat in loop.founding.caveats(loop.learner):
+    for caveat in loop.ledger.interaction.caveats():
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")

@@ -376,7 +376,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "context": [each._asdict() for each in founding.context.describe()] if founding.context else None,
         **({} if founding.query is None else {"query_features": [e._asdict() for e in founding.query.describe()]}),
         "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
-        "features": len(founding.names),
+        "features": len(loop.feature_names),
         "caveats": loop.caveats,
         **({} if loop.grades is None else {"grades": loop.grades}),
         **({} if loop.ratings is None else {"ratings": list(loop.ratings)}),
@@ -398,7 +398,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(_table("What a request says of each", founding.query))
     if founding.context is not None:
         screen.print(_table("The context", founding.context))
-    n = len(founding.names)
+    n = len(loop.feature_names)
     crossed = "crosses included, " if founding.crosses else ""
     screen.print(
         f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features for "
@@ -436,7 +436,7 @@ def _show_choices(loop: Loop, n_items: int) -> None:
     items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items else "no items yet"
     if founding.encoding.size:
         screen.print(_table(f"{loop.path}: {items}", founding.encoding))
-        told = f"What is known of one item tells of others that are like it, by {len(founding.names):,} features"
+        told = f"What is known of one item tells of others that are like it, by {len(loop.feature_names):,} features"
     else:
         screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
         told = "Each item is known by its name alone"

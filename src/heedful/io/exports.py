@@ -132,7 +132,7 @@ class Exporter:
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
     def _candidates(self, known: Known) -> Sequence[Any]:
-        if not known.names or self._by_name or self._ledger.ratings is not None or self._ledger.choices is not None:
+        if not known.names or self._by_name or self._ledger.interaction.by_number:
             return known.names
         if known.record.attributes:
             return known.record.attributes

@@ -7,7 +7,7 @@ settings   what a loop is founded on
 log        the database: append-only, group commits, forgetting
 shelf      items and their versions
 model      what is folded: a learner, the caller's prior, people's offsets
-grading    the same for a learner of grades; interaction says which of the three, graders how such a learner is named
+grading    the same for a learner of grades, graders how such a learner is named
 rating     the same for a learner of ratings, raters how one is named
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.learners.registry import about, learner_class, make_learner
-from heedful.loop.graders import wanted_for_loops
+from heedful.learners.registry import learner_class
+from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.comparison import Choice
 
 DEFAULT = "hierarchical-gp"
@@ -20,7 +20,7 @@ _NEEDED = {"with_items": "state, features", "posterior": "state, user, items"}
 
 def is_choosing(cls: type) -> bool:
     """Whether a learner of this class learns from choices: its interaction is pairwise."""
-    return about(cls).interaction == "pairwise"
+    return named_interaction(cls) == "pairwise"
 
 
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
@@ -33,8 +33,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
         raise ValueError(f"choices: {wanted}, as {spec} learns from choices, got none")
     if shrink > 0.0:
         raise ValueError(f"shrink: wanted 0 in a loop of choices, whose learner knows people apart, got {shrink:g}")
-    learner = make_learner(spec, n_features=0, space=Choice(0, features=np.empty((0, n_features))))
-    wanted_for_loops(learner, spec)
+    learner = loop_learner(spec, 0, Choice(0, features=np.empty((0, n_features))))
     if not isinstance(getattr(learner, "space", None), Choice):
         raise ValueError(f"learner: wanted one whose space is a Choice, of what it shows, got {spec}")
     for method, takes in _NEEDED.items():

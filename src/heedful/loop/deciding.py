@@ -33,8 +33,7 @@ class Asked(NamedTuple):
     person: str | None
     deferred: bool
     repeats: bool | None = None
-    """in a loop of ratings, whether what the person has consumed may be shown, in a loop of choices, a pair that was
-    asked; None as the loop's settings say"""
+    """whether what the person is done with may be shown, where that is left out; None as the loop's settings say"""
 
 
 class Deciding:
@@ -79,7 +78,7 @@ class Deciding:
 
     def _wanted_repeats(self, repeats: Any) -> None:
         if not self.interaction.takes_repeats:
-            raise ValueError("repeats: wanted it in a loop of ratings or of choices alone, got it in another")
+            raise ValueError(f"repeats: wanted none in {self.interaction.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.learners.registry import about, learner_class, make_learner
+from heedful.learners.registry import learner_class
+from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.ordinal import Ranks
 
 _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
@@ -18,7 +19,7 @@ _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
 
 def is_grading(cls: type) -> bool:
     """Whether a learner of this class predicts grades: its interaction is ordinal."""
-    return about(cls).interaction == "ordinal"
+    return named_interaction(cls) == "ordinal"
 
 
 def graded_spec(spec: str, grades: int) -> str:
@@ -38,8 +39,7 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
         raise ValueError(f"learner: {wanted}, got {spec}; write {graded_spec(spec, 5)}, or with as many as there are")
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
     size = n_names + (not hasattr(cls, "thresholds"))
-    learner = make_learner(spec, n_features=size, space=None if grades is None else Ranks(grades))
-    wanted_for_loops(learner, spec)
+    learner = loop_learner(spec, size, None if grades is None else Ranks(grades))
     if not isinstance(getattr(learner, "space", None), Ranks):
         raise ValueError(f"learner: wanted one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
     learner.init(np.random.default_rng(0))
@@ -47,9 +47,3 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
         wanted = f"wanted 0 for {spec}, which has no one direction with thresholds that a person's could be added to"
         raise ValueError(f"shrink: {wanted}, got {shrink:g}")
     return learner
-
-
-def wanted_for_loops(learner: Any, spec: str) -> None:
-    """ValueError for a learner that says it is for simulations alone."""
-    if (simulated := getattr(learner, "simulated", None)) is not None:
-        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")

@@ -22,8 +22,7 @@ from heedful.core.fold import copied
 from heedful.jit.kernel import Floats
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
-from heedful.loop.interaction import grades_of, learner_version, ratings_of
-from heedful.loop.interactions import interaction_of
+from heedful.loop.interactions import interaction_of, learner_version
 from heedful.loop.interactions.protocol import Folded, Interaction, Step
 from heedful.loop.log import Busy, Closed, Damaged, Event, Log
 from heedful.loop.model import Person
@@ -117,12 +116,6 @@ class Ledger:
         self.founding = Founding.from_json(founded.payload)
         self.settings = self.founding.settings
         self.learner = built_learner(self.founding, named)
-        self.grades = grades_of(self.learner)
-        """how many grades there are, in a grading loop; None in another"""
-        self.ratings = ratings_of(self.learner)
-        """the lowest and the highest rating, in a loop of ratings; None in another"""
-        self.choices = self.settings.choices
-        """what choices are for, best or ranking, in a loop of choices; None in another"""
         self.interaction: Interaction[Any] = interaction_of(self.founding, self.learner)
         """what its kind of feedback is"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
@@ -132,8 +125,8 @@ class Ledger:
             self.note(told)
         self.named = f"{self.founding.learner}@{self.learner_version}"
         """the learner, as decisions name it"""
-        self.shelf = Shelf(self.log, self.founding.encoding.size, self.choices is not None)
-        self.requests = Requests(self.founding, self.shelf)
+        self.shelf = Shelf(self.log, self.founding.encoding.size, self.interaction.splits_items)
+        self.requests = Requests(self.founding, self.shelf, self.interaction)
         self.turn = threading.RLock()
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
         self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)

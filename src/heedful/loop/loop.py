@@ -21,11 +21,11 @@ import numpy.typing as npt
 from heedful.core.validation import describe, wanted_count
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
-from heedful.loop import choosers, keeping, raters, wire
+from heedful.loop import keeping, wire
 from heedful.loop.answering import Answering, Unknown
 from heedful.loop.deciding import Asked, Deciding
 from heedful.loop.grading import GradingModel
-from heedful.loop.interaction import learner_version
+from heedful.loop.interactions import default_learner, interaction_type, learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
@@ -109,11 +109,11 @@ class Loop:
         """
         folder = Path(path)
         settings = Settings() if settings is None else settings
-        rated = isinstance(settings, Settings) and settings.ratings is not None
-        chosen = isinstance(settings, Settings) and settings.choices is not None
-        unsaid = raters.DEFAULT if rated else choosers.DEFAULT if chosen else "fair-pairs"
-        learner = unsaid if learner is None else learner
-        encoding = UNSEEN if (rated or chosen or query_features is not None) and encoding is None else encoding
+        if isinstance(settings, Settings):
+            learner = default_learner(settings) if learner is None else learner
+            if encoding is None and isinstance(learner, str):
+                bare = query_features is not None or interaction_type(learner, settings).by_number
+                encoding = UNSEEN if bare else None
         founding = Founding.of(learner, encoding, context, crosses, settings, query_features)
         encoding = founding.encoding
         rows = wanted_rows("items", items)
@@ -186,17 +186,22 @@ class Loop:
     @property
     def grades(self) -> int | None:
         """How many grades there are, 1 the lowest, in a grading loop; None in another."""
-        return self.ledger.grades
+        return getattr(self.ledger.interaction, "grades", None)
 
     @property
     def ratings(self) -> tuple[float, float] | None:
         """The lowest and the highest rating there may be, in a loop of ratings; None in another."""
-        return self.ledger.ratings
+        return getattr(self.ledger.interaction, "ratings", None)
 
     @property
     def choices(self) -> str | None:
         """What choices are for, "best" or "ranking", in a loop of choices; None in another."""
-        return self.ledger.choices
+        return getattr(self.ledger.interaction, "choices", None)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the features as the learner sees them, N; where the caller's score is one, it is the last."""
+        return self.ledger.interaction.names
 
     @property
     def notes(self) -> list[str]:
@@ -212,7 +217,7 @@ class Loop:
     def caveats(self) -> list[str]:
         """What these settings make impossible to prove, in words, weights that have overflown, and feedback that moved
         nothing; empty where nothing is."""
-        found = [*self.founding.caveats(self.learner), self.overflown, self.unmoved]
+        found = [*self.ledger.interaction.caveats(), self.overflown, self.unmoved]
         return [told for told in found if told]
 
     @property
@@ -223,7 +228,7 @@ class Loop:
 
     @property
     def overflown(self) -> str:
-        """Why the weights of a grading loop say nothing any more, and what to do, in a sentence; "" where they do."""
+        """Why the weights say nothing any more, and what to do, in a sentence; "" where they do."""
         return self.ledger.interaction.overflown(self.ledger.model, self.ledger.reading(None)[0].shared)
 
     # ------------------------------------------------------------------------ items
@@ -626,7 +631,7 @@ class Loop:
         """What each feature counts for a person, by name, her offset included; the caller's score last. Empty for a
         learner of grades that has no one direction, and in loops of ratings and choices."""
         state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
-        return dict(zip(self.founding.names, self.ledger.model.effective(state.shared, own).tolist()))
+        return dict(zip(self.feature_names, self.ledger.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from heedful.core.validation import describe, is_number
-from heedful.learners.registry import about, learner_class, make_learner
+from heedful.learners.registry import learner_class
 from heedful.loop import wire
-from heedful.loop.graders import wanted_for_loops
 from heedful.loop.implicit_feedback import wanted_actions
+from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.slate import Slate
 
 DEFAULT = "bmf"
@@ -22,7 +22,7 @@ _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide":
 
 def is_rating(cls: type) -> bool:
     """Whether a learner of this class learns from ratings: its interaction is rating."""
-    return about(cls).interaction == "rating"
+    return named_interaction(cls) == "rating"
 
 
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
@@ -35,8 +35,7 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
         raise ValueError(f"ratings: {wanted}, as {spec} learns from ratings, got none")
     if shrink > 0.0:
         raise ValueError(f"shrink: wanted 0 in a loop of ratings, whose learner knows people apart, got {shrink:g}")
-    learner = make_learner(spec, n_features=0, space=Slate(size, *ratings))
-    wanted_for_loops(learner, spec)
+    learner = loop_learner(spec, 0, Slate(size, *ratings))
     if not isinstance(getattr(learner, "space", None), Slate):
         raise ValueError(f"learner: wanted one whose space is a Slate, the items that it shows, got {spec}")
     learner.init(np.random.default_rng(0))

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,15 @@ from heedful.loop.shelf import Shelf
 from heedful.loop.strangers import Strangers, are_hits, from_hits, sifted
 from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
 
+if TYPE_CHECKING:
+    from heedful.loop.interactions.protocol import Interaction
+
 Array = npt.NDArray[np.float64]
 
 
 class Request(NamedTuple):
-    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column; in a loop of
-    ratings or choices the numbers of the items (m,)."""
+    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column; where
+    the learner knows items by number their numbers (m,)."""
 
     x: Any
     items: tuple[int, ...]
@@ -75,9 +78,8 @@ class Request(NamedTuple):
 class Requests:
     """The translation of one loop: its encodings, its items."""
 
-    def __init__(self, founding: Founding, shelf: Shelf) -> None:
-        self.founding = founding
-        self.shelf = shelf
+    def __init__(self, founding: Founding, shelf: Shelf, interaction: Interaction[Any]) -> None:
+        self.founding, self.shelf, self.interaction = founding, shelf, interaction
         self.unknown = Counter[str]()
         self._crossed = founding.crossed()
         self._candidates = founding.candidates
@@ -85,10 +87,8 @@ class Requests:
         self._query = founding.query
         self._n_query = 0 if self._query is None else self._query.size
         self._n_context = founding.context.size if founding.context is not None else 0
-        self._chosen = founding.settings.choices is not None
-        self._rated = founding.settings.ratings is not None or self._chosen
-        """whether the learner knows items by their numbers, not by features"""
-        self._n = len(founding.names)
+        self._by_number = interaction.by_number
+        self._n = len(interaction.names)
         self._nothing = np.empty((0, self._n))
         texts = [column.name for column in founding.encoding.columns if column.kind in ("text", "prose")]
         self._text = texts[0] if len(texts) == 1 else None
@@ -104,11 +104,11 @@ class Requests:
         names: tuple[str, ...] = ()
         rows: Ints | None = None
         came: Any = None
-        if self._rated and (isinstance(candidates, np.ndarray) or _objects(candidates)):
-            kind = "choices" if self._chosen else "ratings"
-            raise ValueError(f"candidates: wanted names of items on offer, in a loop of {kind}, got what came along")
-        if self._chosen and prior is not None:
-            raise ValueError(f"prior: wanted none in a loop of choices, got {describe(prior)}")
+        if self._by_number and (isinstance(candidates, np.ndarray) or _objects(candidates)):
+            wanted = f"wanted names of items on offer, in {self.interaction.loop}"
+            raise ValueError(f"candidates: {wanted}, got what came along")
+        if prior is not None and not self.interaction.takes_prior:
+            raise ValueError(f"prior: wanted none in {self.interaction.loop}, got {describe(prior)}")
         catalogue = 0
         if candidates is None:
             catalogue, called, items, rows = self.shelf.catalogue()
@@ -147,11 +147,14 @@ class Requests:
         if show is not None:
             wanted_count("show", show)
         around, kept = self._context(context), self._kept("context", context)
-        x = np.empty(0, np.int64) if self._rated else self._nothing
         return Request(
-            x=x, items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept, attributes=(),
-            features=None, around=around, show=show,
+            x=self._none(), items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept,
+            attributes=(), features=None, around=around, show=show,
         )  # fmt: skip
+
+    def _none(self) -> Any:
+        """What the learner sees of no candidate."""
+        return np.empty(0, np.int64) if self._by_number else self._nothing
 
     def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
         """What of the candidates is known, see `strangers.sifted`. ValueError for what can be no candidates."""
@@ -340,9 +343,9 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """What the learner sees, m x N: of items on the shelf, or of candidates that came along; in a loop of ratings
-        or choices the numbers of the items (m,)."""
-        if self._rated and rows is not None:
+        """What the learner sees, m x N: of items on the shelf, or of candidates that came along; where the
+        learner knows items by number their numbers (m,)."""
+        if self._by_number and rows is not None:
             return self.shelf.items_at(rows)
         if rows is None or self._crossed is not None or came is not None:
             X = came if rows is None else self.shelf.at(rows)
@@ -364,8 +367,7 @@ class Requests:
         """A decision out of the log, with its arrays: as they were when it was made."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
         if not record.items and not record.names:  # nothing of what was asked for was on offer
-            x: Any = np.empty(0, np.int64) if self._rated else self._nothing
-            return Context(record, x, decision.person)
+            return Context(record, self._none(), decision.person)
         came = self.came(record, arrays) if rows is None or self._n_query else None
         encoded = np.frombuffer(arrays[len(arrays) - 4 * self._n_context :], "<f4") if self._n_context else None
         return Context(record, self._numbers(rows, came, encoded, record.prior), decision.person)
@@ -386,10 +388,11 @@ class Requests:
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
-        chosen = [_place(given.form, name, place, self._rated) for name in given.names]
+        kept = self.interaction.keeps_unshown
+        chosen = [_place(given.form, name, place, kept) for name in given.names]
         if given.form == "edit":
             return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
-        if self._rated or given.form in ("thumb", "action"):
+        if not kept or given.form in ("thumb", "action"):
             _wanted_shown(given.form, given.names, chosen, decision)
         if given.form == "actions":
             self._wanted_actions(given)
@@ -564,10 +567,11 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
     return lambda name: names.index(name) if name in names else -1
 
 
-def _place(form: str, name: str, place: Callable[[str], int], rated: bool) -> int:
+def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int:
+    """The place of a name; `kept` is whether candidates that were not shown are."""
     j = place(name)
     if j < 0:
-        there = "shown" if rated else "among the candidates"  # only what was shown is kept then
+        there = "among the candidates" if kept else "shown"
         raise LookupError(f"{form}: {describe(name)} was not {there}")
     return j
 

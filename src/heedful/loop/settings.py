@@ -11,12 +11,8 @@ import numpy as np
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.features import Crossed, Encoding
-from heedful.learners.registry import about, is_packaged, learner_class, make_learner
+from heedful.learners.registry import is_packaged, learner_class
 from heedful.loop import wire
-from heedful.loop.choosers import chooser, is_choosing, wanted_purpose
-from heedful.loop.graders import grader, is_grading, wanted_for_loops
-from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.spaces.ranking import Primed, Ranking
 
 SCHEMA = 1
 
@@ -79,24 +75,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
-        if self.choices is not None:
-            wanted_purpose(self.choices)
-            if self.ratings is not None:
-                raise ValueError(f"choices: wanted none in a loop of ratings, got {self.choices}")
-        if self.ratings is not None:
-            low, high = wanted_range(self.ratings)
-            msgspec.structs.force_setattr(self, "ratings", (low, high))
-            msgspec.structs.force_setattr(self, "actions", wanted_table(self.actions, ACTIONS, low, high))
-            return
-        if self.repeats and self.choices is None:
-            raise ValueError("repeats: wanted false but in a loop of ratings or of choices, got true")
-        weights = {
-            wire.wanted_id("actions", a): wire.wanted_number(f"actions[{a}]", w) for a, w in self.actions.items()
-        }
-        for name, weight in weights.items():
-            if weight == 0.0:
-                raise ValueError(f"actions[{name}]: wanted a weight above or below 0, got 0")
-        msgspec.structs.force_setattr(self, "actions", weights)
+        for name, value in _checked_by_kind(self).items():
+            msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
         """What an action says, from -1 to 1. ValueError for one that the loop does not know."""
@@ -129,8 +109,17 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"context: wanted an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
             raise ValueError(f"settings: wanted Settings(...), got {describe(settings)}")
+        from heedful.loop.interactions import interaction_type
+
+        kind = interaction_type(learner, settings)
+        if settings.repeats and not kind.takes_repeats:
+            raise ValueError(f"repeats: wanted false in {kind.loop}, got true")
         if query is not None:
-            _wanted_query(query, encoding, settings)
+            _wanted_query(query, encoding)
+        if kind.by_number:
+            for name, given in (("query_features", query), ("context", context)):
+                if given is not None:
+                    raise ValueError(f"{name}: wanted none in {kind.loop}, which knows items by number, got some")
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)
@@ -140,14 +129,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError("crosses: wanted an encoding of the context too, whose columns are crossed")
         if not settings.store_text:
             encoding, context = without_texts(encoding), without_texts(context)
-        if settings.ratings is not None and (encoding.size or context is not None):
-            wanted = "wanted none in a loop of ratings, which learns from ratings alone"
-            raise ValueError(f"{'encoding: features' if encoding.size else 'context'}: {wanted}, got some")
-        if settings.choices is not None and context is not None:
-            raise ValueError("context: wanted none in a loop of choices, which are among items alone, got some")
         about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
         founding = cls(learner=learner, encoding=encoding, **about)
         founding.crossed()
+        kind.check_manifest(founding)
         return founding
 
     def crossed(self) -> Crossed | None:
@@ -164,15 +149,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return msgspec.structs.replace(self.encoding, columns=(*self.encoding.columns, *self.query.columns))
 
     @property
-    def names(self) -> list[str]:
-        """The names of the features as the learner sees them, N; the last is the caller's score. None in a loop of
-        ratings; in a loop of choices those of the items."""
-        if self.settings.ratings is not None:
-            return []
-        if self.settings.choices is not None:
-            return list(self.encoding.names)
+    def candidate_names(self) -> list[str]:
+        """The names of the features of a candidate: its own, or with those of the context."""
         crossed = self.crossed()
-        return [*(crossed.names if crossed else self.candidates.names), "the caller's score"]
+        return list(crossed.names if crossed else self.candidates.names)
 
     def item_payload(self, row: Mapping[str, Any]) -> str:
         """An item's attributes as the log keeps them."""
@@ -207,44 +187,19 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"loop: wanted schema {SCHEMA}, got {founding.schema}: upgrade heedful to open it")
         return founding
 
-    def caveats(self, learner: Any) -> list[str]:
-        """What can no longer be proved with these settings, in words."""
-        told = []
-        if self.settings.ratings is not None:
-            if self.settings.control == 0.0:
-                told.append("control 0: all is shown by what was learned, so that it got better cannot be shown")
-            return told
-        if self.settings.choices is not None:
-            if self.settings.control == 0.0:
-                told.append(
-                    "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
-                    "two cannot be said"
-                )
-            return told
-        if is_grading(type(learner)):
-            if self.settings.control == 0.0:
-                told.append(
-                    "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
-                    "good predictions of the rest are cannot be said"
-                )
-            return told
-        if self.settings.control == 0.0:
-            told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
-        if getattr(learner, "swap", 0.0) == 0.0:
-            told.append(
-                "exploration 0: neighbours are never swapped, so clicks are taken at face value: what was clicked "
-                "for standing first cannot be told from what was clicked for being good"
-            )
-        return told
+
+def _checked_by_kind(settings: Settings) -> dict[str, Any]:
+    """The settings that mean something of their own in a loop of their kind, as they are kept. ValueError, by name."""
+    from heedful.loop.interactions import interaction_made_by
+    from heedful.loop.interactions.protocol import Interaction
+
+    return (interaction_made_by(settings) or Interaction).check_settings(settings)
 
 
-def _wanted_query(query: Any, encoding: Encoding, settings: Settings) -> None:
+def _wanted_query(query: Any, encoding: Encoding) -> None:
     """ValueError where these cannot be the features that a request says of each candidate."""
     if not isinstance(query, Encoding) or not query.size:
         raise ValueError(f"query_features: wanted an Encoding, such as declare(features), got {describe(query)}")
-    if settings.ratings is not None or settings.choices is not None:
-        kind = "ratings" if settings.choices is None else "choices"
-        raise ValueError(f"query_features: wanted none in a loop of {kind}, got some")
     taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
     if twice := [column.name for column in query.columns if column.name in taken]:
         raise ValueError(f"query_features: wanted names that no attribute of an item has, got {describe(twice[0])}")
@@ -259,7 +214,9 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
     builtin = is_packaged(spec.strip().partition(":")[0])
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
-    learner = founded_on(founding, spec)
+    from heedful.loop.interactions import interaction_type
+
+    learner = interaction_type(spec, founding.settings).make_learner(spec, founding)
     exploration = founding.settings.exploration
     if exploration is not None:
         if "swap" in learner._fields:
@@ -270,37 +227,11 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
     return learner
 
 
-def founded_on(founding: Founding, spec: str) -> Any:
-    """The learner that `spec` names, over the features of this loop. ValueError where it does not fit."""
-    interaction, ratings = about(learner_class(spec)).interaction, founding.settings.ratings
-    if interaction == "pairwise" or founding.settings.choices is not None:
-        return chooser(spec, founding.settings.choices, founding.encoding.size, founding.settings.shrink)
-    if interaction == "rating" or ratings is not None:
-        return rater(spec, founding.settings.k, ratings, founding.settings.shrink)
-    if interaction == "ordinal":
-        return grader(spec, len(founding.names), founding.settings.shrink)
-    if interaction not in ("", "coactive"):
-        raise ValueError(
-            f"learner: wanted a coactive one, or one of grades, got {spec}, whose interaction is {interaction}"
-        )
-    learner = make_learner(spec, n_features=len(founding.names), space=Primed(Ranking(founding.settings.k)))
-    wanted_for_loops(learner, spec)
-    if not hasattr(learner, "weights") or not hasattr(learner, "space"):
-        raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
-    learner.init(np.random.default_rng(0))
-    return learner
-
-
 def wanted_learner(spec: str) -> None:
     """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
-    if is_rating(learner_class(spec)):
-        rater(spec, 1, (0.0, 1.0))
-    elif is_choosing(learner_class(spec)):
-        chooser(spec, "best")
-    elif is_grading(learner_class(spec)):
-        grader(spec, 1, 0.0)
-    else:
-        make_learner(spec, n_features=1, space=Ranking(2))
+    from heedful.loop.interactions import interaction_class
+
+    interaction_class(learner_class(spec)).check_spec(spec)
 
 
 def wanted_share(name: str, value: Any, most: float) -> None:

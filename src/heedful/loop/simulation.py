@@ -114,7 +114,7 @@ class Truth:
 
     def __init__(self, ledger: Ledger, simulation: Simulation) -> None:
         """ValueError where the simulation is of another loop."""
-        names = ledger.founding.names
+        names = ledger.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
             raise ValueError(f"{FILE}: weights: wanted features of the loop, got {strange[0]!r}")

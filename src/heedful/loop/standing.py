@@ -106,7 +106,7 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
 
     ValueError where this is no loop of choices, or there are not two items on offer.
     """
-    model, goal = ledger.model, ledger.choices
+    model, goal = ledger.model, ledger.settings.choices
     if not isinstance(model, ChoiceModel) or goal is None:
         raise ValueError(f"standing: wanted a loop of choices, got one of {ledger.founding.learner}")
     offered = ledger.shelf.on_offer()

@@ -84,7 +84,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "identifier": founding.encoding.identifier or "id",
         "version": loop.version,
         "features": founding.encoding.size,
-        "names": founding.names,
+        "names": loop.feature_names,
         "items": len(loop.ledger.shelf.current),
         "events": loop.ledger.log.counts(),
         "settings": founding.settings,

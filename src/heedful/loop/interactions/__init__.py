@@ -3,6 +3,7 @@
 protocol     what a loop asks of an interaction
 forms        of feedback: how each is read, written and described
 card         how an interaction speaks of itself
+named        learners by name, as loops take them
 coactive     a better object than the one shown: clicks, an order, an edit, a thumb
 ordinal      grades from 1 to k
 rating       numbers for items
@@ -19,12 +20,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from heedful.learners.registry import about
+from heedful.learners.registry import learner_class
+from heedful.loop.interactions.named import UNSAID, named_interaction
 from heedful.loop.interactions.protocol import Interaction
-from heedful.loop.settings import Founding
-
-UNSAID = "coactive"
-"""The interaction of a learner that names none."""
+from heedful.loop.settings import Founding, Settings
+from heedful.loop.versions import version_of
 
 
 def interaction_of(founding: Founding, learner: Any) -> Any:
@@ -38,10 +38,42 @@ def interaction_class(cls: type) -> Any:
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
         return own
-    name, known = about(cls).interaction or UNSAID, interactions()
+    name, known = named_interaction(cls), interactions()
     if name not in known:
         raise LookupError(f"interaction: wanted {', '.join(sorted(known))}, got {name}")
     return known[name]
+
+
+def interaction_type(spec: str, settings: Settings) -> Any:
+    """The interaction of a loop with these settings and the learner that `spec` names: that which a setting makes, else
+    the learner's. ValueError where there is no such learner, or it names an interaction that there is not."""
+    if (made := interaction_made_by(settings)) is not None:
+        return made
+    try:
+        return interaction_class(learner_class(spec))
+    except LookupError as error:
+        raise ValueError(f"learner: {spec}: {error}") from None
+
+
+def interaction_made_by(settings: Settings) -> Any:
+    """The interaction that one of the settings makes, whatever the learner; None where it is the learner's to say.
+    ValueError where two of them do."""
+    made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
+    if len(made) > 1:
+        name = made[0].setting
+        raise ValueError(f"{name}: wanted none in {made[1].loop}, got {getattr(settings, name)}")
+    return made[0] if made else None
+
+
+def default_learner(settings: Settings) -> str:
+    """The learner of a loop with these settings, where none is named."""
+    kind: Any = interaction_made_by(settings) or interactions()[UNSAID]
+    return str(kind.default_learner)
+
+
+def learner_version(learner: Any) -> str:
+    """The version of the fold of this learner: what the model declares, then what the learner does."""
+    return version_of(interaction_class(type(learner)).model_type.version, learner)
 
 
 @cache

@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.registry import learner_class
-from heedful.loop.graders import is_grading
 from heedful.loop.interactions.card import Card, Setting
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Lesson, Model, Person, Thumb
 from heedful.loop.packing import Known
-from heedful.loop.settings import Founding, founded_on
+from heedful.loop.settings import Founding
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces.ranking import difference
 
@@ -37,13 +37,36 @@ class Coactive(Interaction[Model]):
     """What is shown is answered by something better."""
 
     name = "coactive"
+    default_learner = "fair-pairs"
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
 
     def __init__(self, founding: Founding, learner: Any) -> None:
-        self.founding, self.learner = founding, learner
+        super().__init__(founding, learner)
         self._shrink, self._draws = founding.settings.shrink, draws_of(learner)
+
+    # ------------------------------------------------------------------------ founding a loop
+
+    @classmethod
+    def make_learner(cls, spec: str, founding: Founding) -> Any:
+        """One that is linear in the features."""
+        learner = super().make_learner(spec, founding)
+        if not hasattr(learner, "weights") or not hasattr(learner, "space"):
+            raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
+        return learner
+
+    def caveats(self) -> list[str]:
+        """Of lists left in the caller's order, and of neighbours that are swapped."""
+        told = []
+        if self.founding.settings.control == 0.0:
+            told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
+        if getattr(self.learner, "swap", 0.0) == 0.0:
+            told.append(
+                "exploration 0: neighbours are never swapped, so clicks are taken at face value: what was clicked "
+                "for standing first cannot be told from what was clicked for being good"
+            )
+        return told
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -137,7 +160,7 @@ class Coactive(Interaction[Model]):
         margin = lead(model)
         parts = [
             Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.founding.names, _weights(model, decision.person), x[first], gap)
+            for name, w, a, g in zip(self.names, _weights(model, decision.person), x[first], gap)
             if w * g != 0.0
         ]
         return Explanation(
@@ -153,12 +176,11 @@ class Coactive(Interaction[Model]):
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """How often another learner would have ranked as people did."""
-        if is_grading(learner_class(spec)):
-            raise ValueError(
-                f"learner: wanted one that is taught what is better, got {spec}: this loop learns orders, and does not "
-                "fix how many grades there are"
-            )
-        return _Counterfactual(self, Model(founded_on(self.founding, spec), self._shrink))
+        if (other := named_interaction(learner_class(spec))) != self.name:
+            and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
+            wanted = "wanted one that is taught what is better"
+            raise ValueError(f"learner: {wanted}, got {spec}: this loop learns orders{and_no}")
+        return _Counterfactual(self, Model(self.make_learner(spec, self.founding), self._shrink))
 
     # ------------------------------------------------------------------------ reporting
 
@@ -261,7 +283,7 @@ class _Counterfactual:
         from heedful.loop.counterfactual import Replayed
 
         weights = map(float, self.model.effective(self.model.shared, None))
-        shared = dict(zip(self._interaction.founding.names, weights))
+        shared = dict(zip(self._interaction.names, weights))
         share = self._right / self._compared if self._compared else None
         return Replayed(spec, lessons, shared, share, self._compared)
 

@@ -7,12 +7,12 @@ Learners name it `pairwise`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from heedful.jit.kernel import Ints
-from heedful.loop.choosers import chooser
+from heedful.loop.choosers import DEFAULT, chooser, wanted_purpose
 from heedful.loop.choosing import ChoiceModel, Heard, unfit
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
@@ -21,7 +21,7 @@ from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
-from heedful.loop.settings import Founding
+from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces.comparison import EQUAL
@@ -42,12 +42,49 @@ class Comparison(Interaction[ChoiceModel]):
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
     reported, compares_arms = "choices", False
+    setting, default_learner, by_number = "choices", DEFAULT, True
+    splits_items, takes_prior = True, False
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "chances"
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
-        self.founding, self.learner = founding, learner
+    # ------------------------------------------------------------------------ founding a loop
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> dict[str, Any]:
+        """What choices are for."""
+        wanted_purpose(settings.choices)
+        return super().check_settings(settings)
+
+    @classmethod
+    def feature_names(cls, founding: Founding) -> list[str]:
+        """Those of the items, which tell what one says of others."""
+        return list(founding.encoding.names)
+
+    @classmethod
+    def check_spec(cls, spec: str) -> None:
+        """For a purpose that any learner takes."""
+        chooser(spec, "best")
+
+    @classmethod
+    def make_learner(cls, spec: str, founding: Founding) -> Any:
+        """One whose space is a Choice."""
+        settings = founding.settings
+        return chooser(spec, settings.choices, founding.encoding.size, settings.shrink)
+
+    def caveats(self) -> list[str]:
+        """Of choices between any two."""
+        if self.founding.settings.control > 0.0:
+            return []
+        return [
+            "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
+            "two cannot be said"
+        ]
+
+    @property
+    def choices(self) -> Literal["best", "ranking"] | None:
+        """What they are for."""
+        return self.founding.settings.choices
 
     # ------------------------------------------------------------------------ how it speaks of itself
 

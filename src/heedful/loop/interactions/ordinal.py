@@ -46,9 +46,31 @@ class Ordinal(Interaction[GradingModel]):
     predicted = reported = "grades"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
-        self.founding, self.learner = founding, learner
+        super().__init__(founding, learner)
         self._k: int = learner.space.k
+        self.grades = self._k
         self._draws = draws_of(learner)
+
+    # ------------------------------------------------------------------------ founding a loop
+
+    @classmethod
+    def check_spec(cls, spec: str) -> None:
+        """Also that it says how many grades there are."""
+        grader(spec, 1, 0.0)
+
+    @classmethod
+    def make_learner(cls, spec: str, founding: Founding) -> Any:
+        """One whose space is Ranks."""
+        return grader(spec, len(cls.feature_names(founding)), founding.settings.shrink)
+
+    def caveats(self) -> list[str]:
+        """Of predictions of what is not shown."""
+        if self.founding.settings.control > 0.0:
+            return []
+        return [
+            "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
+            "good predictions of the rest are cannot be said"
+        ]
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -155,7 +177,7 @@ class Ordinal(Interaction[GradingModel]):
 
         own = _offset(model, person)
         weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
-        names = [*self.founding.names, INTERCEPT]
+        names = [*self.names, INTERCEPT]
         if own is not None:
             names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
         return [Part(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
@@ -167,12 +189,12 @@ class Ordinal(Interaction[GradingModel]):
                 f"learner: wanted one that predicts grades, such as averaged-prank, got {spec}: this log holds "
                 "grades, and nothing of what is better than what was shown"
             )
-        learner = grader(spec, len(self.founding.names), 0.0, self._k)
+        learner = grader(spec, len(self.names), 0.0, self._k)
         if learner.space.k != self._k:
             raise ValueError(f"learner: wanted n_ranks={self._k}, the grades of this log, got {spec}")
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         shrink = 0.0 if shared_only else self.founding.settings.shrink
-        return _Counterfactual(GradingModel(learner, shrink), self.founding.names)
+        return _Counterfactual(GradingModel(learner, shrink), self.names)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
 from heedful.core.fold import copied
 from heedful.jit.kernel import Floats, Ints
+from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.named import loop_learner
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Model, Person
 from heedful.loop.packing import Known
 from heedful.loop.request import Request
+from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Feedback, FeedbackRecord
+from heedful.loop.wire import Feedback, FeedbackRecord, wanted_id, wanted_number
+from heedful.spaces.ranking import Primed, Ranking
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -50,6 +56,9 @@ class Folded(Protocol):
     def described(self, y: Any, /) -> dict[str, Any]:
         """What a proposal carries besides what is shown, as JSON."""
 
+
+CALLERS_SCORE = "the caller's score"
+"""The name of the last feature."""
 
 M = TypeVar("M", bound=Folded)
 M_co = TypeVar("M_co", bound=Folded, covariant=True)
@@ -162,8 +171,18 @@ class Interaction(Protocol[M]):
     """of feedback that it takes, by name, the most usual first"""
     model_type: type[M]
     """what a loop of this kind folds; declares the version of how feedback becomes lessons"""
+    setting: str = ""
+    """the field of `Settings` that makes a loop of this kind, whatever its learner; "" where the learner says it"""
+    default_learner: str = ""
+    """of a loop that a setting makes of this kind, where none is named"""
+    by_number: bool = False
+    """whether the learner knows items by number, not by features: then candidates are items on offer, by name"""
+    splits_items: bool = False
+    """whether an item with other features is another one, with a number of its own"""
+    takes_prior: bool = True
+    """whether a request may bring the caller's score of each candidate"""
     folds_items: bool = False
-    """whether the model is made of the events of items, too: then it knows items by number"""
+    """whether the model is made of the events of items, too"""
     takes_repeats: bool = False
     """whether a request may say that what a person is done with is shown again"""
     keeps_unshown: bool = True
@@ -178,6 +197,56 @@ class Interaction(Protocol[M]):
     """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
     snapshot_most: int = 2**62
     """lessons after which a snapshot is due, at the latest"""
+
+    founding: Founding
+    learner: Any
+    names: list[str]
+    """of the features as the learner sees them, N"""
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        """Of a loop founded so, with this learner."""
+        self.founding, self.learner = founding, learner
+        self.names = self.feature_names(founding)
+
+    # ------------------------------------------------------------------------ founding a loop
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> dict[str, Any]:
+        """What the settings of a loop that a setting makes of this kind are kept as, where they are checked by the
+        kind: by name. ValueError, by name, where they make no sense."""
+        weights = {wanted_id("actions", a): wanted_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
+        for name, weight in weights.items():
+            if weight == 0.0:
+                raise ValueError(f"actions[{name}]: wanted a weight above or below 0, got 0")
+        return {"actions": weights}
+
+    @classmethod
+    def check_manifest(cls, founding: Founding) -> None:
+        """ValueError, by name, where no loop of this kind is founded so."""
+        return
+
+    @classmethod
+    def feature_names(cls, founding: Founding) -> list[str]:
+        """The names of the features as the learner sees them, N; the last is the caller's score."""
+        return [*founding.candidate_names, CALLERS_SCORE]
+
+    @classmethod
+    def check_spec(cls, spec: str) -> None:
+        """ValueError, by name, where `spec` gives a learner of this kind parameters that it does not have."""
+        make_learner(spec, n_features=1, space=Ranking(2))
+
+    @classmethod
+    def make_learner(cls, spec: str, founding: Founding) -> Any:
+        """The learner that `spec` names, for a loop founded so. ValueError, by name, where it does not fit."""
+        learner = loop_learner(spec, len(cls.feature_names(founding)), Primed(Ranking(founding.settings.k)))
+        learner.init(np.random.default_rng(0))
+        return learner
+
+    def caveats(self) -> list[str]:
+        """What can no longer be proved with the loop's settings, in words."""
+        if self.founding.settings.control > 0.0:
+            return []
+        return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
 
     # ------------------------------------------------------------------------ how it speaks of itself
 

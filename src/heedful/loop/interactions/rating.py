@@ -21,10 +21,11 @@ from heedful.loop.interactions.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
-from heedful.loop.raters import rater
+from heedful.loop.raters import DEFAULT, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request
-from heedful.loop.settings import Founding
+from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
+from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback
 from heedful.spaces.slate import Weighed
@@ -47,10 +48,44 @@ class Rating(Interaction[RatingModel]):
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
     reported = "ratings"
+    setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "ratings"
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
-        self.founding, self.learner = founding, learner
+    # ------------------------------------------------------------------------ founding a loop
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> dict[str, Any]:
+        """The range of ratings, and what each action stands for in it."""
+        low, high = wanted_range(settings.ratings)
+        return {"ratings": (low, high), "actions": wanted_table(settings.actions, ACTIONS_UNSAID, low, high)}
+
+    @classmethod
+    def check_manifest(cls, founding: Founding) -> None:
+        """Items have no features."""
+        if founding.encoding.size and founding.settings.ratings is not None:
+            wanted = f"wanted none in {cls.loop}, which learns from ratings alone"
+            raise ValueError(f"encoding: features: {wanted}, got some")
+
+    @classmethod
+    def feature_names(cls, founding: Founding) -> list[str]:
+        """None."""
+        return []
+
+    @classmethod
+    def check_spec(cls, spec: str) -> None:
+        """Over a range that any learner takes."""
+        rater(spec, 1, (0.0, 1.0))
+
+    @classmethod
+    def make_learner(cls, spec: str, founding: Founding) -> Any:
+        """One whose space is a Slate."""
+        settings = founding.settings
+        return rater(spec, settings.k, settings.ratings, settings.shrink)
+
+    @property
+    def ratings(self) -> tuple[float, float]:
+        """The lowest and the highest."""
+        return self.span()
 
     # ------------------------------------------------------------------------ how it speaks of itself
 

@@ -59,12 +59,12 @@ class Bar(NamedTuple):
 class Phrases:
     """What the features of a loop are called."""
 
-    def __init__(self, founding: Founding, words: Words, start: float = 1.0) -> None:
-        """Of its encoding; `words` come first. `start` is what the caller's score counts before anything was learned:
-        0 in a grading loop."""
+    def __init__(self, founding: Founding, names: Sequence[str], words: Words, start: float = 1.0) -> None:
+        """Of its encoding, where features have these names; `words` come first. `start` is what the caller's score
+        counts before anything was learned: 0 in a grading loop."""
         self._words = words
         self._of = _phrases(founding.candidates, words)
-        self._last, self._start = founding.names[-1] if founding.names else "", start  # none in a loop of ratings
+        self._last, self._start = names[-1] if names else "", start
 
     def of(self, feature: str, weight: float) -> str:
         """What a weight of that sign says of that feature."""
@@ -109,7 +109,7 @@ def level(bars: Sequence[Bar]) -> bool:
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
     """What the features of an open loop are called."""
-    return Phrases(loop.founding, words, 1.0 if loop.grades is None else 0.0)
+    return Phrases(loop.founding, loop.feature_names, words, 1.0 if loop.grades is None else 0.0)
 
 
 def short(text: str) -> str:

@@ -1,0 +1,25 @@
+"""Learners by name, as loops take them; which interaction a learner names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heedful.learners.registry import about, make_learner
+
+UNSAID = "coactive"
+"""The interaction of a learner that names none."""
+
+
+def named_interaction(cls: type) -> str:
+    """The name of the interaction of a learner's class."""
+    own = getattr(cls, "interaction", None)
+    return str(own.name) if isinstance(own, type) and hasattr(own, "name") else about(cls).interaction or UNSAID
+
+
+def loop_learner(spec: str, n_features: int, space: Any) -> Any:
+    """The learner that `spec` names, over so many features. ValueError where there is none, or it says that it is for
+    simulations alone."""
+    learner = make_learner(spec, n_features=n_features, space=space)
+    if (simulated := getattr(learner, "simulated", None)) is not None:
+        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")
+    return learner
