@@ -1,0 +1,355 @@
+"""Best-worst scaling, a kind of feedback of its own: of four that are shown, the best and the worst.
+
+Interaction, form of feedback and learner in one file, brought in by `fifth.py:BestWorst`; nothing of heedful's is
+changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.doors import finite_array, indices, wanted_count, wanted_positive
+from heedful.fold import copied, generators
+from heedful.loop.counterfactual import Replayed
+from heedful.loop.explain import Explanation, Part
+from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
+from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.model import Context, Person
+from heedful.loop.packing import Known
+from heedful.loop.settings import Founding
+from heedful.loop.wire import Feedback, FeedbackRecord, distinct
+from heedful.naming import make_learner
+
+SHOWN = 4
+"""Items in a question."""
+
+
+# ---------------------------------------------------------------------------- the form of feedback
+
+
+class Extremes(Form):
+    """{"best": "a", "worst": "c"}"""
+
+    name, hint, example = "best", "the best of what was shown, and beside it the worst", "a"
+    schema = ITEM
+    beside = {"worst": ITEM}  # noqa: RUF012
+
+    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+        """Two different items."""
+        if given.get("worst") is None:
+            raise ValueError("worst: wanted the worst of what was shown, beside the best, got none")
+        return Feedback("best", distinct("best, worst", [value, given["worst"]]))
+
+    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+        """Both by name."""
+        best, worst = record.chosen
+        return {"best": decided.names[best], "worst": decided.names[worst]}
+
+    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
+        """The best, before all others."""
+        best = record.chosen[0]
+        return [best], [j for j in shown if j != best]
+
+
+# ---------------------------------------------------------------------------- the fold
+
+
+class Shown(NamedTuple):
+    """A few of the candidates x (m x N), in their places; the answer to them is (2,), the best and the worst."""
+
+    def check(self) -> None:
+        """Nothing can be wrong."""
+
+    def check_context(self, x: Any, n_features: int) -> Any:
+        """x as m x N. ValueError where it is not, or there are not two."""
+        array = finite_array("x", x, 2, n_features)
+        if len(array) < 2:
+            raise ValueError(f"x: wanted two candidates or more, got {len(array)}")
+        return array
+
+    def check_object(self, name: str, x: Any, y: Any) -> Any:
+        """y as two candidates. ValueError where it is not."""
+        pair = indices(name, y, len(x), "the best and the worst")
+        if pair.size != 2:
+            raise ValueError(f"{name}: wanted two, the best and the worst, got {pair.size}")
+        return pair
+
+
+class State(NamedTuple):
+    """w (N,), the sum of squared gradients (N,), answers learned."""
+
+    w: Any
+    total: Any
+    t: int
+
+
+def gains(w: Any, x: Any) -> tuple[Any, Any]:
+    """(P(best = i, worst = j), k x k, of items x (k x N) whose utilities are x @ w; the gradient's part of every pair).
+
+    The maximum-difference model of Marley and Louviere (2005): proportional to exp(u_i - u_j), i other than j."""
+    u = x @ w
+    gap = u[:, None] - u[None, :]
+    np.fill_diagonal(gap, -np.inf)
+    p = np.exp(gap - gap.max())
+    p /= p.sum()
+    return p, (p.sum(axis=1) - p.sum(axis=0)) @ x
+
+
+class Folding:
+    """The state of a loop: of its learner, the same for all people."""
+
+    version = 1
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+        self.shared = learner.init(generators(0)[2])
+        self.people: dict[str, Person] = {}
+
+    def refusal(self, form: str) -> str | None:
+        return None if form in ("best", "none") else f"{form}: wanted best and worst, or none"
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Any) -> tuple[Any, Any] | None:
+        """(those shown, the best and the worst); None where it says nothing."""
+        if feedback.form != "best":
+            return None
+        return np.array(context.record.shown, np.int64), np.array(feedback.chosen, np.int64)
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Any, version: int) -> bool:
+        lesson = self.lesson(context, feedback, extra)
+        if lesson is None:
+            return False
+        self.shared = self.learner.update(copied(self.shared), context.x, *lesson)
+        return True
+
+    def effective(self, shared: Any, person: Person | None) -> Any:
+        return shared.w
+
+    def described(self, y: Any) -> dict[str, Any]:
+        return {}
+
+
+# ---------------------------------------------------------------------------- the interaction
+
+
+class BestWorstScaling(Interaction[Folding]):
+    """Of four that are shown, the best and the worst."""
+
+    name = "best-worst"
+    loop = "a loop of extremes"
+    forms = by_name(Extremes(), NONE)
+    model_type = Folding
+    compares_arms = False
+
+    def __init__(self, founding: Founding, learner: Any) -> None:
+        self.founding, self.learner = founding, learner
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> Folding:
+        """A model that has learned nothing."""
+        return Folding(self.learner)
+
+    def personal(self, model: Folding) -> Any:
+        return model.shared
+
+    # ------------------------------------------------------------------------ deciding
+
+    def order(self, model: Folding, shared: Any, own: Person | None, x: Any) -> Any:
+        return np.argsort(-(x @ shared.w), kind="stable")
+
+    def eligible(self, model: Folding, shared: Any, own: Person | None, asked: Question) -> None:
+        if len(asked.request.x) < 2 and asked.request.strangers is None:
+            raise ValueError(f"candidates: wanted two or more, got {len(asked.request.x)}")
+
+    def propose(
+        self, model: Folding, shared: Any, own: Person | None, asked: Question, eligible: Any, rng: Any
+    ) -> Proposal:
+        """The best so far and others by chance, or chance alone, in places that are drawn."""
+        x, strangers = asked.request.x, asked.request.strangers
+        m = len(x)
+        k = min(asked.request.show or SHOWN, m)
+        best = int(np.argmax(x @ shared.w)) if m else -1
+        drawn = rng.permutation(m)
+        if not asked.control:
+            drawn = rng.permutation(np.array([best, *[j for j in drawn.tolist() if j != best][: k - 1]])[:k])
+        shown = drawn[:k].astype(np.int64)
+        control = self.founding.settings.control
+        chance = 1.0 / math.perm(m, k)
+        ours = float(best in shown) * m / k * chance  # as many lists have the best in them as have any other item
+        unknown = () if strangers is None else strangers.told(strangers.places(m, k, own=True))
+        return Proposal(shown, control * chance + (1.0 - control) * ours or None, unknown=unknown)
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
+        if feedback.form == "best" and len(feedback.chosen) != 2:
+            return "best: wanted two that are on offer, the best and the worst"
+        return None
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: Known, context: Context, past: Past[Folding]) -> Explanation:
+        """What puts the best of what was shown before the mean of the others."""
+        shown = list(decision.record.shown)
+        best = max(shown, key=lambda j: float(context.x[j] @ past.model().shared.w))
+        gap = context.x[best] - context.x[[j for j in shown if j != best]].mean(axis=0)
+        model, moved = past.follow(lambda model: float(gap @ model.shared.w))
+        parts = [
+            Part(name, float(w), float(a), float(a - g), float(w * g))
+            for name, w, a, g in zip(self.founding.names, model.shared.w, context.x[best], gap)
+            if w * g != 0.0
+        ]
+        because = "of what was shown the model liked this most; the margin is to the mean of the others"
+        return Explanation(
+            decision.id,
+            decision.record.arm,
+            decision.names[best],
+            None,
+            because,
+            float(gap @ model.shared.w),
+            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
+            tuple(moved),
+        )
+
+    def counterfactual(self, spec: str) -> _Counterfactual:
+        learner = make_learner(spec, n_features=len(self.founding.names), space=None)
+        if not isinstance(getattr(type(learner), "interaction", None), type):
+            raise ValueError(f"learner: wanted one of the best and the worst, got {spec}")
+        return _Counterfactual(Folding(learner))
+
+    # ------------------------------------------------------------------------ reporting
+
+    def tally(self, model: Folding, shared: Any, people: dict[str, Person]) -> _Tally:
+        return _Tally(shared)
+
+    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+        """Whether something of it was the best for the person: nobody said so where they wanted none."""
+        return float(answers[-1].form == "best") if answers else None
+
+    def unsaid(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
+        return "the best of four says nothing of how good the four were"
+
+
+class BestWorst(NamedTuple):
+    """Best-worst scaling, by steps up the likelihood of the maximum-difference model, AdaGrad steps of `rate`.
+
+    w += rate g / sqrt(sum of g^2), g = (x_best - x_worst) - E[x_i - x_j] under the model.
+    """
+
+    n_features: int
+    rate: float = 0.3
+
+    interaction = BestWorstScaling
+
+    @property
+    def version(self) -> int:
+        """Of what it folds."""
+        return 1
+
+    @property
+    def interpreted(self) -> bool:
+        """It does not compile."""
+        return True
+
+    @property
+    def space(self) -> Shown:
+        """Of what is shown and answered."""
+        return Shown()
+
+    def init(self, rng: Any) -> State:
+        wanted_count("n_features", self.n_features)
+        wanted_positive("rate", self.rate)
+        return State(np.zeros(self.n_features), np.zeros(self.n_features), 0)
+
+    def propose(self, state: State, x: Any, rng: Any) -> Any:
+        """The four of greatest utility, (4,)."""
+        return np.argsort(-(x @ state.w), kind="stable")[:SHOWN]
+
+    def update(self, state: State, x: Any, y: Any, feedback: Any) -> State:
+        """The state after (best, worst) was said of those shown, y."""
+        _, expected = gains(state.w, np.asarray(x, np.float64)[y])
+        g = x[feedback[0]] - x[feedback[1]] - expected
+        total = state.total + g * g
+        return State(state.w + self.rate * g / np.sqrt(total + 1e-20), total, state.t + 1)
+
+    def weights(self, state: State) -> Any:
+        """(N,)."""
+        return state.w
+
+
+# ---------------------------------------------------------------------------- what another would say, what is reported
+
+
+class _Counterfactual:
+    """Of how many of the others the best was liked more than they."""
+
+    def __init__(self, model: Folding) -> None:
+        self.model = model
+        self._right = self._compared = 0.0
+
+    def score(self, step: Step) -> None:
+        lesson = self.model.lesson(step.context, step.feedback, step.extra)
+        if lesson is None:
+            return
+        u = step.context.x @ self.model.shared.w
+        best = lesson[1][0]
+        for j in lesson[0]:
+            if j != best:
+                self._right += float(u[best] > u[j]) + 0.5 * float(u[best] == u[j])
+                self._compared += 1.0
+
+    def result(self, spec: str, lessons: int) -> Replayed:
+        share = self._right / self._compared if self._compared else None
+        return Replayed(spec, lessons, {}, share, self._compared)
+
+
+class _Tally:
+    def __init__(self, shared: Any) -> None:
+        self._shared = shared
+
+    def contradicts(self, step: Step, lesson: Any) -> bool:
+        """Whether the model likes the worst more than the best."""
+        best, worst = step.context.x[lesson[1]] @ self._shared.w
+        return bool(worst > best)
+
+    def take(self, decision: Known, given: Any) -> None:
+        """Nothing is predicted."""
+
+    def measured(self) -> None:
+        """Nothing is predicted."""
+
+
+# ---------------------------------------------------------------------------- a world to be tried in
+
+
+class People(NamedTuple):
+    """Lists of m items, drawn anew each round, and a person whose utilities are x @ w_star; regret is what the best of
+    those shown is worse than the best of all."""
+
+    w_star: Any
+    m: int = 8
+
+    def init(self, rng: Any) -> int:
+        return 0
+
+    def over(self, state: int, t: int) -> bool:
+        return False
+
+    def context(self, state: int, t: int, rng: Any) -> Any:
+        return rng.standard_normal((self.m, self.w_star.size))
+
+    def respond(self, state: int, x: Any, shown: Any, rng: Any) -> Any:
+        p, _ = gains(self.w_star, x[shown])
+        best, worst = divmod(int(rng.choice(p.size, p=p.ravel())), len(shown))
+        return np.array([shown[best], shown[worst]])
+
+    def regret(self, state: int, x: Any, shown: Any) -> float:
+        u = x @ self.w_star
+        return float(u.max() - u[shown].max())
+
+    def advance(self, state: int, x: Any, shown: Any, feedback: Any) -> int:
+        return state + 1
