@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.doors import finite_array, indices, wanted_count, wanted_positive
-from heedful.fold import copied, generators
+from heedful.core.fold import copied, generators
+from heedful.core.validation import finite_array, indices, wanted_count, wanted_positive
+from heedful.learners.registry import make_learner
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation, Part
 from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
@@ -22,7 +23,6 @@ from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.wire import Feedback, FeedbackRecord, distinct
-from heedful.naming import make_learner
 
 SHOWN = 4
 """Items in a question."""
