@@ -147,6 +147,10 @@ class BestWorstScaling(Interaction[Folding]):
     def __init__(self, founding: Founding, learner: Any) -> None:
         self.founding, self.learner = founding, learner
 
+    def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The first and the last."""
+        return "says which is the best and which the worst", {"best": shown[0], "worst": shown[-1]}
+
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> Folding:
@@ -185,9 +189,10 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ taking feedback
 
-    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
-        if feedback.form == "best" and len(feedback.chosen) != 2:
-            return "best: wanted two that are on offer, the best and the worst"
+    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        """Both were shown."""
+        if feedback.form == "best" and (len(feedback.chosen) != 2 or not set(feedback.chosen) <= set(shown)):
+            return "best: wanted two of what was shown, the best and the worst"
         return None
 
     # ------------------------------------------------------------------------ looking back
@@ -232,6 +237,11 @@ class BestWorstScaling(Interaction[Folding]):
 
     def unsaid(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
         return "the best of four says nothing of how good the four were"
+
+    @staticmethod
+    def trial(spec: str) -> tuple[Any, Any]:
+        """A person of known tastes, for `heedful check`."""
+        return make_learner(spec, n_features=4, space=None), People(np.array([1.0, -2.0, 0.5, 0.0]))
 
 
 class BestWorst(NamedTuple):

@@ -35,9 +35,7 @@ def decide(
     ] = None,
     show: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="How many will be seen.", show_default="all; in a loop of ratings its k, of choices 2"
-        ),
+        typer.Option(min=1, help="How many will be seen.", show_default="all, or as many as the loop shows"),
     ] = None,
     id: Annotated[
         str | None, typer.Option(help="Of the decision; the same again gives the same.", show_default="new")
@@ -47,7 +45,7 @@ def decide(
         bool | None,
         typer.Option(
             "--repeats/--no-repeats",
-            help="In a loop of ratings: also what the person has rated; of choices: also pairs that were asked.",
+            help="Also what the person has answered before, in a loop that leaves that out.",
             show_default="as the loop says",
         ),
     ] = None,
@@ -94,22 +92,22 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.founding.encoding.columns if column.kind != "ignored"]
-    if loop.ratings is not None or (loop.choices is not None and not columns):  # nothing is looked at
+    if not loop.founding.encoding.size:  # nothing is looked at
         identifier = loop.founding.encoding.identifier
         columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    told = {"grade": decision.grades, "rating": decision.ratings, "chance": decision.chances}
-    title, predicted = next(((title, there) for title, there in told.items() if there is not None), ("", None))
+    predicted, card = predictions(decision), loop.ledger.interaction.describe()
+    title = "predicted" if card.prediction is None else card.prediction.name
     if predicted is not None:
         table.add_column(title, justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
         cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
-        grade = [] if predicted is None else [_predicted(predicted[i])]
-        table.add_row(str(i + 1), *grade, escape(item), *map(escape, cells))
+        told = [] if predicted is None else [_predicted(predicted[i])]
+        table.add_row(str(i + 1), *told, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
     if len(decision.shown) > ROWS:
@@ -122,32 +120,25 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         screen.print(strange, markup=False, soft_wrap=True)
     if not decision.shown:
         return
-    said, form = _answer(loop, decision)
-    again = quoted(["heedful", "feedback", name, decision.id, *form])
+    said, fields = loop.ledger.interaction.example(loop.ledger.model, decision.shown)
+    again = quoted(["heedful", "feedback", name, decision.id, *_options(fields)])
     screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
 
 
-def _answer(loop: Loop, decision: Decision) -> tuple[str, list[str]]:
-    """What somebody might do about a decision, in words, and the options of `heedful feedback` that tell it: in a form
-    from which the loop can learn."""
-    first = decision.shown[0]
-    if loop.ratings is not None:
-        low, high = loop.ratings
-        return f"rates it, {low:g} to {high:g}", ["--rating", f"{first}={high:g}"]
-    if loop.choices is not None:
-        return "prefers the first", ["--choice", "first"] if len(decision.shown) == 2 else ["--better", first]
-    if loop.grades is not None:
-        return f"grades it, 1 to {loop.grades}", ["--grade", f"{first}={loop.grades}"]
-    if len(decision.shown) > 1:
-        return "clicks", ["--clicks", first]
-    # A click on the only one there is compares nothing.
-    columns = [column.kind for column in loop.founding.encoding.columns if column.kind != "ignored"]
-    refusal = loop.ledger.model.refusal
-    if len(columns) == 1 and columns[0] in ("text", "prose") and refusal("edit") is None:
-        return "corrects it", ["--edit", "THE CORRECTED TEXT"]
-    if refusal("thumb") is None:
-        return "likes it", ["--thumb", "up"]
-    return "would rather have another", ["--better", "ITEM"]
+def _options(fields: Mapping[str, Any]) -> list[str]:
+    """The options of `heedful feedback` that say the same as the fields of a piece of feedback."""
+    import json
+
+    if not fields.keys() <= _OPTIONS:
+        return ["--form", json.dumps(fields, ensure_ascii=False)]
+    found = []
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            texts = [f"{item}={short(number)}" for item, number in value.items()]
+        else:
+            texts = [value] if isinstance(value, str) else list(value)
+        found += [word for text in texts for word in (f"--{name}", text)]
+    return found
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
@@ -169,6 +160,11 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     return [kept.get(version, {}) for version in versions]
 
 
+def predictions(decision: Decision) -> Sequence[float | None] | None:
+    """What is predicted of each that is shown; None where nothing is."""
+    return next((each for each in (decision.grades, decision.ratings, decision.chances) if each is not None), None)
+
+
 def _predicted(value: float | None) -> str:
     """What is predicted of one, empty where that is nothing."""
     return "" if value is None else short(value)
@@ -178,6 +174,8 @@ def _predicted(value: float | None) -> str:
 
 Many = list[str] | None
 _THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "cannot_judge")
+_OPTIONS = {"clicks", "better", "edit", "thumb", "action", "item", "rating", "grade", "choice"}
+"""Fields of feedback that have an option of their own which takes them as they are."""
 
 
 def feedback(
@@ -199,16 +197,18 @@ def feedback(
     action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
     item: Annotated[str | None, typer.Option(help="That --thumb, --action or --edit is about.")] = None,
     did: Annotated[
-        Many, typer.Option(metavar="ITEM=ACTION", help="In a loop of ratings: what was done with it; repeat it.")
+        Many, typer.Option(metavar="ITEM=ACTION", help="What was done with it, where several are told of; repeat it.")
     ] = None,
     rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
-    grade: Annotated[
-        Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant, in a loop of grades 1 to K; repeat it.")
-    ] = None,
+    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant; repeat it.")] = None,
     choice: Annotated[
         str | None, typer.Option(metavar="first|second|equal|cannot_judge", help="Between the first two shown.")
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Any form as over HTTP, also one of a learner of your own, as an object."),
+    ] = None,
     chain: Annotated[
         Many, typer.Option(metavar="DECISION", help="With --clicks: a later search for the same need; repeat it.")
     ] = None,
@@ -224,9 +224,8 @@ def feedback(
     """Tell what a person answered to a decision, in one form, and learn from it.
 
     Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
-    taken for changed attributes, anything else for the text. A loop that predicts grades takes --grade and --none, a
-    loop of ratings --rating, --did and --none, a loop of choices --choice, --better (the best, or an order), --clicks
-    on one and --none.
+    taken for changed attributes, anything else for the text. Which forms a loop takes depends on what it learns from;
+    of another it says what it takes instead.
 
     Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
     3 rejected, with the reason.
@@ -246,20 +245,28 @@ def feedback(
         "none": none or None,
         "chain": chain or None,
     }
-    form = {field: value for field, value in given.items() if value is not None}
-    if not form and not activate:
-        wanted = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice or --none"
+    fields = {field: value for field, value in given.items() if value is not None} | _fields(form)
+    if not fields and not activate:
+        wanted = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
         raise BadInput(f"feedback: wanted {wanted}, got none of them")
-    if form:
-        from heedful.loop.interactions.forms import parse_feedback
-
-        with asking():
-            parse_feedback(form)  # before --activate writes anything
     with opened(name, own) as loop, asking():
+        if fields:
+            from heedful.loop.interactions.forms import known_forms, parse_feedback
+
+            interaction = loop.ledger.interaction
+            parse_feedback(interaction.form(fields), known_forms(interaction))  # before --activate writes anything
         answers = [loop.activate(decision)] if activate else []
-        if form and not (answers and answers[0].status == "rejected"):
-            answers.append(loop.feedback(decision, id=id, **form))
-        _end(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, form))
+        if fields and not (answers and answers[0].status == "rejected"):
+            answers.append(loop.feedback(decision, id=id, **fields))
+        _end(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, fields))
+
+
+def _fields(form: str | None) -> dict[str, Any]:
+    """The fields of --form. BadInput where it is no object."""
+    fields = read_json("--form", form)
+    if form is not None and not isinstance(fields, dict):
+        raise BadInput(f'--form: wanted an object, such as {{"clicks": ["a"]}}, got {shortened(form)}')
+    return fields or {}
 
 
 def _done(given: Sequence[str]) -> dict[str, list[str]]:
@@ -311,13 +318,8 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     known = loop.ledger.known(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
-    if loop.choices is not None:
-        return ", but that this was asked" if given else ""
-    if loop.ratings is not None and ("rating" in given or "actions" in given):
-        return ": what it is about was withdrawn"
-    if loop.grades is None and ("rating" in given or "grade" in given):
-        return ": that takes two items with different numbers"
-    return ": it says nothing, or what was shown already" if given else ""
+    told: str = loop.ledger.interaction.empty(given)
+    return told
 
 
 def _in_words(answer: Answer, why: str = "") -> str:

@@ -57,7 +57,7 @@ class Answering:
             record, extra = self._resolved(given, form, known)
         except LookupError as error:
             return self.ledger.rejected(event_id, str(error.args[0]))
-        if record.form != "unknown" and (refusal := interaction.unfit(record, len(known.record.shown))) is not None:
+        if record.form != "unknown" and (refusal := interaction.unfit(record, known.record.shown)) is not None:
             return self.ledger.rejected(event_id, refusal)
         when = now() if time is None else wire.wanted_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None

@@ -5,7 +5,7 @@ The model is `heedful.loop.model.Model`: weights of features that all share, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,6 +86,23 @@ class Coactive(Interaction[Model]):
                 Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
             ),
         )
+
+    def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """A click; where a single item is shown, which a click compares with nothing, what the learner can use."""
+        if len(shown) > 1:
+            return "clicks", {"clicks": [shown[0]]}
+        columns = [column.kind for column in self.founding.encoding.columns if column.kind != "ignored"]
+        if len(columns) == 1 and columns[0] in ("text", "prose") and model.refusal("edit") is None:
+            return "corrects it", {"edit": "THE CORRECTED TEXT"}
+        if model.refusal("thumb") is None:
+            return "likes it", {"thumb": "up"}
+        return "would rather have another", {"better": ["ITEM"]}
+
+    def empty(self, given: Mapping[str, Any]) -> str:
+        """Numbers say something where they differ."""
+        if "rating" in given or "grade" in given:
+            return ": that takes two items with different numbers"
+        return super().empty(given)
 
     # ------------------------------------------------------------------------ the fold
 

@@ -107,6 +107,14 @@ class Comparison(Interaction[ChoiceModel]):
             ),
         )
 
+    def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The first is better."""
+        return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
+
+    def empty(self, given: Mapping[str, Any]) -> str:
+        """That it was asked is kept."""
+        return ", but that this was asked" if given else ""
+
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> ChoiceModel:
@@ -167,9 +175,9 @@ class Comparison(Interaction[ChoiceModel]):
             return {**given, "edit": None, "better": given["edit"]}
         return given
 
-    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
+    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """It takes two to choose between; of more, the best or an order of them."""
-        return unfit(feedback, shown)
+        return unfit(feedback, len(shown))
 
     # ------------------------------------------------------------------------ looking back
 

@@ -263,6 +263,16 @@ class Interaction(Protocol[M]):
             compares_arms=self.compares_arms,
         )
 
+    def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """(what somebody might do about items that were shown, in words, the first not none; as the fields of feedback
+        from which the model can learn)."""
+        form = next(iter(self.forms.values()))
+        return "answers", {form.name: form.example}
+
+    def empty(self, given: Mapping[str, Any]) -> str:
+        """Why there was nothing to learn in feedback that was taken, in words after a "nothing in it to learn"."""
+        return ": it says nothing, or what was shown already" if given else ""
+
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> M:
@@ -339,8 +349,8 @@ class Interaction(Protocol[M]):
         """ValueError, by name, where feedback of a form that is taken makes no sense."""
         return
 
-    def unfit(self, feedback: FeedbackRecord, shown: int) -> str | None:
-        """Why feedback does not fit a decision that showed so many; None where it does."""
+    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        """Why feedback does not fit a decision that showed these candidates; None where it does."""
         return None
 
     # ------------------------------------------------------------------------ looking back

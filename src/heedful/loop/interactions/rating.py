@@ -5,7 +5,7 @@ The model is `heedful.loop.rating.RatingModel`: it knows people and items by num
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,6 +108,15 @@ class Rating(Interaction[RatingModel]):
                 Setting("repeats", "whether what a person has rated is shown to them again", True),
             ),
         )
+
+    def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The highest rating for the first."""
+        low, high = self.span()
+        return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
+
+    def empty(self, given: Mapping[str, Any]) -> str:
+        """What was withdrawn is not learned about."""
+        return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
 
     # ------------------------------------------------------------------------ the fold
 

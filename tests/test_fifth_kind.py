@@ -1,0 +1,471 @@
+"""A kind of feedback of one's own, `fifth.py:BestWorst`, does all that the built-in kinds do, and changes none of their
+files: in Python, over HTTP, from the command line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from asking import Caller, Said
+from command import heedful
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from scipy.stats import binomtest
+
+from budget import FACTOR
+from heedful import Loop, Settings, infer
+from heedful.core.conformance import promises, same
+from heedful.data.jsonl import Line
+from heedful.experiments.trials import trial
+from heedful.io import export_lines, import_lines, rehearse
+from heedful.learners.registry import learner_class
+from heedful.loop.wire import plain
+from heedful.server.running import served
+from heedful.server.service import Options
+from loops import bits, rows
+
+FIFTH = f"{Path(__file__).with_name('fifth.py')}:BestWorst"
+BestWorst: Any = learner_class(FIFTH)
+fifth: Any = sys.modules[BestWorst.__module__]
+"""The module as the loop knows it: heedful imports it from its file."""
+ITEMS = rows(20, 3)
+NAMES = [row["id"] for row in ITEMS]
+X = {row["id"]: np.array([row["f0"], row["f1"], row["f2"]]) for row in ITEMS}
+
+
+def best_worst_loop(path: str | Path, **given: Any) -> Loop:
+    """A loop of the fifth kind over `ITEMS`."""
+    encoding = infer(ITEMS, identifier="id", kinds={f"f{i}": "number" for i in range(3)})
+    return Loop.create(path, encoding=encoding, items=ITEMS, learner=FIFTH, settings=Settings(**given))
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Loop]:
+    with best_worst_loop(tmp_path / "loop") as loop:
+        yield loop
+
+
+class Person:
+    """Somebody whose utilities are x @ w: best and worst are drawn by the maximum-difference model."""
+
+    def __init__(self, w: Any, seed: int) -> None:
+        self.w, self._rng = np.array(w, float), np.random.default_rng(seed)
+
+    def answer(self, shown: list[str] | tuple[str, ...], x: dict[str, Any] = X) -> dict[str, str]:
+        u = np.array([x[name] @ self.w for name in shown])
+        pairs = [(i, j) for i in range(len(u)) for j in range(len(u)) if i != j]
+        p = np.exp([u[i] - u[j] for i, j in pairs])
+        best, worst = pairs[self._rng.choice(len(pairs), p=p / p.sum())]
+        return {"best": shown[best], "worst": shown[worst]}
+
+
+def taught(loop: Loop, n: int, person: str | None = None, seed: int = 0) -> None:
+    """n decisions d0, d1, ... with an answer e0, e1, ... each."""
+    somebody = Person([1.0, -2.0, 0.5], seed)
+    for i in range(n):
+        decision = loop.decide(id=f"{person or ''}d{i}", person=person)
+        answer = loop.feedback(decision.id, id=f"{person or ''}e{i}", **somebody.answer(decision.shown))
+        assert (answer.status, answer.learned) == ("applied", True)
+
+
+# ---------------------------------------------------------------------------- the learner
+
+
+@pytest.mark.parametrize("number", range(11))
+def test_the_learner_keeps_every_promise(number: int) -> None:
+    learner, world = trial(FIFTH)
+    found = list(promises(learner, world))
+    assert len(found) == 11
+    assert found[number].kept, found[number].where
+
+
+def test_a_step_by_hand() -> None:
+    """From w = 0 all twelve pairs of four are as likely, so that the model expects no difference: the gradient is
+    x_best - x_worst, and AdaGrad's first step is the rate along its sign."""
+    x = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0], [-1.0, 1.0]])
+    learner = BestWorst(2, 0.5)
+    state = learner.update(learner.init(np.random.default_rng(0)), x, np.arange(4), np.array([2, 0]))
+    assert state.w == pytest.approx([0.5, 0.5])
+    assert state.total == pytest.approx([1.0, 9.0])
+
+
+def test_the_model_by_its_definition() -> None:
+    """P(best = i, worst = j) = exp(u_i - u_j) / the sum over all ordered pairs; the gradient by differences."""
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((4, 3)), rng.standard_normal(3)
+    p, expected = fifth.gains(w, x)
+    u = x @ w
+    odds = {(i, j): np.exp(u[i] - u[j]) for i in range(4) for j in range(4) if i != j}
+    for (i, j), value in odds.items():
+        assert p[i, j] == pytest.approx(value / sum(odds.values()))
+    assert np.trace(p) == 0.0
+
+    def logsum(w: Any) -> float:
+        u = x @ w
+        return float(np.log(sum(np.exp(u[i] - u[j]) for i, j in odds)))
+
+    for k in range(3):
+        step = np.eye(3)[k] * 1e-6
+        assert expected[k] == pytest.approx((logsum(w + step) - logsum(w - step)) / 2e-6, abs=1e-6)
+
+
+# ---------------------------------------------------------------------------- in Python
+
+
+def test_four_are_shown_and_how_likely_just_that_was(tmp_path: Path) -> None:
+    """Before anything is learned the first item is the best; it and three of the nineteen others, in any places: each
+    such list has the probability 1 / (C(19, 3) 4!)."""
+    with best_worst_loop(tmp_path / "l", control=0.0) as loop:
+        decision = loop.decide()
+        assert len(set(decision.shown)) == 4
+        assert NAMES[0] in decision.shown
+        assert decision.probability == pytest.approx(1 / (969 * 24))
+    with best_worst_loop(tmp_path / "m", control=1.0) as loop:
+        decision = loop.decide()
+        assert decision.arm == "control"
+        assert decision.probability == pytest.approx(1 / (20 * 19 * 18 * 17))
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"best": "A"}, "worst: wanted the worst of what was shown, beside the best, got none"),
+        ({"best": "A", "worst": "A"}, "best, worst: wanted each once, got 'A' 2 times"),
+        ({"best": ["A"], "worst": "B"}, "best, worst[0]: wanted a text of 1 to 200 printable characters, got ['A']"),
+        ({"worst": "A"}, "feedback: wanted one of "),
+        ({"best": "A", "worst": "B", "clicks": ["A"]}, "feedback: wanted one of "),
+        ({"best": "A", "worst": "B", "item": "A"}, "feedback: wanted best, worst, got another field: 'item'"),
+    ],
+)
+def test_what_is_no_answer_is_refused_by_name(loop: Loop, form: dict[str, Any], told: str) -> None:
+    decision, before = loop.decide(), bits(loop)
+    a, b = decision.shown[:2]
+    called = json.loads(json.dumps(form).replace('"A"', f'"{a}"').replace('"B"', f'"{b}"'))
+    with pytest.raises(ValueError) as raised:
+        loop.feedback(decision.id, **called)
+    assert str(raised.value).startswith(told.replace("'A'", f"'{a}'"))
+    assert same(bits(loop), before)
+
+
+def test_what_does_not_fit_is_rejected(loop: Loop) -> None:
+    decision = loop.decide(NAMES[:4])
+    for form, reason in (
+        ({"clicks": [decision.shown[0]]}, "clicks: wanted best and worst, or none"),
+        ({"best": decision.shown[0], "worst": "nobody"}, "best: 'nobody' was not among the candidates"),
+    ):
+        answer = loop.feedback(decision.id, **form)
+        assert (answer.status, answer.reason) == ("rejected", reason)
+    other = loop.decide(NAMES[:6])
+    unseen = next(name for name in NAMES[:6] if name not in other.shown)
+    answer = loop.feedback(other.id, best=other.shown[0], worst=unseen)
+    assert (answer.status, answer.reason) == ("rejected", "best: wanted two of what was shown, the best and the worst")
+
+
+def test_the_loop_folds_the_learner(loop: Loop) -> None:
+    """The state is the fold of what was answered, by the learner's own functions."""
+    taught(loop, 12)
+    learner = BestWorst(4)
+    state = learner.init(np.random.default_rng(0))
+    for told in reversed(loop.lessons()):
+        shown = loop.ledger.known(told.decision)
+        assert shown is not None
+        context = loop.ledger.requests.context(shown)
+        worst = next(e["worst"] for e in export_lines(loop) if e.get("id") == told.event)
+        pair = np.array([shown.names.index(told.chosen[0]), shown.names.index(worst)])
+        state = learner.update(state, context.x, np.array(shown.record.shown), pair)
+    assert same(loop.ledger.model.shared, state)
+    assert loop.verify() == []
+
+
+def test_undone_and_forgotten_is_as_if_it_had_never_been(tmp_path: Path) -> None:
+    with best_worst_loop(tmp_path / "a") as loop, best_worst_loop(tmp_path / "b") as other:
+        for each in (loop, other):
+            taught(each, 6, "ann")
+        taught(loop, 5, "bob", seed=1)
+        assert loop.undo("bobe2").status == "applied"
+        assert loop.forget("bob").events == 11
+        assert same(loop.ledger.model.shared, other.ledger.model.shared)
+        before = loop.weights
+        assert loop.undo("anne5").status == "applied"
+        assert loop.weights != before
+        assert loop.verify() == []
+
+
+def test_a_snapshot_and_a_restart_change_nothing(tmp_path: Path) -> None:
+    with best_worst_loop(tmp_path / "l") as loop:
+        taught(loop, 8)
+        loop.snapshot()
+        taught(loop, 3, "ann")
+        weights, shown = loop.weights, loop.rank()
+    with pytest.raises(LookupError, match="name it when opening the loop"):
+        Loop.open(tmp_path / "l")
+    with Loop.open(tmp_path / "l", learner=FIFTH) as loop:
+        assert (loop.weights, loop.rank(), loop.notes) == (weights, shown, [])
+
+
+def test_explained_replayed_reported(loop: Loop) -> None:
+    taught(loop, 20)
+    decision = loop.decide(id="last")
+    why = loop.explain("last")
+    w = loop.weights
+    features = [part for part in why.features if part.name != "the caller's score"]
+    assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
+    assert [part.weight for part in features] == pytest.approx([w[part.name] for part in features])
+    assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
+    assert why.first == max(decision.shown, key=lambda name: X[name] @ [w[f"f{k}"] for k in range(3)])
+    again = loop.replay(FIFTH)
+    assert (again.lessons, again.comparisons) == (20, 60.0)
+    assert again.agreement is not None
+    assert 0.5 < again.agreement < 1.0
+    slow = loop.replay(f"{FIFTH}:rate=1e-9")
+    assert slow.lessons == 20
+    with pytest.raises(ValueError, match="wanted one of the best and the worst"):
+        loop.replay("fair-pairs")
+    found = loop.report()
+    assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
+    assert found.difference is None
+    assert found.unsaid == "the best of four says nothing of how good the four were"
+
+
+def test_the_history_tells_the_best_before_the_others(loop: Loop) -> None:
+    decision = loop.decide()
+    a, b, c, d = decision.shown
+    loop.feedback(decision.id, best=b, worst=d)
+    [told] = loop.lessons()
+    assert (told.form, told.chosen, told.over, told.learned) == ("best", (b,), (a, c, d), True)
+
+
+def test_exported_and_imported_it_is_the_same_loop(tmp_path: Path) -> None:
+    with best_worst_loop(tmp_path / "a") as loop, best_worst_loop(tmp_path / "b") as other:
+        taught(loop, 9, "ann")
+        loop.undo("anne3")
+        lines = json.loads(json.dumps([*export_lines(loop)]))
+        one = next(line for line in lines if line.get("id") == "anne0")
+        assert one.keys() == {"kind", "id", "decision", "time", "best", "worst"}
+        numbered = [Line(i, line, None) for i, line in enumerate(lines, 1)]
+        with rehearse(tmp_path / "b", learner=FIFTH) as dry:
+            assert {each.status for each in import_lines(dry, numbered)} <= {"applied", "duplicate"}
+        assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
+        assert same(other.ledger.model.shared, loop.ledger.model.shared)
+        assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
+        wrong = [Line(1, {**one, "id": "new", "worst": None}, None)]
+        [outcome] = import_lines(other, wrong)
+        assert outcome.status == "rejected"
+        assert outcome.reason == "worst: wanted the worst of what was shown, beside the best, got none"
+
+
+def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
+    decision = loop.decide([*NAMES[:3], "nobody"], show=4)
+    assert decision.unknown == ("nobody",)
+    assert set(decision.shown) <= {*NAMES[:3], "nobody"}
+
+
+def test_how_it_speaks_of_itself(loop: Loop) -> None:
+    card = loop.ledger.interaction.describe()
+    assert (card.name, card.title, card.loop) == ("best-worst", "Best-worst", "a loop of extremes")
+    assert [form.name for form in card.forms] == ["best", "none"]
+    decision = loop.decide()
+    _, example = loop.ledger.interaction.example(loop.ledger.model, decision.shown)
+    assert loop.feedback(decision.id, **example).status == "applied"
+
+
+# ---------------------------------------------------------------------------- any life of it
+
+
+class Living(RuleBasedStateMachine):
+    """A loop of the fifth kind, and a simple account of what counts: the answers that were not undone, of people that
+    were not forgotten, in order."""
+
+    @initialize(control=st.sampled_from([0.0, 0.5]))
+    def create(self, control: float) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "l"
+        self.loop = best_worst_loop(self.path, control=control, snapshot_every=3)
+        self.decided: list[Any] = []
+        self.given: dict[str, tuple[str, Any, Any, Any]] = {}
+
+    @rule(person=st.sampled_from(["ann", "bob"]), size=st.integers(2, 8))
+    def decide(self, person: str, size: int) -> None:
+        decision = self.loop.decide(NAMES[:size], person=person)
+        assert len(decision.shown) == min(size, 4)
+        self.decided.append((decision, person, size))
+
+    @precondition(lambda self: self.decided)
+    @rule(data=st.data())
+    def answer(self, data: st.DataObject) -> None:
+        decision, person, size = data.draw(st.sampled_from(self.decided))
+        best, worst = data.draw(st.permutations(decision.shown))[:2]
+        answer = self.loop.feedback(decision.id, best=best, worst=worst)
+        assert answer.status == "applied"
+        x = np.zeros((size, 4))  # the caller's score is the last
+        known = self.loop.ledger.known(decision.id)
+        assert known is not None
+        x[:] = self.loop.ledger.requests.context(known).x
+        at = {name: j for j, name in enumerate(NAMES[:size])}
+        shown = np.array([at[name] for name in decision.shown])
+        self.given[answer.event] = person, x, shown, np.array([at[best], at[worst]])
+
+    @precondition(lambda self: self.given)
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        event = data.draw(st.sampled_from(sorted(self.given)))
+        assert self.loop.undo(event).status == "applied"
+        del self.given[event]
+
+    @rule(person=st.sampled_from(["ann", "bob"]))
+    def forget(self, person: str) -> None:
+        self.loop.forget(person)
+        self.decided = [each for each in self.decided if each[1] != person]
+        self.given = {event: each for event, each in self.given.items() if each[0] != person}
+
+    @rule()
+    def reopen(self) -> None:
+        self.loop.close()
+        self.loop = Loop.open(self.path, learner=FIFTH)
+
+    @invariant()
+    def the_model_is_the_fold_of_what_counts(self) -> None:
+        if not hasattr(self, "loop"):
+            return
+        learner = BestWorst(4)
+        state = learner.init(np.random.default_rng(0))
+        for _, x, shown, pair in self.given.values():
+            state = learner.update(state, x, shown, pair)
+        assert same(self.loop.ledger.model.shared, state)
+
+    def teardown(self) -> None:
+        if hasattr(self, "loop"):
+            assert self.loop.verify() == []
+            self.loop.close()
+            self.folder.cleanup()
+
+
+Living.TestCase.settings = settings(max_examples=15 * FACTOR, stateful_step_count=20, deadline=None)
+TestLiving = Living.TestCase
+
+
+# ---------------------------------------------------------------------------- over HTTP
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    folder = tmp_path_factory.mktemp("served")
+    for name in ("story", "learns"):
+        best_worst_loop(folder / f"{name}.heedful").close()
+    with served(folder, Options(own=(FIFTH,))) as url, closing(Caller(url)) as caller:
+        yield caller
+
+
+def ok(answer: Said) -> Any:
+    assert answer.status == 200, answer
+    return answer.value
+
+
+def test_over_http_it_is_the_loop(ask: Caller, tmp_path: Path) -> None:
+    """The same story told to a loop here and to one over HTTP: every answer is the same."""
+    path, somebody = "/v1/loops/story", Person([1.0, -2.0, 0.5], 3)
+    with best_worst_loop(tmp_path / "here") as loop:
+        for i in range(12):
+            asked = {"person": f"p{i % 2}", "id": f"d{i}"}
+            here = loop.decide(**asked)  # type: ignore[arg-type]
+            assert ok(ask.post(f"{path}/decisions", asked)) == json.loads(json.dumps(plain(here)))
+            event = {"decision": f"d{i}", "id": f"e{i}", **somebody.answer(here.shown)}
+            assert ok(ask.post(f"{path}/feedback", event)) == loop.feedback(event)._asdict()
+        explained = ok(ask.get(f"{path}/decisions/d11/explanation"))
+        assert explained == json.loads(json.dumps(plain(loop.explain("d11"))))
+        refused = ask.post(f"{path}/feedback", {"decision": "d0", "best": "i0"})
+        assert (refused.status, refused.value["field"]) == (422, "worst")
+        rejected = ask.post(f"{path}/feedback", {"decision": "d0", "id": "r", "clicks": ["i0"]})
+        assert (rejected.status, rejected.value["detail"]) == (409, "clicks: wanted best and worst, or none")
+        batch = [{"decision": "d1", "id": "b0", **somebody.answer(loop.decide(id="d1", person="p1").shown)}]
+        assert ok(ask.post(f"{path}/feedback", batch)) == [each._asdict() for each in loop.feedback_many(batch)]
+        assert ok(ask.post(f"{path}/undo", {"event": "e3"})) == loop.undo("e3")._asdict()
+        assert ok(ask.delete(f"{path}/people/p1"))["events"] == loop.forget("p1").events
+        assert ok(ask.get(f"{path}/weights"))["weights"] == loop.weights
+        assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())
+        report = ok(ask.get(f"{path}/report"))
+        assert (report["decisions"], report["unsaid"]) == (6, loop.report().unsaid)
+        assert ask.post(f"{path}/replays", {"learner": FIFTH}).status == 422  # nobody names code over the network
+
+
+def test_after_300_answers_over_http_it_beats_chance(ask: Caller) -> None:
+    """Somebody of known tastes answers 300 questions. Then it is asked about 200 foursomes of items that it has never
+    seen, of which the person says each time which is best: more often than chance, one in four, the model had put it
+    first (binomial test, p < .01). No item is in two foursomes, so that the trials are independent."""
+    path, somebody = "/v1/loops/learns", Person([1.0, -2.0, 0.5], 4)
+    for i in range(300):
+        shown = ok(ask.post(f"{path}/decisions", {"id": f"d{i}"}))["shown"]
+        answer = ok(ask.post(f"{path}/feedback", {"decision": f"d{i}", "id": f"e{i}", **somebody.answer(shown)}))
+        assert answer["learned"]
+    rng, hits, n = np.random.default_rng(5), 0, 200
+    for _ in range(n):
+        features = rng.standard_normal((4, 3)).round(3)
+        four = [{"id": f"n{j}", **{f"f{k}": float(v) for k, v in enumerate(x)}} for j, x in enumerate(features)]
+        first = ok(ask.post(f"{path}/rank", {"candidates": four}))["ranking"][0]
+        said = somebody.answer([each["id"] for each in four], {f"n{j}": x for j, x in enumerate(features)})
+        hits += said["best"] == first
+    assert binomtest(hits, n, 0.25, alternative="greater").pvalue < 0.01
+
+
+# ---------------------------------------------------------------------------- from the command line
+
+
+def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.csv").write_text("id,f0,f1,f2\n" + "".join(f"{r['id']},{r['f0']},{r['f1']},{r['f2']}\n" for r in ITEMS))
+    own = ("--own", FIFTH)
+    got = heedful("init best items.csv --learner {}", FIFTH)
+    assert (got.code, got.err) == (0, "")
+    got = heedful("decide best --id d0 --person ann {} {}", *own)
+    assert got.code == 0
+    shown = [word for word in got.out.split() if word in NAMES]
+    again = next(line for line in got.out.splitlines() if line.startswith("Next, where somebody"))
+    words = shlex.split(again.partition(": ")[2])
+    assert words[:5] == ["heedful", "feedback", "best", "d0", "--form"]
+    assert json.loads(words[5]) == {"best": shown[0], "worst": shown[-1]}
+    got = heedful("feedback best d0 --id e0 --json --form {} {} {}", words[5], *own)
+    assert (got.code, got.json["status"], got.json["learned"]) == (0, "applied", True)
+    got = heedful("feedback best d0 --form {} {} {}", '{"best":"i0"}', *own)
+    assert (got.code, got.err) == (
+        2,
+        "heedful: worst: wanted the worst of what was shown, beside the best, got none\n",
+    )
+    got = heedful("feedback best d0 --clicks {} {} {}", shown[0], *own)
+    assert got.code == 3
+    assert "clicks: wanted best and worst, or none" in got.out
+    heedful("decide best --id d1 --person bob {} {}", *own)
+    with Loop.open("best.heedful", learner=FIFTH) as loop:
+        first, *_, last = loop.decide(id="d1", person="bob").shown
+    heedful("feedback best d1 --id e1 --form {} {} {}", json.dumps({"best": last, "worst": first}), *own)
+    got = heedful("explain best d1 {} {}", *own)
+    assert got.code == 0
+    assert "the margin is to the mean of the others" in got.out
+    got = heedful("replay best --json {} {}", *own)
+    assert [fold["comparisons"] for fold in got.json] == [6.0]
+    assert heedful("replay best {} {}", *own).code == 0
+    got = heedful("report best {} {}", *own)
+    assert got.code == 0
+    assert "the best of four says nothing of how good the four were" in got.out
+    assert heedful("doctor best {} {}", *own).code == 0
+    exported = heedful("export best all.jsonl {} {}", *own)
+    assert exported.code == 0
+    assert heedful("init other items.csv --learner {}", FIFTH).code == 0
+    got = heedful("import other all.jsonl --json {} {}", *own)
+    assert (got.code, got.json["counts"]["feedback"]) == (0, {"applied": 2, "duplicate": 0, "rejected": 0})
+    with Loop.open("best.heedful", learner=FIFTH) as loop, Loop.open("other.heedful", learner=FIFTH) as other:
+        assert same(loop.ledger.model.shared, other.ledger.model.shared)
+    assert heedful("undo best e1 {} {}", *own).code == 0
+    got = heedful("forget best ann --yes --json {} {}", *own)
+    assert (got.code, got.json["events"]) == (0, 2)
+    got = heedful("check {} --json", FIFTH)
+    assert (got.code, [each["kept"] for each in got.json]) == (0, [True] * 11)
+    assert heedful("learners {}", FIFTH).code == 0
