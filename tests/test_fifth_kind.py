@@ -389,7 +389,7 @@ def test_over_http_it_is_the_loop(ask: Caller, tmp_path: Path) -> None:
         batch = [{"decision": "d1", "id": "b0", **somebody.answer(loop.decide(id="d1", person="p1").shown)}]
         assert ok(ask.post(f"{path}/feedback", batch)) == [each._asdict() for each in loop.feedback_many(batch)]
         assert ok(ask.post(f"{path}/undo", {"event": "e3"})) == loop.undo("e3")._asdict()
-        assert ok(ask.delete(f"{path}/people/p1"))["events"] == loop.forget("p1").events
+        assert ok(ask("DELETE", f"{path}/people/p1"))["events"] == loop.forget("p1").events
         assert ok(ask.get(f"{path}/weights"))["weights"] == loop.weights
         assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())
         report = ok(ask.get(f"{path}/report"))

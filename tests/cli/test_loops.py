@@ -512,8 +512,8 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
     [
         (
             "",
-            "feedback: wanted --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice or "
-            "--none, got none of them",
+            "feedback: wanted --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
+            "--none or --form, got none of them",
         ),
         ("--clicks mini --none", "feedback: wanted one of clicks"),
         ("--thumb sideways", "--thumb: wanted up or down, got 'sideways'"),

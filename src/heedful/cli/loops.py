@@ -134,7 +134,7 @@ def _options(fields: Mapping[str, Any]) -> list[str]:
     found = []
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            texts = [f"{item}={short(number)}" for item, number in value.items()]
+            texts = [f"{item}={number:g}" for item, number in value.items()]
         else:
             texts = [value] if isinstance(value, str) else list(value)
         found += [word for text in texts for word in (f"--{name}", text)]

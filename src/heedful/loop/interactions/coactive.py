@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.registry import learner_class
+from heedful.loop.interactions import coactive_texts, telling
 from heedful.loop.interactions.card import Card, Setting
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
@@ -28,7 +29,7 @@ from heedful.spaces.ranking import difference
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
-    from heedful.loop.report import Arm
+    from heedful.loop.report import Arm, Report
 
 Array = npt.NDArray[np.float64]
 
@@ -103,6 +104,19 @@ class Coactive(Interaction[Model]):
         if "rating" in given or "grade" in given:
             return ": that takes two items with different numbers"
         return super().empty(given)
+
+    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
+        """Features of the first and the second, and feedback."""
+        return coactive_texts.explanation(told)
+
+    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
+        """The share of comparisons that each ranks as people did."""
+        return telling.agreements(folds, coactive_texts.UNKNOWN)
+
+    def tell_report(self, found: Report) -> list[telling.Part]:
+        """How high what was preferred stood in learned lists, and in those left alone."""
+        table = telling.arms_table(found, self.describe(), ("lists", "shown", "answered", "how high"))
+        return [table, telling.difference(found, "own order")]
 
     # ------------------------------------------------------------------------ the fold
 

@@ -14,6 +14,7 @@ import numpy as np
 from heedful.jit.kernel import Ints
 from heedful.loop.choosers import DEFAULT, chooser, wanted_purpose
 from heedful.loop.choosing import ChoiceModel, Heard, unfit
+from heedful.loop.interactions import comparison_texts, telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Weighed
     from heedful.loop.guessing import Guessing
-    from heedful.loop.report import Arm
+    from heedful.loop.report import Arm, Report
 
 
 class Comparison(Interaction[ChoiceModel]):
@@ -99,7 +100,7 @@ class Comparison(Interaction[ChoiceModel]):
             forms=tuple(self.forms.values()),
             prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
             score="how often what was likeliest was chosen",
-            arms=("asked by the rule", "asked by chance"),
+            arms=("of the rule, the least certain", "of chance"),
             compares_arms=self.compares_arms,
             settings=(
                 Setting("choices", "what they are for: to find the best, or to rank all", "best"),
@@ -114,6 +115,28 @@ class Comparison(Interaction[ChoiceModel]):
     def empty(self, given: Mapping[str, Any]) -> str:
         """That it was asked is kept."""
         return ", but that this was asked" if given else ""
+
+    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
+        """What was believed of the two, and from which answers."""
+        if told.choice is None:
+            return super().tell_explanation(told)
+        return comparison_texts.explanation(told, told.choice)
+
+    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
+        """How often each had what was chosen ahead."""
+        return telling.agreements(folds, "nothing was chosen so far")
+
+    def tell_report(self, found: Report) -> list[telling.Part]:
+        """How often what was likeliest was chosen."""
+        if found.choices is None:
+            return super().tell_report(found)
+        return comparison_texts.report(found, found.choices, self.describe())
+
+    def chart(self, found: Report) -> telling.Chart:
+        """The same over time, next to a guess."""
+        guess = None if found.choices is None else found.choices.guess
+        drawn = telling.chart(found, self.describe(), level=0.5 if guess is None else guess)
+        return drawn._replace(axis="share of answers that were foretold")
 
     # ------------------------------------------------------------------------ the fold
 

@@ -16,10 +16,12 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.graders import grader, is_grading
 from heedful.loop.grading import GradingModel
+from heedful.loop.interactions import ordinal_texts
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
@@ -29,8 +31,9 @@ from heedful.loop.wire import Feedback, FeedbackRecord
 if TYPE_CHECKING:
     from heedful.loop.accuracy import Accuracy
     from heedful.loop.counterfactual import Replayed
-    from heedful.loop.explain import Explanation, Part
-    from heedful.loop.report import Arm
+    from heedful.loop.explain import Explanation
+    from heedful.loop.explain import Part as Counts
+    from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
 """What besides the features makes up a score: of a learner without thresholds, and of a person."""
@@ -91,6 +94,22 @@ class Ordinal(Interaction[GradingModel]):
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The highest grade for the first."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
+
+    def tell_explanation(self, told: Explanation) -> list[Part]:
+        """What a score is made of, and between which thresholds it lies."""
+        return ordinal_texts.explanation(told)
+
+    def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
+        """How far off each is."""
+        return ordinal_texts.replays(folds)
+
+    def tell_report(self, found: Report) -> list[Part]:
+        """How well grades were predicted."""
+        return super().tell_report(found) if found.grades is None else ordinal_texts.report(found.grades)
+
+    def chart(self, found: Report) -> Chart:
+        """How well grades were predicted, over time."""
+        return super().chart(found) if found.grades is None else ordinal_texts.chart(found.grades)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -175,16 +194,16 @@ class Ordinal(Interaction[GradingModel]):
         arm, name = decision.record.arm, decision.names[first]
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), grade, between)
 
-    def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Part]:
+    def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
         """What a score is the sum of; those that count nothing are left out."""
-        from heedful.loop.explain import Part
+        from heedful.loop.explain import Part as Counts
 
         own = _offset(model, person)
         weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
         names = [*self.names, INTERCEPT]
         if own is not None:
             names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
-        return [Part(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
+        return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """How far what another learner would have predicted lies from the grades given."""

@@ -13,10 +13,12 @@ import numpy as np
 
 from heedful.core.fold import copied
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions import telling
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
+from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Model, Person
 from heedful.loop.packing import Known
@@ -29,7 +31,7 @@ from heedful.spaces.ranking import Primed, Ranking
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Moved
-    from heedful.loop.report import Arm
+    from heedful.loop.report import Arm, Report
 
 
 class Folded(Protocol):
@@ -272,6 +274,22 @@ class Interaction(Protocol[M]):
     def empty(self, given: Mapping[str, Any]) -> str:
         """Why there was nothing to learn in feedback that was taken, in words after a "nothing in it to learn"."""
         return ": it says nothing, or what was shown already" if given else ""
+
+    def tell_explanation(self, told: Explanation) -> list[Part]:
+        """What `explain` found, in lines and tables."""
+        return telling.explanation(told)
+
+    def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
+        """What `counterfactual` found of some learners, the loop's own first."""
+        return telling.agreements(folds, "nothing was answered so far that it can be compared with")
+
+    def tell_report(self, found: Report) -> list[Part]:
+        """What is measured of a loop of this kind; what feedback was worth is told of every kind."""
+        return telling.report(found, self.describe())
+
+    def chart(self, found: Report) -> Chart:
+        """The same over time."""
+        return telling.chart(found, self.describe())
 
     # ------------------------------------------------------------------------ the fold
 

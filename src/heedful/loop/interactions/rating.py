@@ -14,6 +14,7 @@ from heedful.core.fold import copied
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, place_of
+from heedful.loop.interactions import rating_texts, telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
     from heedful.loop.foretelling import Foretelling
-    from heedful.loop.report import Arm
+    from heedful.loop.report import Arm, Report
 
 MOST = 30
 """Ratings of the item, and of the person, that are looked at one by one: the newest."""
@@ -117,6 +118,24 @@ class Rating(Interaction[RatingModel]):
     def empty(self, given: Mapping[str, Any]) -> str:
         """What was withdrawn is not learned about."""
         return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
+
+    def tell_explanation(self, told: Explanation) -> list[telling.Part]:
+        """What was expected, how certain that was, and from what."""
+        return super().tell_explanation(told) if told.rating is None else rating_texts.explanation(told, told.rating)
+
+    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
+        """How far off each is, and how much of the order it has right."""
+        return rating_texts.replays(folds)
+
+    def tell_report(self, found: Report) -> list[telling.Part]:
+        """How what was shown was rated, and how well that was predicted."""
+        if found.ratings is None:
+            return super().tell_report(found)
+        return rating_texts.report(found, found.ratings, self.describe())
+
+    def chart(self, found: Report) -> telling.Chart:
+        """How what was shown was rated, over time."""
+        return telling.chart(found, self.describe(), None, None)
 
     # ------------------------------------------------------------------------ the fold
 

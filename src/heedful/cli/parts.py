@@ -1,0 +1,68 @@
+"""What an interaction says of a loop, in a terminal: lines, and tables with a line over time where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from heedful.cli.terminal import console, new_table, width
+
+if TYPE_CHECKING:
+    import rich.table
+
+    from heedful.loop.interactions.telling import Part, Table
+
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS, FEWEST = 40, 10
+"""Bars of the line over time, at most and at least: its heading takes nine."""
+ROWS = 10
+"""Of a table; --json has all."""
+
+
+def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all") -> None:
+    """Print lines and tables; what is left out of a long table is `beyond`. Tables are called `title`, too."""
+    from heedful.loop.interactions.telling import Table
+
+    screen = console()
+    for part in parts:
+        if isinstance(part, Table):
+            _print_table(part, title)
+            if len(part.rows) > ROWS:
+                screen.print(f"and {len(part.rows) - ROWS:,} more, {beyond}")
+        else:
+            screen.print(part.text, markup=False, soft_wrap=True)
+
+
+def _print_table(told: Table, title: str) -> None:
+    """Print a table; a line over time at its end gets what room the numbers leave: they keep all of their digits, on
+    narrow screens there is no line."""
+    from rich.markup import escape
+
+    def filled(heading: str, bars: int) -> rich.table.Table:
+        table = new_table(escape(heading))
+        for i, column in enumerate(told.columns):
+            text = i < told.left
+            table.add_column(
+                column, overflow="fold", justify="left" if text else "right", no_wrap=bool(told.trends) and not text
+            )
+        if bars:
+            table.add_column("over time", no_wrap=True)
+        for i, row in enumerate(told.rows[:ROWS]):
+            line = [f"[cyan]{_line(told.trends[i], bars)}[/]"] if bars else []
+            table.add_row(*map(escape, row), *line)
+        return table
+
+    room, bars = console().width, 0
+    if told.trends:
+        bars = next((n for n in range(COLUMNS, FEWEST - 1, -1) if width(filled("", n)) <= room), 0)
+    console().print(filled(f"{title}: {told.title}" if title else told.title, bars))
+
+
+def _line(means: Sequence[float | None], columns: int) -> str:
+    """Means from 0 to 1 as a line of at most so many bars, gaps where there is none."""
+    step = max(-(-len(means) // columns), 1)
+    line = ""
+    for start in range(0, len(means), step):
+        there = [mean for mean in means[start : start + step] if mean is not None]
+        line += BARS[min(int(8 * sum(there) / len(there)), 7)] if there else " "
+    return line

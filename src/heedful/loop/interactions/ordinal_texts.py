@@ -1,0 +1,90 @@
+"""What a loop of grades says of an explanation, a replay and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from heedful.loop.interactions.coactive_texts import scored
+from heedful.loop.interactions.telling import (
+    Chart,
+    Curve,
+    Line,
+    Part,
+    Table,
+    brief,
+    counted,
+    greatest,
+    replay_table,
+    short,
+    signed,
+    verdict,
+)
+
+if TYPE_CHECKING:
+    from heedful.loop.accuracy import Accuracy
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation
+
+LEARNED, MEDIAN = "what was learned", "always the median so far"
+
+
+def explanation(told: Explanation) -> list[Part]:
+    """A grade: the score, between which thresholds it lies, and what it is made of."""
+    parts = scored(told, _grade(told), "that", "moved it")
+    rows = [(part.name, brief(part.weight), brief(part.first), signed(part.counts)) for part in told.features]
+    features = Table("What put it there", ("feature", "weight", "value", "counts"), tuple(rows))
+    return [features if isinstance(part, Table) and part.columns[0] == "feature" else part for part in parts]
+
+
+def _grade(told: Explanation) -> str:
+    if told.between is None:
+        return f"{told.first}: grade {told.grade}; {told.because}"
+    low, high = told.between
+    ends = [f"from {short(low)} on" if low is not None else "", f"below {short(high)}" if high is not None else ""]
+    where = " and ".join(end for end in ends if end)
+    return f"{told.first}: grade {told.grade}, as its score is {signed(told.margin)}: {where} it is that"
+
+
+def replays(folds: Sequence[Replayed]) -> list[Part]:
+    """How far what each learner predicted lay from the grades."""
+    rows = []
+    for fold in folds:
+        loss = "unknown" if fold.rank_loss is None else f"{fold.rank_loss:.3f}"
+        rows.append((fold.learner, f"{fold.lessons:,}", loss, greatest(fold)))
+    told = "Mean error is that of |predicted - given|, each before it was learned from, over"
+    return [
+        replay_table(rows, ("mean error", "greatest weights")),
+        Line(f"{told} {folds[0].graded:,} grades; the first learner is the loop's own."),
+    ]
+
+
+def report(found: Accuracy) -> list[Part]:
+    """How far predictions lay from the grades, against the median so far."""
+    most = max([1e-9, *(value for each in found.series for value in (each.loss, each.constant))])
+    rows, trends = [], []
+    for name, value, exact, parts in (
+        (LEARNED, found.loss, found.exact, [each.loss for each in found.series]),
+        (MEDIAN, found.constant, None, [each.constant for each in found.series]),
+    ):
+        cells = "" if value is None else f"{value:.3f}", "" if exact is None else f"{exact:.0%}"
+        rows.append((name, f"{found.grades:,}", *cells))
+        trends.append(tuple([each / most for each in parts]))
+    title = "how far predictions lay from the grades given (0: right)"
+    columns = ("predicted by", "grades", "mean error", "exactly right")
+    table = Table(title, columns, tuple(rows), trends=tuple(trends))
+    apart = found.difference
+    if apart is None:
+        return [table, Line(f"Whether learning helps cannot be said: {found.unsaid}.")]
+    better = verdict(apart, "learning does harm", "learning helps")  # below 0 is better
+    return [table, Line(f"Learned less median: {counted(apart)} ({apart.people:,} people): {better}.")]
+
+
+def chart(found: Accuracy) -> Chart:
+    """How far predictions lay from the grades, over time."""
+    curves = []
+    for field, name in (("loss", LEARNED), ("constant", MEDIAN)):
+        points = tuple([(each.seq, getattr(each, field)) for each in found.series])
+        if points:
+            curves.append(Curve(f"{name} ({getattr(found, field):.3f})", points))
+    return Chart("mean |predicted - given|", tuple(curves), low=0.0, nothing="nothing was graded so far")

@@ -1,0 +1,105 @@
+"""What a loop of ratings says of an explanation, a replay and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from heedful.loop.interactions.telling import (
+    Line,
+    Part,
+    Table,
+    arms_table,
+    counted,
+    difference,
+    lessons_table,
+    replay_table,
+    sentence,
+    short,
+    signed,
+    there,
+    verdict,
+)
+
+if TYPE_CHECKING:
+    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.explain import Explanation, Foreseen
+    from heedful.loop.foretelling import Foretelling, Picked
+    from heedful.loop.interactions.card import Card
+    from heedful.loop.report import Report
+
+
+def explanation(told: Explanation, rating: Foreseen) -> list[Part]:
+    """A rating that was expected: how much, how certain, from what."""
+    of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
+    certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
+    known = [
+        (what, short(count), "" if mean is None else f"{mean:.2f}")
+        for what, count, mean in (
+            ("of this item, by all", rating.by_all, rating.mean_of_all),
+            ("by this person, of all items", rating.by_person, rating.mean_of_person),
+            ("of this item by this person", rating.own, rating.mean_of_own),
+        )
+    ]
+    parts = [(part.name, signed(part.counts)) for part in told.features]
+    return there(
+        [
+            Line(f"{of}{certain}"),
+            sentence(told.because),
+            Table("What was known", ("ratings", "how many", "mean"), tuple(known)),
+            Table("What it is the sum of", ("part", "counts"), tuple(parts)),
+            lessons_table(told, "What it comes from: without it, so much lower"),
+        ]
+    )
+
+
+def replays(folds: Sequence[Replayed]) -> list[Part]:
+    """How far what each learner predicted lay from the ratings, and how much of their order it had right."""
+    rows = []
+    for fold in folds:
+        error = "unknown" if fold.error is None else f"{fold.error:.3f}"
+        agreement = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
+        rows.append((fold.learner, f"{fold.lessons:,}", error, agreement))
+    most = max(fold.rated or 0 for fold in folds)
+    told = "Mean error is that of |predicted - given|, each before it was learned from, over"
+    pairs = "Agreement is the share of pairs that one answer rates differently which were predicted in that order"
+    return [
+        replay_table(rows, ("mean error", "agreement")),
+        Line(f"{told} {most:,} ratings; the first learner is the loop's own."),
+        Line(f"{pairs}."),
+    ]
+
+
+def report(found: Report, measured: Foretelling, card: Card) -> list[Part]:
+    """How what was shown was rated, and how far off what was expected was."""
+    means = [arm.mean for window in found.series for arm in (window.learned, window.control) if arm.mean is not None]
+    low, high = min(means, default=0.0), max(means, default=1.0)
+    parts: list[Part] = [
+        arms_table(found, card, ("lists", "shown", "answered", "rating"), low, high),
+        difference(found, "the other"),
+        Line(_predicted(measured)),
+    ]
+    return parts if measured.picked is None else [*parts, Line(_picked(measured.picked))]
+
+
+def _predicted(found: Foretelling) -> str:
+    if found.error is None:
+        return f"How well ratings are predicted cannot be said: {found.unsaid}."
+    told = f"Predictions are {found.error:.3f} off on average over {found.ratings:,} ratings; always saying the item's "
+    told += f"mean so far would be {found.item_mean:.3f} off"
+    apart = found.difference
+    if apart is None:
+        return f"{told}. Which is better cannot be said: {found.unsaid}."
+    better = verdict(apart, "worse", "better")  # below 0 is better
+    return f"{told}: {counted(apart)} ({apart.people:,} people): {better}."
+
+
+def _picked(picked: Picked) -> str:
+    """The model next to what is most popular."""
+    told = f"Of {picked.lists:,} lists that were not chosen by it, what it expected most of was rated "
+    told += f"{picked.learned:.3f}, the most popular {picked.popular:.3f}, any of them {picked.chance:.3f}"
+    apart = picked.difference
+    if apart is None:
+        return f"{told}. Whether it is better than the most popular cannot be said yet."
+    better = verdict(apart, "better than the most popular", "worse")
+    return f"{told}; learned less most popular: {counted(apart)} ({apart.people:,} people): {better}."
