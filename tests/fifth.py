@@ -21,7 +21,6 @@ from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
-from heedful.loop.settings import Founding
 from heedful.loop.wire import Feedback, FeedbackRecord, distinct
 
 SHOWN = 4
@@ -144,9 +143,6 @@ class BestWorstScaling(Interaction[Folding]):
     model_type = Folding
     compares_arms = False
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
-        self.founding, self.learner = founding, learner
-
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first and the last."""
         return "says which is the best and which the worst", {"best": shown[0], "worst": shown[-1]}
@@ -205,7 +201,7 @@ class BestWorstScaling(Interaction[Folding]):
         model, moved = past.follow(lambda model: float(gap @ model.shared.w))
         parts = [
             Part(name, float(w), float(a), float(a - g), float(w * g))
-            for name, w, a, g in zip(self.founding.names, model.shared.w, context.x[best], gap)
+            for name, w, a, g in zip(self.names, model.shared.w, context.x[best], gap)
             if w * g != 0.0
         ]
         because = "of what was shown the model liked this most; the margin is to the mean of the others"
@@ -221,7 +217,7 @@ class BestWorstScaling(Interaction[Folding]):
         )
 
     def counterfactual(self, spec: str) -> _Counterfactual:
-        learner = make_learner(spec, n_features=len(self.founding.names), space=None)
+        learner = make_learner(spec, n_features=len(self.names), space=None)
         if not isinstance(getattr(type(learner), "interaction", None), type):
             raise ValueError(f"learner: wanted one of the best and the worst, got {spec}")
         return _Counterfactual(Folding(learner))

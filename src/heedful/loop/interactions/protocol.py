@@ -13,8 +13,8 @@ import numpy as np
 
 from heedful.core.fold import copied
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop.interactions import telling
 from heedful.learners.registry import make_learner
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
