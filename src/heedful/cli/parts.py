@@ -19,8 +19,9 @@ ROWS = 10
 """Of a table; --json has all."""
 
 
-def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all") -> None:
-    """Print lines and tables; what is left out of a long table is `beyond`. Tables are called `title`, too."""
+def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all", apart: bool = False) -> None:
+    """Print lines and tables; what is left out of a long table is `beyond`. Tables are called `title`, too, and lines
+    stand `apart`, as paragraphs."""
     from heedful.loop.interactions.telling import Table
 
     screen = console()
@@ -30,7 +31,7 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
             if len(part.rows) > ROWS:
                 screen.print(f"and {len(part.rows) - ROWS:,} more, {beyond}")
         else:
-            screen.print(part.text, markup=False, soft_wrap=True)
+            screen.print(f"{part.text}\n" if apart else part.text, markup=False, soft_wrap=True)
 
 
 def _print_table(told: Table, title: str) -> None:
@@ -41,7 +42,7 @@ def _print_table(told: Table, title: str) -> None:
     def filled(heading: str, bars: int) -> rich.table.Table:
         table = new_table(escape(heading))
         for i, column in enumerate(told.columns):
-            text = i < told.left
+            text = i in told.texts
             table.add_column(
                 column, overflow="fold", justify="left" if text else "right", no_wrap=bool(told.trends) and not text
             )

@@ -62,8 +62,7 @@ def report(
 
 def _show(loop: Loop, found: Report, title: str) -> None:
     screen, interaction = console(), loop.ledger.interaction
-    print_parts(interaction.tell_report(found), title)
-    screen.print()
+    print_parts(interaction.tell_report(found), title, apart=True)
     if found.thumbs is not None:
         screen.print(f"{_thumbs(found.thumbs, interaction.describe().arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)

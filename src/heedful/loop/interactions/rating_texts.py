@@ -64,7 +64,7 @@ def replays(folds: Sequence[Replayed]) -> list[Part]:
     told = "Mean error is that of |predicted - given|, each before it was learned from, over"
     pairs = "Agreement is the share of pairs that one answer rates differently which were predicted in that order"
     return [
-        replay_table(rows, ("mean error", "agreement")),
+        replay_table(rows, ("mean error", "agreement"), (0,)),
         Line(f"{told} {most:,} ratings; the first learner is the loop's own."),
         Line(f"{pairs}."),
     ]

@@ -32,8 +32,8 @@ class Table(NamedTuple):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    left: int = 1
-    """the first columns, which hold texts; numbers follow"""
+    texts: tuple[int, ...] = (0,)
+    """the columns that hold texts; the others hold numbers"""
     trends: tuple[tuple[float | None, ...], ...] = ()
     """how each row went over time, from 0 to 1, None where nothing is known; () where nothing did"""
 
@@ -112,7 +112,7 @@ def features_table(told: Explanation) -> Table:
 def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
     """What each piece of feedback moved."""
     rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
-    return Table(title, ("feedback", "form", "event", "by"), tuple(rows), left=2)
+    return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
 
 
 def there(parts: Iterable[Part]) -> list[Part]:
@@ -149,9 +149,9 @@ def agreements(folds: Sequence[Replayed], unknown: str) -> list[Part]:
     return [*parts, Line(told)]
 
 
-def replay_table(rows: Sequence[tuple[str, ...]], columns: tuple[str, str]) -> Table:
-    """Learners with their lessons, and two more columns."""
-    return Table("The same log, by other learners", ("learner", "lessons", *columns), tuple(rows))
+def replay_table(rows: Sequence[tuple[str, ...]], columns: tuple[str, str], texts: tuple[int, ...] = (0, 3)) -> Table:
+    """Learners with their lessons, and two more columns, the last a text."""
+    return Table("The same log, by other learners", ("learner", "lessons", *columns), tuple(rows), texts)
 
 
 # ---------------------------------------------------------------------------- a report
