@@ -18,7 +18,7 @@ from rich.table import Table
 
 from heedful import Ranking
 from heedful.jit.cache import loop_for
-from heedful.core.fold import coerced, copied, generators
+from heedful.core.fold import coerce, copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.fair_pairs import FairPairs
@@ -79,11 +79,11 @@ def quality(w: Any, fresh: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
 
 def played(learner: Any, world: Any, seed: int, rounds: int) -> tuple[float, Any]:
     """(mean regret of what was shown in the last quarter, the last weights)."""
-    learner, world = coerced(learner), coerced(world)
+    learner, world = coerce(learner), coerce(world)
     asked, answered, drawn = generators(seed)
     state, truth, regrets = learner.init(drawn), world.init(asked), np.empty(rounds)
     arguments = (learner, world, state, truth, regrets, 0, asked, answered, drawn)
-    last = copied(loop_for(*arguments)(*arguments)[0])
+    last = copy_arrays(loop_for(*arguments)(*arguments)[0])
     return float(regrets[-(rounds // 4) :].mean()), learner.weights(last)
 
 

@@ -30,7 +30,7 @@ from rich.table import Table
 
 from heedful import trace
 from heedful.jit.cache import loop_for
-from heedful.core.fold import coerced, copied, generators
+from heedful.core.fold import coerce, copy_arrays, generators
 from heedful.learners.ratings.alb import ALB
 from heedful.learners.ratings.bmf import BMF
 from heedful.learners.ratings.nmf_bandit import NMFBandit
@@ -138,7 +138,7 @@ def from_nothing(learner: Any, size: tuple[int, int], rounds: int) -> float:
 
 def windows(edges: list[tuple[int, int]], of: Any, size: tuple[int, int] = SMALL) -> dict[int, float]:
     """Seconds a step from each lo to hi (rising, apart), in one run of the compiled loop; copies are not counted."""
-    learner, world = coerced(of), gaussian_ratings(*size, K)
+    learner, world = coerce(of), gaussian_ratings(*size, K)
     asked, answered, drawn = generators(0)
     state, truth = learner.init(drawn), world.init(asked)
     took, done = {}, 0
@@ -150,7 +150,7 @@ def windows(edges: list[tuple[int, int]], of: Any, size: tuple[int, int] = SMALL
             start = time.thread_time()
             out = loop(*args)
             took[hi] = (time.thread_time() - start) / max(until - done, 1)
-            state, truth, _ = copied(out)
+            state, truth, _ = copy_arrays(out)
             done = until
     return took
 

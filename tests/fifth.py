@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.fold import copied, generators
+from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import finite_array, indices, wanted_count, wanted_positive
 from heedful.learners.registry import make_learner
 from heedful.loop.counterfactual import Replayed
@@ -121,7 +121,7 @@ class Folding:
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
-        self.shared = self.learner.update(copied(self.shared), context.x, *lesson)
+        self.shared = self.learner.update(copy_arrays(self.shared), context.x, *lesson)
         return True
 
     def effective(self, shared: Any, person: Person | None) -> Any:

@@ -20,7 +20,7 @@ REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 def specs(interaction: str = "coactive") -> list[str]:
     """Every learner of the package that a loop of this interaction takes, as text says it, found by looking."""
     found = find_learners()
-    names = [name for name in found if not hasattr(found[name], "simulated")]
+    names = [name for name in found if not hasattr(found[name], "simulation_only")]
     needs = REQUIRED | {name: "n_ranks=5" for name in names if about(found[name]).interaction == "ordinal"}
     taken = [name for name in names if about(found[name]).interaction == interaction]
     return [f"{name}:{needs[name]}" if name in needs else name for name in taken]

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 from heedful.jit import blas
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.jit.kernel import kernel
-from heedful.jit.overloads import teach
+from heedful.jit.overloads import register
 from heedful.learners.coactive.second_order import projected
 
 
 @pytest.fixture(scope="module")
 def fast() -> Callable[..., Any]:
     """Compiled kernels, each compiled once, that may call the routines."""
-    teach([blas])
+    register([blas])
     known: dict[Any, Any] = {}
 
     def get(f: Callable[..., Any]) -> Any:
         if f not in known:
-            known[f] = compiled(f)
+            known[f] = compile_kernel(f)
         return known[f]
 
     return get

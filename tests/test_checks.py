@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.core.conformance import promises
+from heedful.core.conformance import check_learner
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.ordinal import Ranks
 from heedful.spaces.ranking import Ranking
@@ -124,14 +124,14 @@ class NamedTuple_of_two(NamedTuple):
 
 
 def broken(learner: Any) -> set[str]:
-    return {f.promise.split(",")[0] for f in promises(learner, WORLD) if f.kept is False}
+    return {f.promise.split(",")[0] for f in check_learner(learner, WORLD) if f.kept is False}
 
 
 def test_a_sound_learner_keeps_every_promise() -> None:
     assert broken(Sound(N, Ranking(5))) == set()
 
 
-INTERPRETED = {"interpreted": property(lambda self: True)}
+INTERPRETED = {"must_interpret": property(lambda self: True)}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ INTERPRETED = {"interpreted": property(lambda self: True)}
 )
 def test_one_cause_breaks_one_promise(methods: dict[str, Any], promise: str) -> None:
     """The one that names it; what fails because of it is said to be open, and by what, and is not counted."""
-    findings = list(promises(spoiled(**methods, **INTERPRETED), WORLD))
+    findings = list(check_learner(spoiled(**methods, **INTERPRETED), WORLD))
     [found] = [f for f in findings if f.kept is False]
     assert found.promise.split(",")[0] == promise
     for later in (f for f in findings if f.kept is None):
@@ -186,7 +186,7 @@ class Graded(NamedTuple):
     def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
         return State(state.w + 0.1 * (feedback - y) * x, state.t + 1)
 
-    interpreted = INTERPRETED["interpreted"]
+    must_interpret = INTERPRETED["must_interpret"]
 
 
 def one_more_each_time(self: Any, state: Any, x: Any, rng: Any) -> int:
@@ -220,7 +220,7 @@ def test_learners_of_grades(on: Any, methods: dict[str, Any], promise: str | Non
     """A sound one keeps every promise; what is spoiled, in it or in its space, is found."""
     changed = type(on.__name__, (on,), methods)
     learner = changed(N, Ranks(5)) if on is Graded else Graded(N, changed(5))
-    findings = list(promises(learner, synthetic_ordinal(40, N)[0]))
+    findings = list(check_learner(learner, synthetic_ordinal(40, N)[0]))
     where = [f for f in findings if not f.kept and f.promise.startswith(promise or "")]
     assert bool(where) == bool(promise), findings
     assert [f.evidence for f in findings if "permuting" in f.promise] == [
@@ -235,11 +235,11 @@ def test_where_an_error_came_from_is_the_learner_s_own_line() -> None:
         return self.space.argmax(state.w[:-1], x)
 
     line = failing.__code__.co_firstlineno + 1
-    found = {f.promise: f.where for f in promises(spoiled(propose=failing, **INTERPRETED), WORLD)}
+    found = {f.promise: f.where for f in check_learner(spoiled(propose=failing, **INTERPRETED), WORLD)}
     first = "learner and state are named tuples of numbers and arrays, one type a field"
     assert found[first].endswith(f" (test_checks.py, line {line})")
     built_in = PreferencePerceptron(N + 1, Ranking(5))
-    where = next(f.where for f in promises(built_in, WORLD) if not f.kept)
+    where = next(f.where for f in check_learner(built_in, WORLD) if not f.kept)
     assert re.search(r" \(\w+\.py, line \d+\)$", where)
     assert "test_checks" not in where
 

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.core.fold import trace
 from heedful.jit import cache as compiling
 from heedful.learners.coactive.perceptron import PreferencePerceptron
@@ -145,7 +145,7 @@ def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: py
     world, learner = synthetic_ordinal(10, 3)[0], ConstantRank(3, 5)
     with pytest.warns(UserWarning, match="Set HEEDFUL_CACHE_DIR"):
         compiled = trace(learner, world, 5, 0)
-    assert same(compiled, trace(learner, world, 5, 0, interpreted=True))
+    assert identical(compiled, trace(learner, world, 5, 0, interpreted=True))
 
 
 def test_memory_does_not_grow_with_the_rounds() -> None:
@@ -178,7 +178,7 @@ def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
 
 def test_compiled_wants_a_marked_function() -> None:
     with pytest.raises(ValueError, match="wanted a function marked with @kernel"):
-        compiling.compiled(np.sum)
+        compiling.compile_kernel(np.sum)
 
 
 def test_the_fingerprint_sees_constants_defaults_and_methods() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from budget import FACTOR
 from heedful.core import conformance
-from heedful.core.conformance import promises, same
-from heedful.core.fold import copied, generators, must_interpret, play
+from heedful.core.conformance import check_learner, identical
+from heedful.core.fold import copy_arrays, generators, must_interpret, play
 from heedful.jit import cache as compiling
 from heedful.learners.registry import about, find_learners
 from heedful.spaces.comparison import Choice
@@ -142,7 +142,7 @@ def one_loop(worlds: dict[str, tuple[Any, Any]]) -> list[list[str]]:
     """The names of worlds, those together in which a learner runs the same compiled loop."""
     together: dict[Any, list[str]] = {}
     for name, (world, space) in worlds.items():
-        together.setdefault(compiling._kind((world, space, copied(world).init(generators(0)[0]))), []).append(name)
+        together.setdefault(compiling._kind((world, space, copy_arrays(world).init(generators(0)[0]))), []).append(name)
     return list(together.values())
 
 
@@ -184,9 +184,9 @@ COMPILED = compiled_worlds()
 def test_every_promise_is_kept(learner: Any, world: Any, everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not everything:
         monkeypatch.setattr(
-            conformance, "PROMISES", tuple(p for p in conformance.PROMISES if p is not conformance._compiled)
+            conformance, "CHECKS", tuple(p for p in conformance.CHECKS if p is not conformance._check_compiled)
         )
-    findings = list(promises(learner, world))
+    findings = list(check_learner(learner, world))
     assert len(findings) == 10 + everything
     assert [(f.promise, f.where) for f in findings if not f.kept] == []
 
@@ -231,7 +231,7 @@ def test_the_same_arrivals_for_every_learner(interaction: str, name: str, least:
     met = []
     for cls in find_learners().values():
         if about(cls).interaction == interaction:
-            met.append(tuple(copied(r.x) for r, _ in play(made(cls, space), world, 70, 11)))
+            met.append(tuple(copy_arrays(r.x) for r, _ in play(made(cls, space), world, 70, 11)))
     assert len(met) >= least
     assert len(met[0]) == 70
-    assert all(same(m, met[0]) for m in met)
+    assert all(identical(m, met[0]) for m in met)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import naive
-from heedful.core.fold import copied, play, trace
+from heedful.core.fold import copy_arrays, play, trace
 from heedful.diagnostics import (
     Bound,
     Facts,
@@ -105,7 +105,7 @@ def test_a_log_has_the_regret_of_its_world() -> None:
     pool = item_pool(X, w_star, StrictAlpha(0.6))
     for world_, space in ((world, Ranking(5)), (pool, Ranking(1))):
         learner = PreferencePerceptron(N, space)
-        log = [copied(played) for played, _ in play(learner, world_, 100, 0)]
+        log = [copy_arrays(played) for played, _ in play(learner, world_, 100, 0)]
         known = known_utilities(log, space, w_star)
         assert regrets(known) == pytest.approx(trace(learner, world_, 100, 0, interpreted=True), abs=1e-12)
         assert strict_alpha(known) >= 0.6 - 1e-9
@@ -305,7 +305,7 @@ def rounds(learner: Any, world: Any, w_star: Any, seed: int) -> tuple[Known, Any
     for played, state in play(learner, world, T, seed):
         phi = [learner.space.phi(played.x, y) for y in (played.y, played.feedback)]
         margins.append(float(w @ (phi[0] - phi[1])))
-        log.append(copied(played))
+        log.append(copy_arrays(played))
         w = learner.weights(state).copy()
     return known_utilities(log, learner.space, w_star), np.array(margins)
 
@@ -387,7 +387,7 @@ def test_better_feedback_has_an_alpha() -> None:
     rng = np.random.default_rng(4)
     X, w_star = rng.standard_normal((300, N)), rng.standard_normal(N)
     learner = PreferencePerceptron(N, Ranking(1))
-    log = [copied(played) for played, _ in play(learner, item_pool(X, w_star, Better()), 100, 0)]
+    log = [copy_arrays(played) for played, _ in play(learner, item_pool(X, w_star, Better()), 100, 0)]
     found = quality(known_utilities(log, Ranking(1), w_star))
     assert found.average > 0.1
     assert found.test.better > 10

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from heedful.core.conformance import promises
+from heedful.core.conformance import check_learner
 from heedful.learners.registry import find_learners
 from heedful.papers import FIGURES
 from heedful.spaces.ranking import Ranking
@@ -68,7 +68,7 @@ def test_the_learner_of_contributing_keeps_every_promise(tmp_path: Path) -> None
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     world, _ = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
-    findings = list(promises(module.Mine(6, Ranking(5)), world))
+    findings = list(check_learner(module.Mine(6, Ranking(5)), world))
     assert [(f.promise, f.where) for f in findings if not f.kept] == []
     inside = re.search(r"class State.*", source, re.S)
     assert inside is not None

@@ -32,7 +32,7 @@ from heedful.experiments.run import (
     simulate,
     standard_error,
 )
-from heedful.jit.kernel import shown
+from heedful.jit.kernel import visible
 from heedful.spaces.ranking import Primed, Ranking
 from heedful.worlds.clicks import Cascade
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
@@ -103,7 +103,7 @@ def test_regrets_are_those_of_a_loop_over_play(queries: Queries) -> None:
     for played, _ in play(learner, scene.world, 30, 2):  # more than two passes
         u = played.x @ scene.w_star
         gain = [1 / math.log2(i + 2) for i in range(3)]
-        wanted.append(np.sort(u)[::-1][:3] @ gain - u[shown(played.y)[:3]] @ gain)
+        wanted.append(np.sort(u)[::-1][:3] @ gain - u[visible(played.y)[:3]] @ gain)
     (run,) = runs_of(setting, {"a": learner}, 30)["a"]
     np.testing.assert_allclose(run.regrets, wanted, rtol=1e-9, atol=1e-12)
     assert run.regrets.max() > 0.1
@@ -207,7 +207,7 @@ class Alone(NamedTuple):
     threads: list[int]
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         return True
 
     def init(self, rng: Any) -> int:

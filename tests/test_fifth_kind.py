@@ -23,7 +23,7 @@ from scipy.stats import binomtest
 
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import promises, same
+from heedful.core.conformance import check_learner, identical
 from heedful.data.jsonl import Line
 from heedful.experiments.trials import trial
 from heedful.io import export_lines, import_lines, rehearse
@@ -83,7 +83,7 @@ def taught(loop: Loop, n: int, person: str | None = None, seed: int = 0) -> None
 @pytest.mark.parametrize("number", range(11))
 def test_the_learner_keeps_every_promise(number: int) -> None:
     learner, world = trial(FIFTH)
-    found = list(promises(learner, world))
+    found = list(check_learner(learner, world))
     assert len(found) == 11
     assert found[number].kept, found[number].where
 
@@ -153,7 +153,7 @@ def test_what_is_no_answer_is_refused_by_name(loop: Loop, form: dict[str, Any], 
     with pytest.raises(ValueError) as raised:
         loop.feedback(decision.id, **called)
     assert str(raised.value).startswith(told.replace("'A'", f"'{a}'"))
-    assert same(bits(loop), before)
+    assert identical(bits(loop), before)
 
 
 def test_what_does_not_fit_is_rejected(loop: Loop) -> None:
@@ -182,7 +182,7 @@ def test_the_loop_folds_the_learner(loop: Loop) -> None:
         worst = next(e["worst"] for e in export_lines(loop) if e.get("id") == told.event)
         pair = np.array([shown.names.index(told.chosen[0]), shown.names.index(worst)])
         state = learner.update(state, context.x, np.array(shown.record.shown), pair)
-    assert same(loop.ledger.model.shared, state)
+    assert identical(loop.ledger.model.shared, state)
     assert loop.verify() == []
 
 
@@ -193,7 +193,7 @@ def test_undone_and_forgotten_is_as_if_it_had_never_been(tmp_path: Path) -> None
         taught(loop, 5, "bob", seed=1)
         assert loop.undo("bobe2").status == "applied"
         assert loop.forget("bob").events == 11
-        assert same(loop.ledger.model.shared, other.ledger.model.shared)
+        assert identical(loop.ledger.model.shared, other.ledger.model.shared)
         before = loop.weights
         assert loop.undo("anne5").status == "applied"
         assert loop.weights != before
@@ -255,7 +255,7 @@ def test_exported_and_imported_it_is_the_same_loop(tmp_path: Path) -> None:
         with rehearse(tmp_path / "b", learner=FIFTH) as dry:
             assert {each.status for each in import_lines(dry, numbered)} <= {"applied", "duplicate"}
         assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
-        assert same(other.ledger.model.shared, loop.ledger.model.shared)
+        assert identical(other.ledger.model.shared, loop.ledger.model.shared)
         assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
         wrong = [Line(1, {**one, "id": "new", "worst": None}, None)]
         [outcome] = import_lines(other, wrong)
@@ -340,7 +340,7 @@ class Living(RuleBasedStateMachine):
         state = learner.init(np.random.default_rng(0))
         for _, x, shown, pair in self.given.values():
             state = learner.update(state, x, shown, pair)
-        assert same(self.loop.ledger.model.shared, state)
+        assert identical(self.loop.ledger.model.shared, state)
 
     def teardown(self) -> None:
         if hasattr(self, "loop"):
@@ -462,7 +462,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("import other all.jsonl --json {} {}", *own)
     assert (got.code, got.json["counts"]["feedback"]) == (0, {"applied": 2, "duplicate": 0, "rejected": 0})
     with Loop.open("best.heedful", learner=FIFTH) as loop, Loop.open("other.heedful", learner=FIFTH) as other:
-        assert same(loop.ledger.model.shared, other.ledger.model.shared)
+        assert identical(loop.ledger.model.shared, other.ledger.model.shared)
     assert heedful("undo best e1 {} {}", *own).code == 0
     got = heedful("forget best ann --yes --json {} {}", *own)
     assert (got.code, got.json["events"]) == (0, 2)

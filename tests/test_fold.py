@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.core.conformance import same
-from heedful.core.fold import Round, Session, coerced, copied, generators, play, replay, trace, traced
+from heedful.core.conformance import identical
+from heedful.core.fold import Round, Session, coerce, copy_arrays, generators, play, replay, trace, trace_in_chunks
 from heedful.learners.coactive.dueling import DuelingBandit
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
@@ -36,10 +36,10 @@ def test_trace_is_the_regret_of_play() -> None:
 @pytest.mark.parametrize("learner", [LEARNER, DuelingBandit(4, Ranking(3))])
 def test_pieces_are_the_whole(learner: Any, interpreted: bool) -> None:
     whole = trace(learner, WORLD, 50, 4, interpreted=interpreted)
-    pieces = [piece.copy() for piece in traced(learner, WORLD, 50, 4, interpreted=interpreted, chunk=7)]
+    pieces = [piece.copy() for piece in trace_in_chunks(learner, WORLD, 50, 4, interpreted=interpreted, chunk=7)]
     assert [p.size for p in pieces] == [7, 14, 21, 28, 35, 42, 49, 50]
-    assert same(pieces[-1], whole)
-    assert all(same(p, whole[: p.size]) for p in pieces)
+    assert identical(pieces[-1], whole)
+    assert all(identical(p, whole[: p.size]) for p in pieces)
 
 
 def test_a_pool_that_runs_dry_ends_the_rounds() -> None:
@@ -62,11 +62,11 @@ def test_no_rounds() -> None:
 
 def test_one_is_one_point_nought() -> None:
     """A hyperparameter declared float may be given as an int; it is then the same learner, compiled once."""
-    learner = coerced(ConvexPerceptron(4, Ranking(3), radius=2))
+    learner = coerce(ConvexPerceptron(4, Ranking(3), radius=2))
     assert type(learner.radius) is float
     assert type(learner.n_features) is int
-    assert coerced((1, True)) == (1, True)
-    assert same(trace(ConvexPerceptron(4, Ranking(3), 2), WORLD, 20, 0), trace(learner, WORLD, 20, 0))
+    assert coerce((1, True)) == (1, True)
+    assert identical(trace(ConvexPerceptron(4, Ranking(3), 2), WORLD, 20, 0), trace(learner, WORLD, 20, 0))
 
 
 def test_the_three_generators_are_apart() -> None:
@@ -94,8 +94,8 @@ def test_copies_share_nothing() -> None:
         b: Any
 
     value = Nested(np.arange(3.0), (np.ones(2), Nested(np.zeros(1), "x")))
-    twin = copied(value)
-    assert same(twin, value)
+    twin = copy_arrays(value)
+    assert identical(twin, value)
     for array in (twin.a, twin.b[0], twin.b[1].a):
         array += 1
     assert value.a.tolist() == [0, 1, 2]
@@ -142,10 +142,10 @@ def test_a_session_takes_lists_and_keeps_its_own() -> None:
     other = Session(PreferencePerceptron(2, Ranking(3)))
     other.propose(X)
     other.learn([1, 2, 0])
-    assert same(session.state, other.state)
+    assert identical(session.state, other.state)
     session.state.w[:] = 9.0
     session.weights[:] = 9.0
-    assert same(session.state, other.state)
+    assert identical(session.state, other.state)
 
 
 def test_a_session_goes_on_after_a_refusal() -> None:
@@ -177,7 +177,7 @@ def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
     before = session.state
     with pytest.raises(ValueError, match=message):
         session.propose(x)
-    assert same(before, session.state)
+    assert identical(before, session.state)
     with pytest.raises(LookupError, match="learn: wanted a proposal"):
         session.learn([0])
 
@@ -204,7 +204,7 @@ def test_bad_feedback_is_refused_by_name(feedback: Any, message: str) -> None:
     before = session.state
     with pytest.raises(ValueError, match=f"^feedback: .*{message}"):
         session.learn(feedback)
-    assert same(before, session.state)
+    assert identical(before, session.state)
 
 
 def test_learning_twice_from_one_proposal_is_refused() -> None:
@@ -214,7 +214,7 @@ def test_learning_twice_from_one_proposal_is_refused() -> None:
     before = session.state
     with pytest.raises(LookupError, match="learn: the latest proposal was already learned from"):
         session.learn([1, 2, 0])
-    assert same(before, session.state)
+    assert identical(before, session.state)
 
 
 def test_great_numbers_are_numbers_up_to_where_sums_overflow() -> None:
@@ -287,7 +287,7 @@ def test_a_session_goes_on_from_a_state() -> None:
         assert second.propose(X).tolist() == shown.tolist()
         first.learn(shown[::-1])
         second.learn(shown[::-1])
-    assert same(first.state, second.state)
+    assert identical(first.state, second.state)
     for other in (PreferencePerceptron(2, Ranking(3)), DuelingBandit(3, Ranking(3))):
         with pytest.raises(
             ValueError,
@@ -325,8 +325,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
     """A numpy scalar as a hyperparameter is the number it stands for, in both executors."""
     learner = ConvexPerceptron(np.int8(4), Ranking(np.int64(3)), np.float32(0.5))
     plain = ConvexPerceptron(4, Ranking(3), 0.5)
-    assert same(coerced(learner), plain)
-    assert same(trace(learner, WORLD, 40, 0), trace(plain, WORLD, 40, 0, interpreted=True))
+    assert identical(coerce(learner), plain)
+    assert identical(trace(learner, WORLD, 40, 0), trace(plain, WORLD, 40, 0, interpreted=True))
 
 
 def test_a_session_with_an_item_and_with_an_assignment() -> None:

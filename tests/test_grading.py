@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.registry import learner_class
 from heedful.loop.graders import graded_spec, grader, is_grading
 from heedful.loop.grading import GradingModel, Offset, ranks
@@ -160,7 +160,7 @@ def test_the_model_predicts_as_the_learner_does(spec: str) -> None:
         learn(m, x, dict(enumerate(grades.tolist())))
         for row, grade in zip(rows, grades.tolist()):
             state = learner.update(state, row, 0, grade)
-        assert same(m.shared, state)
+        assert identical(m.shared, state)
 
 
 @pytest.mark.parametrize("spec", specs("ordinal"))
@@ -179,11 +179,11 @@ def test_several_grades_are_lessons_in_the_order_shown() -> None:
     assert learn(together, x, {0: 5, 4: 1, 3: 2, 1: 4}, shown=[3, 1])
     for j, grade in [(3, 2), (1, 4), (0, 5), (4, 1)]:
         assert learn(apart, x, {j: grade}, shown=[3, 1])
-    assert same(together.shared, apart.shared)
+    assert identical(together.shared, apart.shared)
     other = model("prank:n_ranks=5")
     for j, grade in [(0, 5), (1, 4), (3, 2), (4, 1)]:
         learn(other, x, {j: grade})
-    assert not same(together.shared, other.shared)
+    assert not identical(together.shared, other.shared)
 
 
 def test_ranks_are_the_least_above_the_score() -> None:
@@ -320,21 +320,21 @@ def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
     m = model("averaged-prank:n_ranks=5", shrink=1.0)
     learn(m, [[1, 0, 0]], {0: 1}, person="p")
     old = m.people["p"]
-    kept = copied(old.state)
+    kept = copy_arrays(old.state)
     learn(m, [[1, 0, 0]], {0: 5}, person="p")
-    assert same(old.state, kept)
-    assert not same(m.people["p"].state, kept)
+    assert identical(old.state, kept)
+    assert not identical(m.people["p"].state, kept)
 
 
 def test_a_copy_shares_nothing() -> None:
     m = model("averaged-prank:n_ranks=5", shrink=1.0)
     learn(m, [[1, 0, 0]], {0: 1}, person="p")
     other = m.copy()
-    before = copied(m.shared), copied(m.people["p"].state)
+    before = copy_arrays(m.shared), copy_arrays(m.people["p"].state)
     learn(other, [[1, 2, 0]], {0: 4}, person="p")
-    assert same(m.shared, before[0])
-    assert same(m.people["p"].state, before[1])
-    assert not same(other.shared, m.shared)
+    assert identical(m.shared, before[0])
+    assert identical(m.people["p"].state, before[1])
+    assert not identical(other.shared, m.shared)
 
 
 # ---------------------------------------------------------------------------- the doors
@@ -351,10 +351,10 @@ def test_other_forms_are_refused_with_what_to_do() -> None:
 
 def test_what_is_no_grade_teaches_nothing() -> None:
     m = model("prank:n_ranks=5")
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     context = Context(DecisionRecord(shown=(0,)), np.ones((1, N)), "p")
     assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
-    assert same(m.shared, before)
+    assert identical(m.shared, before)
 
 
 def test_a_learner_says_what_it_is_taught() -> None:
@@ -398,4 +398,4 @@ def test_parameters_in_any_order() -> None:
 
 
 def test_nobody_has_an_empty_offset() -> None:
-    assert same(model("prank:n_ranks=5").nobody(), Offset(np.zeros(N), 0.0))
+    assert identical(model("prank:n_ranks=5").nobody(), Offset(np.zeros(N), 0.0))

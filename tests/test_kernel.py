@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.jit.kernel import (
     DISCOUNTS,
+    add_discounts,
     add_rows,
     add_scaled,
     dot,
@@ -19,12 +20,11 @@ from heedful.jit.kernel import (
     kernel,
     logistic,
     pairwise_tree,
-    place,
     primitive,
     scores,
-    shown,
     squared_norm,
     top,
+    visible,
 )
 from heedful.learners.coactive.dueling import Duel
 
@@ -39,7 +39,7 @@ def fast() -> Callable[..., Any]:
 
     def get(f: Callable[..., Any]) -> Any:
         if f not in known:
-            known[f] = compiled(f)
+            known[f] = compile_kernel(f)
         return known[f]
 
     return get
@@ -194,8 +194,8 @@ def test_place_of_both_bodies(fast: Any) -> None:
             for i in range(min(k, size)):
                 wanted[order[i]] += scale / math.log2(i + 2)
             one, other = coef.copy(), coef.copy()
-            place(one, order, k, scale)
-            fast(place)(other, order, k, scale)
+            add_discounts(one, order, k, scale)
+            fast(add_discounts)(other, order, k, scale)
             assert one.tobytes() == other.tobytes()
             assert one == pytest.approx(wanted, rel=1e-14)
 
@@ -249,13 +249,13 @@ def test_logistic(fast: Any) -> None:
 
 @kernel
 def first_shown(y: Any) -> Any:
-    return shown(y)
+    return visible(y)
 
 
 def test_shown(fast: Any) -> None:
     """The first field of a proposal that carries more, else all of it."""
     order = np.array([2, 0, 1])
-    for body in (shown, fast(first_shown)):
+    for body in (visible, fast(first_shown)):
         assert body(order).tolist() == [2, 0, 1]
         assert body(Duel(order, np.array([0, 1, 0]), np.ones(2))).tolist() == [2, 0, 1]
 
@@ -271,7 +271,7 @@ def test_marks() -> None:
         return a + 1.0
 
     assert body(1.0) == 2.0
-    assert compiled(body)(1.0) == 3.0
+    assert compile_kernel(body)(1.0) == 3.0
     assert kernel(loop) is loop
     with pytest.raises(ValueError, match=r"^f: wanted a function marked with @kernel"):
-        compiled(math.sin)
+        compile_kernel(math.sin)

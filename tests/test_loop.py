@@ -959,7 +959,7 @@ def test_what_others_decided_is_not_told_under_an_id_that_showed_something_else(
 
 
 def test_what_is_for_simulations_alone_is_no_learner_of_a_loop(tmp_path: Path) -> None:
-    alone = [name for name, learner in find_learners().items() if hasattr(learner, "simulated")]
+    alone = [name for name, learner in find_learners().items() if hasattr(learner, "simulation_only")]
     assert set(alone) == {"fixed-order", "random-order", "ranking-svm", "perturbed", "exponentiated"}
     alone[alone.index("exponentiated")] += ":bound=1,signed=false"  # signed, it begins with the caller's order
     for name in alone:

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.data.jsonl import Line
 from heedful.inference.gp.stopping import stopping
 from heedful.inference.standing import standing
@@ -149,7 +149,7 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
         users = np.array([loop.ledger.published.people[f"p{i}"].state.user for i in range(3)])
         state = model.ready(loop.ledger.published.shared)
         for person, whose in ("p1", users[1:2]), (None, users):
-            part, told = model.learner.stands(state, whose).of_items(np.arange(7)), loop.standing(person)
+            part, told = model.learner.group_posterior(state, whose).of_items(np.arange(7)), loop.standing(person)
             found = standing(part)
             assert [row.item for row in told.ranking] == [f"i{i}" for i in found.order]
             assert [row.utility for row in told.ranking] == found.mean[found.order].tolist()
@@ -171,10 +171,10 @@ def test_what_readers_have_stays_as_it_was(folder: Path, spec: str) -> None:
         taught(loop, 10)
         for t in range(30):
             published = loop.ledger.published.shared
-            before = copied(published)
+            before = copy_arrays(published)
             loop.feedback(loop.decide(person="p0", id=f"more{t}").id, choice="first")
-            assert same(published, before)
-            assert not same(loop.ledger.published.shared, before)
+            assert identical(published, before)
+            assert not identical(loop.ledger.published.shared, before)
 
 
 def test_nobody_in_particular_is_one_person(folder: Path) -> None:

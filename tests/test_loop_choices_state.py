@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.loop.choosers import chooser
 from heedful.loop.interactions.comparison import Comparison
 from heedful.spaces.comparison import EQUAL, UNSURE, Pool
@@ -256,7 +256,7 @@ class Living(RuleBasedStateMachine):
             assert model.shared.users == len(told.users)
             assert model.shared.n == len(told.numbers)
             assert {name: person.state.user for name, person in model.people.items()} == told.users
-            assert same(model.shared.learned, told.state)  # items that came since join with the next answer
+            assert identical(model.shared.learned, told.state)  # items that came since join with the next answer
             asked = model.shared.asked[: model.shared.rows].tolist()
             names = {user: name for name, user in told.users.items()}
             assert {(names[user], frozenset((a, b))) for user, a, b in asked} == told.asked

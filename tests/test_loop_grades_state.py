@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.loop.graders import grader
 from loops import bits
 
@@ -225,7 +225,7 @@ class Living(RuleBasedStateMachine):
             loop = self.loop(at)
             model = loop.ledger.model
             assert loop.ledger.failed == {}
-            assert same(model.shared, told.shared)
+            assert identical(model.shared, told.shared)
             assert set(model.people) == set(told.own)
             for person, (v, a, n) in told.own.items():
                 own = model.people[person]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.ledger import Draft
@@ -533,18 +533,18 @@ def test_without_an_item_it_is_a_log_that_never_had_it(folder: Path, spec: str) 
 
 def test_what_readers_have_is_not_written_to(folder: Path) -> None:
     """Arrays grow and are written over in the next version, not in the one that somebody decides from."""
-    from heedful.core.fold import copied
+    from heedful.core.fold import copy_arrays
 
     with rating_loop(folder / "l") as loop:
         taught(loop, 5)
         state = loop.ledger.published
-        kept = copied(state.shared)
+        kept = copy_arrays(state.shared)
         loop.put_items([{"id": f"n{j}"} for j in range(200)])
         loop.decide(["n199"], person="new", id="d")
         loop.feedback("d", rating={"n199": 5})
         loop.withdraw("i3")
-        assert same(state.shared, kept)
-        assert not same(loop.ledger.published.shared, kept)
+        assert identical(state.shared, kept)
+        assert not identical(loop.ledger.published.shared, kept)
         after = loop.ledger.published.shared
         loop.decide(person="new")
         assert loop.ledger.published.shared is after  # what did not change is not copied

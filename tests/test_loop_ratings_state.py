@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.loop.raters import rater
 from heedful.spaces.slate import Offer, Weighed
 from loops import bits
@@ -261,7 +261,7 @@ class Living(RuleBasedStateMachine):
             loop = self.loop(at)
             model = loop.ledger.model
             assert loop.ledger.failed == {}
-            assert same(model.shared.learned, told.state)
+            assert identical(model.shared.learned, told.state)
             assert model.shared.users == told.users
             assert {name: person.state.user for name, person in model.people.items()} == told.numbers
             for person in told.numbers:

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.coactive.fair_pairs import Perturbed
 from heedful.loop.model import order_shown
 from loops import bits
@@ -54,7 +54,7 @@ class Fold:
         if self.shrink and person is not None:
             state, n = self.people.get(person, (self.fresh(), 0))
             seen = (self.seen(lesson[0], n + 1), *lesson[1:])
-            self.people[person] = self.moved(self.own, copied(state), seen), n + 1
+            self.people[person] = self.moved(self.own, copy_arrays(state), seen), n + 1
         self.shared = self.moved(self.learner, self.shared, lesson)
 
     def seen(self, x: Any, n: int) -> Any:
@@ -482,11 +482,11 @@ class Living(RuleBasedStateMachine):
             if event not in self.undone and kept["lesson"] is not None:
                 fold.learn(self.decisions[kept["decision"]]["person"], kept["lesson"])
         model = loop.ledger.model
-        assert same(model.shared, fold.shared)
+        assert identical(model.shared, fold.shared)
         assert {name: (own.lessons) for name, own in model.people.items()} == {
             n: c for n, (_, c) in fold.people.items()
         }
-        assert all(same(model.people[name].state, state) for name, (state, _) in fold.people.items())
+        assert all(identical(model.people[name].state, state) for name, (state, _) in fold.people.items())
 
     @rule(which=SOME)
     def verify(self, which: int) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.registry import make_learner
 from heedful.loop.model import Context, Model, order_shown
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
@@ -208,9 +208,9 @@ def test_a_thumb_on_a_short_list_by_hand() -> None:
 def test_what_says_nothing_teaches_nothing(spec: str, form: str, chosen: Any, values: Any) -> None:
     """No click is not a dislike; equal, cannot judge, ratings without a difference are no comparison."""
     m = model(spec, shrink=1.0)
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     assert not learn(m, X, [0, 1, 2], form, chosen, values, person="p")
-    assert same(m.shared, before)
+    assert identical(m.shared, before)
     assert m.people == {}
 
 
@@ -231,7 +231,7 @@ def test_what_was_not_shown_was_not_passed_over(spec: str, form: str, chosen: An
         m = model(spec)
         assert learn(m, [*X[:2], third], [0, 1], form, chosen, values)
         states.append(m.shared)
-    assert same(*states)
+    assert identical(*states)
     assert np.any(states[0].w)
 
 
@@ -393,17 +393,17 @@ def test_clicks_on_what_others_ordered_teach_plain_learners(spec: str, arm: str)
     one, two = model(spec), model(spec)
     assert learn(one, X, [2, 0, 1], "clicks", [1])
     assert learn(two, X, [2, 0, 1], "clicks", [1], arm=arm)
-    assert same(one.shared, two.shared)
+    assert identical(one.shared, two.shared)
 
 
 @pytest.mark.parametrize("spec", ["fair-pairs", "dueling-bandit"])
 def test_clicks_on_a_control_teach_no_learner_that_perturbs(spec: str) -> None:
     """Nothing was swapped or interleaved there: position cannot be told from worth."""
     m = model(spec)
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     for proposal in ({}, proposed(spec, X)):  # whatever is known of what the learner would have shown
         assert not learn(m, X, [2, 0, 1], "clicks", [1], arm="control", proposal=proposal)
-    assert same(m.shared, before)
+    assert identical(m.shared, before)
 
 
 @pytest.mark.parametrize("arm", ["control", "imported"])
@@ -518,9 +518,9 @@ def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
     learn(m, X, [0, 1, 2], "clicks", [2], person="p")
     learn(m, X, [0, 1, 2], "clicks", [1], person="p")
     old = m.people["p"]
-    kept = copied(old.state)
+    kept = copy_arrays(old.state)
     learn(m, X, [0, 1, 2], "clicks", [2], person="p")
-    assert same(old.state, kept)
+    assert identical(old.state, kept)
     assert m.people["p"].state.w is not old.state.w
 
 
@@ -528,11 +528,11 @@ def test_a_copy_shares_nothing() -> None:
     m = model("second-order", shrink=1.0)
     learn(m, X, [0, 1, 2], "clicks", [2], person="p")
     other = m.copy()
-    before = copied(m.shared), copied(m.people["p"].state)
+    before = copy_arrays(m.shared), copy_arrays(m.people["p"].state)
     learn(other, X, [0, 1, 2], "clicks", [1], person="p")
-    assert same(m.shared, before[0])
-    assert same(m.people["p"].state, before[1])
-    assert not same(other.shared, m.shared)
+    assert identical(m.shared, before[0])
+    assert identical(m.people["p"].state, before[1])
+    assert not identical(other.shared, m.shared)
 
 
 # ---------------------------------------------------------------------------- keeping
@@ -548,7 +548,7 @@ def test_a_proposal_goes_through_json_and_back() -> None:
         assert set(kept) == {"teams", "u"}
         context = decided(x, y.shown.tolist(), **kept)
         lesson: Any = m.lesson(context, FeedbackRecord("clicks", [int(y.shown[0])]), NONE)
-        assert same(lesson.y, y)
+        assert identical(lesson.y, y)
     assert model("perceptron").described(np.arange(3)) == {}
 
 
@@ -579,7 +579,7 @@ def test_clicks_on_a_part_of_the_list_teach_fair_pairs() -> None:
     proposal = {"start": 0, "swapped": [False, True], "probability": 0.1}
     assert learn(m, x, [0, 1, 2], "clicks", [1], proposal=proposal)
     assert m.shared.total.tolist() == pytest.approx([(0.5 * 2.0 / 3.0) ** 2] * 2 + [0.0])
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     learn(m, x, [0, 1, 2], "clicks", [2], proposal=proposal)  # its partner was not shown
     assert m.shared.w.tobytes() == before.w.tobytes()
 

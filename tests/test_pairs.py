@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budget import examples
-from heedful.core.fold import copied
-from heedful.jit.cache import compiled
+from heedful.core.fold import copy_arrays
+from heedful.jit.cache import compile_kernel
 from heedful.learners.ratings.interaction_matrix import (
     Pairs,
     items_of,
@@ -114,7 +114,7 @@ def test_nothing_tells_of_a_pair_that_was_taken_out() -> None:
 
 def test_a_pair_that_is_not_there_changes_nothing() -> None:
     pairs = gathered([(0, 1, 2.0)])
-    before = copied(pairs)
+    before = copy_arrays(pairs)
     unrated(pairs, 0, 2, 1.0)
     unrated(pairs, 99, 1, 1.0)
     without_item(pairs, 99)
@@ -142,7 +142,7 @@ def test_longer(fill: int) -> None:
 
 
 def test_compiled_equals_interpreted() -> None:
-    fast = compiled(rated)
+    fast = compile_kernel(rated)
     a, b = no_pairs(1, 1), no_pairs(1, 1)
     for user, item, rating in zip(*(np.random.default_rng(0).integers(0, n, 300).tolist() for n in (6, 90, 5))):
         a, b = rated(a, user, item, float(rating)), fast(b, user, item, float(rating))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.slate import Watched, _places
 from heedful.loop.model import Context
@@ -80,7 +80,7 @@ def test_actions_of_one_item_are_their_weighted_mean() -> None:
 
 def test_what_was_not_said_teaches_nothing() -> None:
     m = model()
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     context = Context(DecisionRecord(shown=(0,)), np.array([3]), "p")
     assert not m.teach(context, FeedbackRecord("none"), NONE, 1)
     m.put(3, there=False)
@@ -88,7 +88,7 @@ def test_what_was_not_said_teaches_nothing() -> None:
     m.put(4, there=False)
     assert not told(m, [4], rating={4: 2})
     assert (m.people, m.shared.users) == ({}, 0)
-    assert same(m.shared.learned.pairs, before.learned.pairs)
+    assert identical(m.shared.learned.pairs, before.learned.pairs)
 
 
 def test_before_anything_is_known_the_middle_is_expected() -> None:
@@ -101,11 +101,11 @@ def test_what_is_lent_is_not_written_to() -> None:
     m = model("bmf")
     told(m, [0], rating={0: 4})
     lent = m.published()
-    kept = copied(lent)
+    kept = copy_arrays(lent)
     assert m.published() is lent
     told(m, [1, 70], rating={70: 2, 1: 5})
     m.put(0, there=False)
-    assert same(lent, kept)
+    assert identical(lent, kept)
     assert m.shared is not lent
     mine = m.shared.said.count
     told(m, [1], rating={1: 5})
@@ -116,9 +116,9 @@ def test_a_copy_shares_nothing() -> None:
     m = model("bmf")
     told(m, [0], rating={0: 4})
     other = m.copy()
-    before = copied(m.shared)
+    before = copy_arrays(m.shared)
     told(other, [0], person="q", rating={0: 1})
-    assert same(m.shared, before)
+    assert identical(m.shared, before)
     assert set(m.people) == {"p"}
 
 

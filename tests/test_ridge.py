@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.learners.ratings.interaction_matrix import no_pairs, rated
 from heedful.learners.ratings.ridge import (
     BLOCK,
@@ -52,7 +52,7 @@ def test_what_stands_above_the_diagonal_is_not_read() -> None:
 
 def test_a_pivot_that_rounding_ate_is_a_small_one() -> None:
     """Rows far beyond the penalty: of the second pivot nothing is left, or less; compiled and interpreted alike."""
-    fast = compiled(cholesky)
+    fast = compile_kernel(cholesky)
     below = 0
     for each in range(200):
         x = np.random.default_rng(each).standard_normal(3) * 1e6
@@ -95,7 +95,7 @@ def parts(k: int, m: int) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("k", [4, 5, 6, 8])
 def test_scores_of_all_of_some_and_of_several_blocks(k: int) -> None:
     """Both bodies alike to the bit, and right; the best is the first of the highest."""
-    scores_of, best_of = compiled(optimistic), compiled(most_optimistic)
+    scores_of, best_of = compile_kernel(optimistic), compile_kernel(most_optimistic)
     B, mu, inverse = parts(k, 3 * BLOCK + 17)
     for m in (1, 7, BLOCK, BLOCK + 1, B.shape[1]):
         for items in (np.arange(m), np.sort(RNG.choice(B.shape[1], m, replace=False))):
@@ -109,7 +109,7 @@ def test_scores_of_all_of_some_and_of_several_blocks(k: int) -> None:
 
 
 def test_ties_go_to_the_first() -> None:
-    best_of = compiled(most_optimistic)
+    best_of = compile_kernel(most_optimistic)
     B, mu, inverse = parts(5, 900)
     B[:, 400:] = B[:, 100:600]  # whatever is best comes twice, or is one of the first
     for body in (most_optimistic, best_of):
@@ -118,7 +118,7 @@ def test_ties_go_to_the_first() -> None:
 
 
 def test_first_factors_are_standard_normal_and_of_the_item_alone() -> None:
-    fast = compiled(drawn)
+    fast = compile_kernel(drawn)
     out = np.empty((4000, 5))
     for j in range(4000):
         drawn(7, j, out[j])

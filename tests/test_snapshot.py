@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.core.fold import Session
 from heedful.core.serialization import load_state, read_arrays, save_state, write_arrays
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_what_is_written_is_read(file: Path) -> None:
     state = load_state(file, LEARNER)
-    assert same(state, taught(LEARNER))
+    assert identical(state, taught(LEARNER))
     assert type(state.t) is int
     save_state(file, LEARNER, taught(LEARNER, 4))  # over the old one
     assert load_state(str(file), LEARNER).t == 4

@@ -129,10 +129,10 @@ def test_no_slate(space: Any, named: str) -> None:
 def test_spoiled_contexts_and_objects_are_all_refused() -> None:
     """What the conformance checks offer; with the widest and the narrowest range of ratings."""
     for slate in (Slate(), Slate(2, 0.0, 1.0), Slate(1, 3.0, 4.0)):
-        for x in slate.spoiled_contexts(X):
+        for x in slate.invalid_contexts(X):
             with pytest.raises(ValueError, match=r"^x: "):
                 slate.check_context(x)
-        for y in slate.spoiled_objects(X, X.items[:2]):
+        for y in slate.invalid_objects(X, X.items[:2]):
             with pytest.raises(ValueError, match=r"^feedback: "):
                 slate.check_object("feedback", X, y)
     assert SLATE.check_context(SLATE.another_context(X)).items.tolist() == [6]

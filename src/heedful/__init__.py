@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 # What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
 if TYPE_CHECKING:
-    from heedful.core.fold import Round, Session, copied, play, replay, trace
+    from heedful.core.fold import Round, Session, copy_arrays, play, replay, trace
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
     from heedful.inference.ranking import PreferenceRanking, rank
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
@@ -87,7 +87,7 @@ __all__ = [
     "Template",
     "UserGreedy",
     "WidrowHoff",
-    "copied",
+    "copy_arrays",
     "declare",
     "infer",
     "play",
@@ -106,7 +106,7 @@ _WHERE = {
     "vectors": "heedful.features",
     "Round": "heedful.core.fold",
     "Session": "heedful.core.fold",
-    "copied": "heedful.core.fold",
+    "copy_arrays": "heedful.core.fold",
     "play": "heedful.core.fold",
     "replay": "heedful.core.fold",
     "trace": "heedful.core.fold",

@@ -10,7 +10,7 @@ import pytest
 from command import heedful
 
 from heedful.core import conformance
-from heedful.core.conformance import Finding
+from heedful.core.conformance import CheckResult
 from heedful.learners.coactive.perceptron import ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.ratings.baselines import ItemMean
 from heedful.spaces.ordinal import Ranks
@@ -21,7 +21,7 @@ from heedful.worlds.queries import QueryStream, feature_bounds
 from heedful.worlds.ratings import Replay
 from heedful.worlds.users import Noisy
 
-GOOD, BAD = Finding("keeps its word", True, "", "40 rounds"), Finding("is [quick]", False, "round 3: slow", "")
+GOOD, BAD = CheckResult("keeps its word", True, "", "40 rounds"), CheckResult("is [quick]", False, "round 3: slow", "")
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def found(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Stands in for the promises: says `findings`, and keeps what it was given."""
     box: dict[str, Any] = {"findings": [GOOD]}
 
-    def promises(learner: Any, world: Any) -> Iterator[Finding]:
+    def promises(learner: Any, world: Any) -> Iterator[CheckResult]:
         box.update(learner=learner, world=world)
         yield from box["findings"]
 
-    monkeypatch.setattr(conformance, "promises", promises)
+    monkeypatch.setattr(conformance, "check_learner", promises)
     return box
 
 
@@ -156,7 +156,7 @@ def test_a_broken_promise_says_where_and_ends_with_1(found: dict[str, Any]) -> N
 
 
 def test_what_fails_by_the_same_cause_is_not_counted(found: dict[str, Any]) -> None:
-    open_ = Finding("is small", None, "it cannot be told before this is mended: is [quick]", "")
+    open_ = CheckResult("is small", None, "it cannot be told before this is mended: is [quick]", "")
     found["findings"] = [GOOD, BAD, open_]
     got = heedful("check perceptron")
     assert (got.code, got.err) == (1, "")
@@ -195,7 +195,7 @@ def test_the_promises_themselves_on_one_that_breaks_some(tmp_path: Path) -> None
         "    n_features: int\n"
         "    space: Any\n"
         "    @property\n"
-        "    def interpreted(self): return True\n"
+        "    def must_interpret(self): return True\n"
         "    def init(self, rng): return np.zeros(self.n_features)\n"
         "    def propose(self, state, x, rng):\n"
         "        state[0] += 1.0  # it must not\n"
@@ -224,7 +224,7 @@ class Wins(NamedTuple):
     'Who was chosen most: an example. Interaction: pairwise.'
     space: Any
     @property
-    def interpreted(self): return True
+    def must_interpret(self): return True
     def init(self, rng): return State(np.zeros(self.space.n_items))
     def propose(self, state, x, rng): return x.pairs[state.won[x.pairs].sum(axis=1).argmax()].copy()
     def update(self, state, x, y, feedback):

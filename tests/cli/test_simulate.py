@@ -18,7 +18,7 @@ from heedful.core.fold import play
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiments.run import catalogue_setting, letor_setting
-from heedful.jit.kernel import shown
+from heedful.jit.kernel import visible
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, who
 
 KEYS = ["learner", "user", "rounds", "seeds", "checkpoints", "regret", "stderr", "bound", "rounds_per_second"]
@@ -29,8 +29,8 @@ def regrets_of(learner: Any, scene: Any, rounds: int) -> list[float]:
     asked = np.random.default_rng(np.random.SeedSequence(scene.draw).spawn(3)[0])
     world, truth, out = scene.world, scene.world.init(asked), []
     for played, _ in play(learner, world, rounds, scene.draw):
-        out.append(float(world.regret(truth, played.x, shown(played.y))))
-        truth = world.advance(truth, played.x, shown(played.y), played.feedback)
+        out.append(float(world.regret(truth, played.x, visible(played.y))))
+        truth = world.advance(truth, played.x, visible(played.y), played.feedback)
     return out
 
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from heedful import Session, estimators, replay
-from heedful.core.conformance import same
+from heedful.core.conformance import identical
 from heedful.core.fold import Round
 from heedful.estimators import (
     AveragedPRankClassifier,
@@ -76,8 +76,8 @@ def test_one_epoch_without_shuffling_is_a_session(name: str, n_features: int, n_
     for x, grade in zip(X, y):
         log.append(Round(x, session.propose(x), int(grade)))
         session.learn(grade)
-    assert same(estimator._state, session._state)
-    assert same(estimator._state, replay(learner(name, n_features, n_ranks), log, 0))
+    assert identical(estimator._state, session._state)
+    assert identical(estimator._state, replay(learner(name, n_features, n_ranks), log, 0))
     assert estimator.t_ == 90
     asked = 20.0 * stream(200, n_features, n_ranks, seed=1)[0]
     asked[:20] = 0.0
@@ -95,7 +95,7 @@ def test_compiled_is_interpreted_bit_for_bit(name: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(folding, "PATIENCE", patience)
         monkeypatch.setattr(folding, "_waited", folding.Counter())
         states.append(face(name, epochs=3, random_state=1).fit(X, y)._state)
-    assert same(*states)
+    assert identical(*states)
     assert states[0].t == 1200
 
 
@@ -115,11 +115,11 @@ def test_pieces_are_the_whole(name: str) -> None:
     pieces = face(name)
     for lo, hi in [(0, 1), (1, 50), (50, 51), (51, 120)]:
         pieces.partial_fit(X[lo:hi], y[lo:hi], classes=[3, 1, 2])
-    assert same(pieces._state, whole._state)
+    assert identical(pieces._state, whole._state)
     assert pieces.classes_.tolist() == [1, 2, 3]
     pieces.partial_fit(X[:5], y[:5])
     whole.partial_fit(X[:5], y[:5])
-    assert same(pieces._state, whole._state)
+    assert identical(pieces._state, whole._state)
     assert pieces.t_ == 125
 
 
@@ -131,9 +131,9 @@ def test_epochs_go_over_the_rows_each_in_an_order_drawn_anew() -> None:
         for i in draws.permutation(60):
             session.propose(X[i])
             session.learn(y[i])
-    assert same(estimator._state, session._state)
+    assert identical(estimator._state, session._state)
     afresh = estimator.fit(X, y)
-    assert same(afresh._state, session._state)
+    assert identical(afresh._state, session._state)
 
 
 @each_face
@@ -144,11 +144,11 @@ def test_blocks_layout_and_kind_of_table_do_not_matter(name: str, monkeypatch: p
     kept.flags.writeable = False
     for table in (np.asfortranarray(X), kept, pd.DataFrame(X), X.astype(np.float32), X.astype(int), X.tolist()):
         got = face(name, epochs=2, random_state=0).fit(table, y)
-        assert same(got._state, wanted._state)
+        assert identical(got._state, wanted._state)
         assert (got.decision_function(table) == wanted.decision_function(X)).all()
     monkeypatch.setattr(folding, "BLOCK", 15)
     got = face(name, epochs=2, random_state=0).fit(X, y)
-    assert same(got._state, wanted._state)
+    assert identical(got._state, wanted._state)
     assert (got.decision_function(X) == wanted.decision_function(X)).all()
 
 
@@ -177,7 +177,7 @@ def test_an_intercept_is_a_feature_that_is_always_1(name: str, n_ranks: int) -> 
     X, y = stream(80, 3, n_ranks)
     estimator = face(name, fit_intercept=True, epochs=1, shuffle=False).fit(X, y)
     by_hand = face(name, epochs=1, shuffle=False).fit(np.c_[X, np.ones(80)], y)
-    assert same(estimator._state, by_hand._state)
+    assert identical(estimator._state, by_hand._state)
     assert (estimator.decision_function(X) == by_hand.decision_function(np.c_[X, np.ones(80)])).all()
     assert np.all(estimator.coef_ == by_hand.coef_[..., :-1])
     assert np.all(estimator.intercept_ == by_hand.coef_[..., -1])
@@ -187,7 +187,7 @@ def test_an_intercept_is_a_feature_that_is_always_1(name: str, n_ranks: int) -> 
         linear = X @ estimator.coef_.T + estimator.intercept_
         assert (linear.reshape(80, -1).squeeze() == estimator.decision_function(X)).all()
     estimator.set_params(fit_intercept=False).partial_fit(X, y)  # too late: it goes on as it began
-    assert same(estimator._state, by_hand.partial_fit(np.c_[X, np.ones(80)], y)._state)
+    assert identical(estimator._state, by_hand.partial_fit(np.c_[X, np.ones(80)], y)._state)
 
 
 # ---------------------------------------------------------------------------- what it shows
@@ -271,13 +271,13 @@ def test_labels_in_their_sort_or_in_the_order_told() -> None:
     sorted_ = PRankClassifier(random_state=0, epochs=30).fit(X, texts)
     assert numbers.classes_.tolist() == [4, 5, 9]
     assert sorted_.classes_.tolist() == ["bad", "good", "ok"]
-    assert same(ordered._state, numbers._state)
-    assert not same(ordered._state, sorted_._state)
+    assert identical(ordered._state, numbers._state)
+    assert not identical(ordered._state, sorted_._state)
     assert ordered.score(X, texts) == 1.0
     assert ordered.predict(pd.DataFrame(X)).tolist() == texts
     assert ordered.rank_loss(X, ["good"] * 60) == 1.0
     series = pd.Series(texts, dtype="category")
-    assert same(
+    assert identical(
         PRankClassifier(random_state=0, epochs=30, order=ordered.classes_).fit(X, series)._state, ordered._state
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.core.fold import coerced, copied
+from heedful.core.fold import coerce, copy_arrays
 from heedful.core.serialization import arrays_of
 from heedful.learners.registry import about, find_learners, make_learner
 from heedful.loop.interactions import learner_version
@@ -74,7 +74,7 @@ def golden_learner(spec: str) -> Any:
         "rating": Slate(2, 1.0, 5.0),
         "pairwise": Choice(N_ITEMS, True, X),
     }[kind]
-    return coerced(make_learner(spec, n_features=N, space=space))
+    return coerce(make_learner(spec, n_features=N, space=space))
 
 
 def version(spec: str) -> str:
@@ -90,7 +90,7 @@ def fold(spec: str, rounds: int = ROUNDS) -> list[tuple[str, Any]]:
     step = {"coactive": _coactive, "ordinal": _ordinal, "rating": _rating, "pairwise": _pairwise}[kind]
     for t in range(rounds):
         state = step(learner, state, t)
-    return list(arrays_of(copied(state)).items())
+    return list(arrays_of(copy_arrays(state)).items())
 
 
 def _table(m: int, n: int, t: int) -> Any:

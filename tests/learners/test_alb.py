@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from budget import FACTOR
-from heedful.core.fold import Session, copied, trace
+from heedful.core.fold import Session, copy_arrays, trace
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.alb import ALB, ALBState
 from heedful.learners.ratings.interaction_matrix import items_of, users_of
@@ -315,7 +315,7 @@ def test_items_are_fitted_to_what_is_left() -> None:
 def test_a_rating_that_is_not_there_is_not_taken_out() -> None:
     learner = ALB()
     state = played(learner, [(0, 1, 3.0)])
-    before = copied(state)
+    before = copy_arrays(state)
     with pytest.raises(LookupError, match="item: wanted one that user 0 rated, got 2"):
         learner.without_rating(state, 0, 2, 3.0)
     with pytest.raises(LookupError, match="user 9"):

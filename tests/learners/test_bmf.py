@@ -9,8 +9,8 @@ import pytest
 from ratings_streams import offers, played, weighed
 
 import naive_ratings as naive
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.ratings.bmf import BMF, learned, shown
 from heedful.learners.ratings.bmf_model import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
 from heedful.learners.ratings.interaction_matrix import items_of
@@ -211,7 +211,7 @@ def test_a_weight_counts_as_so_many_ratings() -> None:
 def test_what_is_expected_is_the_sum_of_its_parts() -> None:
     learner = BMF(n_factors=2, automatic=False)
     state = history(learner, 120)
-    before = copied(state)
+    before = copy_arrays(state)
     for x in (Offer(2, np.arange(12)), Offer(99, np.array([0, 3, 500]))):
         ratings, parts = learner.ratings(state, x), learner.parts(state, x)
         assert [name for name, _ in parts] == [
@@ -223,7 +223,7 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
     assert parts[1][1][2] == parts[2][1][0] == parts[3][1][2] == parts[4][1][0] == 0.0
     known = learner.deviations(state, Offer(2, np.arange(12)))
     assert known.max() < learner.deviations(state, x)[2]
-    assert same(before, state)
+    assert identical(before, state)
     x, p = Offer(2, np.arange(12)), state.pairs.of_user[2]
     own = learner.parts(state, x)[4][1]
     rated = state.pairs.item[[p]][0]

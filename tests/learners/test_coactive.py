@@ -14,7 +14,7 @@ from streams import context, follow, reaction
 
 import naive
 from budget import examples
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.perceptron import (
     ConvexPerceptron,
     ExponentiatedPerceptron,
@@ -293,7 +293,7 @@ def test_convex_weights_stay_in_the_ball(seed: int, radius: float) -> None:
 
 @pytest.mark.parametrize("weights_of", [signed_weights, simplex_weights])
 def test_both_bodies_of_the_weights_round_alike(weights_of: Any) -> None:
-    rng, fast = np.random.default_rng(0), compiled(weights_of)
+    rng, fast = np.random.default_rng(0), compile_kernel(weights_of)
     for n in (1, 2, 3, 7, 8, 100, 1000):
         for theta in (rng.standard_normal(n) * rng.choice([1e-9, 1.0, 30.0, 800.0]), np.zeros(n)):
             plain_w, fast_w = np.empty(n), np.empty(n)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.core.conformance import same
-from heedful.core.fold import Round, copied, play, replay
+from heedful.core.conformance import identical
+from heedful.core.fold import Round, copy_arrays, play, replay
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.comparisons import Answers, answers
 from heedful.inference.gp.acquisition import bald
@@ -43,7 +43,7 @@ def close(a: Posterior, b: Posterior) -> None:
 
 def test_the_fold_is_the_fit() -> None:
     log = log_of(LEARNER, 90)
-    state = LEARNER.learned_anew(replay(LEARNER, log, 3))
+    state = LEARNER.relearn(replay(LEARNER, log, 3))
     rows = table(log)
     people, user = np.unique(rows.user, return_inverse=True)
     K = kernel_for(FEATURES).over(FEATURES)
@@ -63,10 +63,10 @@ def test_functions_are_learned_when_there_is_a_tenth_more() -> None:
 def test_in_between_only_the_person_is() -> None:
     log = log_of(LEARNER, 45)
     state = replay(LEARNER, log, 3)
-    before = copied(state)
+    before = copy_arrays(state)
     assert 0 < state.learned < state.said.n
     state = LEARNER.update(state, Pool(2, np.array([[0, 1]])), np.array([0, 1]), SECOND)
-    assert same(state.mean, before.mean)
+    assert identical(state.mean, before.mean)
     assert LEARNER.posterior(state, 2).beats(1, 0) > LEARNER.posterior(before, 2).beats(1, 0)
     for person in (0, 1, 3):
         close(LEARNER.posterior(state, person), LEARNER.posterior(before, person))
@@ -90,21 +90,21 @@ def test_somebody_new() -> None:
 
 def test_who_cannot_judge_says_nothing() -> None:
     state = replay(LEARNER, log_of(LEARNER, 40), 3)
-    before = copied(state)
+    before = copy_arrays(state)
     state = LEARNER.update(state, Pool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
-    assert same(state, before._replace(t=41))
+    assert identical(state, before._replace(t=41))
 
 
 def test_an_order_is_its_comparisons_and_all_equal_are_ties() -> None:
     learner = LEARNER._replace(every=1000)
     x, y = Pool(0, np.array([[3, 1, 5]])), np.array([3, 1, 5])
     start = learner.init(np.random.default_rng(0))
-    ordered = learner.update(copied(start), x, y, np.array([2, 0, 1]))
+    ordered = learner.update(copy_arrays(start), x, y, np.array([2, 0, 1]))
     assert ordered.said.pairs[:2].tolist() == [[5, 3], [3, 1]]
     assert ordered.said.group[:2].tolist() == [-1, -1]
-    best = learner.update(copied(start), x, y, 1)
+    best = learner.update(copy_arrays(start), x, y, 1)
     assert best.said.pairs[: best.said.n].tolist() == [[1, 3], [1, 5]]
-    equal = learner.update(copied(start), x, y, EQUAL)
+    equal = learner.update(copy_arrays(start), x, y, EQUAL)
     assert (equal.said.n, equal.said.equal[:3].all()) == (3, True)
 
 
@@ -127,8 +127,8 @@ def test_the_pair_with_most_to_learn_is_asked() -> None:
 def test_without_an_item_is_as_if_that_had_never_been_said() -> None:
     log = log_of(LEARNER, 90)
     state = replay(LEARNER, log, 3)
-    left = LEARNER.without_item(copied(state), 4)
-    never = LEARNER.learned_anew(replay(LEARNER, [r for r in log if 4 not in r.y.tolist()], 3))
+    left = LEARNER.without_item(copy_arrays(state), 4)
+    never = LEARNER.relearn(replay(LEARNER, [r for r in log if 4 not in r.y.tolist()], 3))
     close(LEARNER.posterior(left, 2), LEARNER.posterior(never, 2))
     nobody = LEARNER.init(np.random.default_rng(0))
     nobody = LEARNER.update(nobody, Pool(0, np.array([[0, 1]])), np.array([0, 1]), 0)

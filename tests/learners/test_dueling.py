@@ -12,7 +12,7 @@ from streams import candidates
 
 import naive
 from budget import examples
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.dueling import Duel, DuelingBandit, DuelingState, team_draft
 from heedful.spaces.ranking import Ranking
 
@@ -167,7 +167,7 @@ def test_team_draft(seed: int, m: int, size: int) -> None:
 
 
 def test_compiled_it_drafts_the_same() -> None:
-    fast, rng = compiled(team_draft), np.random.default_rng(0)
+    fast, rng = compile_kernel(team_draft), np.random.default_rng(0)
     for seed in range(200):
         first, second = rng.permutation(6)[: rng.integers(1, 7)], rng.permutation(6)[: rng.integers(1, 7)]
         one, other = np.random.default_rng(seed), np.random.default_rng(seed)

@@ -15,8 +15,8 @@ from streams import candidates
 
 import naive
 from budget import FACTOR, examples
-from heedful.core.conformance import same
-from heedful.core.fold import copied, play, trace
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays, play, trace
 from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed, chance, fair_pairs
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.spaces.ranking import Assignment, Primed, Ranking
@@ -322,10 +322,10 @@ def test_update_is_a_step_along_the_direction(seed: int, space: Any) -> None:
         x = candidates(rng, (int(rng.integers(1, 8)), N))
         y = learner.propose(state, x, rng)
         clicks = clicks_on(rng, len(x))
-        before = copied(state)
+        before = copy_arrays(state)
         D = learner.direction(state, x, y, clicks)
-        assert same(state, before)
-        stepped = learner.step(copied(state), D)
+        assert identical(state, before)
+        stepped = learner.step(copy_arrays(state), D)
         state = learner.update(state, x, y, clicks)
         assert stepped.w.tobytes() == state.w.tobytes()
         assert stepped.total.tobytes() == state.total.tobytes()

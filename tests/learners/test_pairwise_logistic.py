@@ -12,7 +12,7 @@ from streams import context, follow, reaction
 import naive
 from budget import examples
 from heedful.core.fold import trace
-from heedful.jit.cache import compiled
+from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic, adagrad_step
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.ranking import Assignment, Ranking
@@ -135,7 +135,7 @@ def test_shown_is_an_argmax(seed: int, space: Any) -> None:
 
 
 def test_both_bodies_of_the_step_round_alike() -> None:
-    rng, fast = np.random.default_rng(0), compiled(adagrad_step)
+    rng, fast = np.random.default_rng(0), compile_kernel(adagrad_step)
     for n in (1, 3, 8, 100):
         w, total = rng.standard_normal(n), rng.random(n) * rng.integers(0, 2, n)
         g = rng.standard_normal(n) * rng.integers(0, 2, n)

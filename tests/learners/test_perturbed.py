@@ -59,7 +59,7 @@ def test_pseudo_code(seed: int, k: int, swap: float) -> None:
         else:
             feedback = rng.permutation(len(x))[: int(rng.integers(0, len(x) + 1))]
             y_bar = oracle.y_bar(shown, start, feedback.tolist()[:k])
-        assert learner.corrected(x, y, feedback).tolist() == y_bar
+        assert learner.correction(x, y, feedback).tolist() == y_bar
         before = oracle.w.copy()
         oracle.update(x, shown, y_bar)
         assert learner.direction(state, x, y, feedback) == pytest.approx(oracle.w - before, abs=1e-9)
@@ -82,7 +82,7 @@ def test_by_hand() -> None:
     both = learner.update(learner.init(np.random.default_rng(0)), x, y, np.array([0, 1]))
     assert both.w.tolist() == [0.0] * 5
     correction = Perturbed(np.array([0, 1, 2, 3]), -1, np.zeros(0, np.bool_), 1.0)
-    assert learner.corrected(x, correction, np.array([3, 1])).tolist() == [3, 1, 0, 2]
+    assert learner.correction(x, correction, np.array([3, 1])).tolist() == [3, 1, 0, 2]
     stepped = learner.step(learner.init(np.random.default_rng(0)), np.arange(5.0))
     assert (stepped.w.tolist(), stepped.t) == ([0, 1, 2, 3, 4], 1)
 

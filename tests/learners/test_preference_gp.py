@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.core.conformance import same
-from heedful.core.fold import Round, copied, play, replay
+from heedful.core.conformance import identical
+from heedful.core.fold import Round, copy_arrays, play, replay
 from heedful.inference.comparisons import answers, best_of, ranked, together
 from heedful.inference.gp.acquisition import bald, next_question
 from heedful.inference.gp.ep import infer
@@ -66,15 +66,15 @@ def test_every_few_answers_is_not_far_off() -> None:
     a, b = replay(often, log, 3), replay(seldom, log, 3)
     for user in range(4):
         close(often.posterior(a, user), seldom.posterior(b, user), 0.05)
-    assert not same(a, b)
+    assert not identical(a, b)
 
 
 def test_who_cannot_judge_says_nothing() -> None:
     learner = PreferenceGP(SPACE)
     state = replay(learner, log_of(learner), 3)
-    before = copied(state)
+    before = copy_arrays(state)
     state = learner.update(state, Pool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
-    assert same(state, before._replace(t=61))
+    assert identical(state, before._replace(t=61))
 
 
 def test_equally_good_pulls_together() -> None:
@@ -113,7 +113,7 @@ def test_together_the_fold_is_the_fit() -> None:
     """After a learning of the population to the end, the fold stands where a fit from nothing does."""
     learner = HierarchicalGP(SPACE, width=0.3, every=10)
     log = log_of(learner, 80)
-    state = learner.learned_anew(replay(learner, log, 3), 500)
+    state = learner.relearn(replay(learner, log, 3), 500)
     said = state.said
     rows = answers(said.pairs[: said.n], None, said.equal[: said.n], said.user[: said.n])
     K = kernel_for(FEATURES).over(FEATURES)
@@ -150,8 +150,8 @@ def test_where_equally_good_is_not_on_offer_the_width_is_0() -> None:
     states = []
     for width in (0.0, 0.25):
         learner = PreferenceGP(Choice(7, equal=False), width=width)
-        states.append([copied(state) for _, state in play(learner, world, 20, 0)][-1])
-    assert same(*states)
+        states.append([copy_arrays(state) for _, state in play(learner, world, 20, 0)][-1])
+    assert identical(*states)
 
 
 def test_people_who_are_alike_teach_one_another() -> None:
@@ -207,7 +207,7 @@ def test_the_best_of_several_and_orders_fold_as_they_are_inferred(world: Any, ru
 def test_together_rankings_fold_as_they_are_fitted() -> None:
     learner = HierarchicalGP(Choice(7, equal=False), every=10)
     log = [played for played, _ in play(learner, FOUR, 60, 3)]
-    state = learner.learned_anew(replay(learner, log, 3), 500)
+    state = learner.relearn(replay(learner, log, 3), 500)
     parts = [rows_of(log, user) for user in range(3)]
     rows = together([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
     wanted = fit(np.eye(7), 3, rows, kappa0=1.0, steps=500)
@@ -220,11 +220,11 @@ def test_an_order_of_two_is_a_choice_and_a_part_of_an_order_is_one() -> None:
     learner = PreferenceGP(Choice(5))
     x, y = Pool(0, np.array([[3, 1]])), np.array([3, 1])
     first = learner.init(np.random.default_rng(0))
-    chosen = learner.update(copied(first), x, y, SECOND)
+    chosen = learner.update(copy_arrays(first), x, y, SECOND)
     for order in ([1], [1, 0]):
-        assert same(learner.update(copied(first), x, y, np.array(order)), chosen)
+        assert identical(learner.update(copy_arrays(first), x, y, np.array(order)), chosen)
     x, y = Pool(0, np.array([[3, 1, 4, 0]])), np.array([3, 1, 4, 0])
-    part = learner.posterior(learner.update(copied(first), x, y, np.array([2, 0])))
+    part = learner.posterior(learner.update(copy_arrays(first), x, y, np.array([2, 0])))
     wanted = infer(np.eye(5), np.zeros(5), ranked([4, 3, [1, 0]])).posterior
     close(part, wanted, 1e-4)
 
@@ -256,8 +256,8 @@ def test_items_that_come_later_are_as_if_they_had_always_been_there(cls: Any) ->
         one = learner.with_items(one, row[None])
     whole = learner.with_items(whole, X)
     always = cls(Choice(7, True, X)).init(np.random.default_rng(0))
-    assert same(one, whole)
-    assert same(whole, always)
+    assert identical(one, whole)
+    assert identical(whole, always)
 
 
 def test_items_that_come_later_change_nothing_of_the_others() -> None:
@@ -265,7 +265,7 @@ def test_items_that_come_later_change_nothing_of_the_others() -> None:
     bare = PreferenceGP(Choice(7), width=0.3)
     state = replay(bare, log_of(bare), 3)
     before = bare.posterior(state, 1)
-    more = bare.with_items(copied(state), np.empty((2, 0)))
+    more = bare.with_items(copy_arrays(state), np.empty((2, 0)))
     after = bare.posterior(more, 1)
     np.testing.assert_allclose(after.mean[:7], before.mean, atol=1e-12)
     np.testing.assert_allclose(after.cov[:7, :7], before.cov, atol=1e-12)
@@ -279,13 +279,13 @@ def test_items_that_come_later_change_nothing_of_the_others() -> None:
 def test_a_new_item_like_a_known_one_is_liked_as_much() -> None:
     learner = HierarchicalGP(SPACE, width=0.3, every=10)
     state = replay(learner, log_of(learner, 80), 3)
-    more = learner.with_items(copied(state), FEATURES[[4]])
+    more = learner.with_items(copy_arrays(state), FEATURES[[4]])
     for user in (0, 9):
         posterior = learner.posterior(more, user)
         assert posterior.mean[7] == pytest.approx(posterior.mean[4], abs=0.02)
         assert posterior.gap(7, 4)[1] < 0.01
     assert len(more.mean) == 8
-    K = learner.learned_anew(more).cov
+    K = learner.relearn(more).cov
     assert K.shape == (8, 8)
 
 
@@ -307,7 +307,7 @@ def test_without_an_item_its_answers_are_gone(cls: Any) -> None:
     left = learner.without_item(replay(learner, log, 3), 2)
     never = replay(learner, [r for r in log if 2 not in r.y], 3)
     if cls is HierarchicalGP:
-        left, never = learner.learned_anew(left, 300), learner.learned_anew(never, 300)
+        left, never = learner.relearn(left, 300), learner.relearn(never, 300)
     for user in range(4):
         close(learner.posterior(left, user), learner.posterior(never, user), 1e-3 if cls is PreferenceGP else 0.1)
     assert 2 not in left.said.pairs[: left.said.n]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from ratings_streams import offers, weighed
 
-from heedful.core.conformance import same
-from heedful.core.fold import Round, Session, copied, replay
+from heedful.core.conformance import identical
+from heedful.core.fold import Round, Session, copy_arrays, replay
 from heedful.learners.registry import about, find_learners
 from heedful.spaces.slate import Offer, Slate, Weighed
 
@@ -76,12 +76,12 @@ def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
                 session.learn(left[at].feedback)
                 at += 1
         assert at == len(left)
-        assert same(session.state, replay(learner, left, 1))
+        assert identical(session.state, replay(learner, left, 1))
     never = [
         Round(Offer(x.user, x.items[x.items != ITEM]), y[y != ITEM], feedback)
         for x, y, feedback in kept(log, lambda t, user, item: item != ITEM)
     ]
-    assert same(session.state, replay(learner, never, 1))
+    assert identical(session.state, replay(learner, never, 1))
 
 
 @pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
@@ -97,7 +97,7 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
         (lambda s: learner.without_item(s, ITEM), lambda t, user, item: item != ITEM),
     ]
     for taken, stays in cases:
-        state, refolded = taken(copied(full)), replay(learner, kept(log, stays), 1)
+        state, refolded = taken(copy_arrays(full)), replay(learner, kept(log, stays), 1)
         now, wanted = sums(state), sums(refolded)
         assert now.keys() == wanted.keys()
         assert wanted != sums(full)

@@ -10,8 +10,8 @@ from streams import context, reaction
 
 import naive
 from budget import examples
-from heedful.core.conformance import same
-from heedful.core.fold import copied
+from heedful.core.conformance import identical
+from heedful.core.fold import copy_arrays
 from heedful.learners.coactive.online_convex import Template
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
@@ -58,11 +58,11 @@ def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
         x = context(rng, inner, N)
         y = learner.propose(state, x, rng)
         ybar = reaction(rng, inner, x, y)
-        before = copied(state)
+        before = copy_arrays(state)
         D = direction_of(learner, state, x, y, ybar)
-        assert same(state, before)
+        assert identical(state, before)
         assert D.shape == (N,)
-        stepped = learner.step(copied(state), D.copy())
+        stepped = learner.step(copy_arrays(state), D.copy())
         state = learner.update(state, x, y, ybar)
         assert close(stepped, state)
         assert D.tobytes() == direction_of(learner, before, x, y, ybar).tobytes()

@@ -8,7 +8,7 @@ import pytest
 from streams import follow
 
 import naive
-from heedful.core.conformance import promises, same
+from heedful.core.conformance import check_learner, identical
 from heedful.core.fold import must_interpret, trace
 from heedful.jit.kernel import Floats, scores, squared_norm
 from heedful.learners.coactive.online_convex import AdaGrad, Template, is_rule
@@ -80,7 +80,7 @@ class Elsewhere(NamedTuple):
     rate: float = 1.0
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         return True
 
     def init(self, n: int) -> State:
@@ -125,13 +125,13 @@ def test_a_rule_that_does_not_compile_says_so_and_runs_interpreted() -> None:
     slow, fast = Template(N, Ranking(5), Elsewhere()), Template(N, Ranking(5), Gradient())
     assert must_interpret(slow)
     assert not must_interpret(fast)
-    assert same(trace(slow, world, 60, 3), trace(fast, world, 60, 3))
+    assert identical(trace(slow, world, 60, 3), trace(fast, world, 60, 3))
 
 
 @pytest.mark.parametrize("rule", [Zinkevich(0.5), PassiveAggressive(1.0), Elsewhere()], ids=repr)
 def test_what_a_rule_becomes_keeps_every_promise(rule: Any) -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
-    assert [f for f in promises(Template(N, Ranking(5), rule), world) if not f.kept] == []
+    assert [f for f in check_learner(Template(N, Ranking(5), rule), world) if not f.kept] == []
 
 
 def test_adagrad_by_hand() -> None:
@@ -173,7 +173,7 @@ def test_a_rule_in_a_file_is_a_learner_by_name(tmp_path: Path) -> None:
     assert learner_class(f"{file}:Step") is Template
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
     wanted = trace(Template(N, Ranking(5), Gradient(0.5)), world, 60, 4)
-    assert same(trace(learner, world, 60, 4), wanted)
+    assert identical(trace(learner, world, 60, 4), wanted)
     with pytest.raises(ValueError, match="wanted rate, got 'eta'"):
         make_learner(f"{file}:Step:eta=1", n_features=N, space=Ranking(5))
     assert make_learner("template", n_features=N, space=Ranking(5)) == Template(N, Ranking(5), AdaGrad())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.core.conformance import promises
+from heedful.core.conformance import check_learner
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.ranking import Ranking
@@ -195,7 +195,7 @@ def test_the_world_of_chains() -> None:
 
 def test_every_promise_is_kept_among_chains() -> None:
     world, _, _ = world_of(4)
-    findings = list(promises(PreferencePerceptron(3, Ranking(10)), world))
+    findings = list(check_learner(PreferencePerceptron(3, Ranking(10)), world))
     assert [(f.promise, f.where) for f in findings if not f.kept] == []
 
 

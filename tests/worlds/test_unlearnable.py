@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.core.fold import copied, play, trace
+from heedful.core.fold import copy_arrays, play, trace
 from heedful.diagnostics import Facts, bounds, known_utilities, lower_bound, strict_alpha
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.registry import about, find_learners
@@ -25,7 +25,7 @@ def test_nobody_learns_it(name: str) -> None:
     cls = find_learners()[name]
     learner: Any = cls(n_features=T, space=Ranking(1), **{f: v for f, v in REQUIRED.items() if f in cls._fields})
     world = unlearnable(T)
-    log = [copied(played) for played, _ in play(learner, world, T + 5, 0)]
+    log = [copy_arrays(played) for played, _ in play(learner, world, T + 5, 0)]
     assert len(log) == T
     truth = world.init(np.random.default_rng(0))
     for x, y, feedback in log:

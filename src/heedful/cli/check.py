@@ -33,7 +33,7 @@ def check(
     from heedful.core import conformance
 
     screen, findings = console(), []
-    for found in conformance.promises(mine, world):  # each is shown as soon as it is known
+    for found in conformance.check_learner(mine, world):  # each is shown as soon as it is known
         findings.append(found)
         if not json:
             told = found.evidence if found.kept else found.where

@@ -21,18 +21,18 @@ def uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
     """The names of the learners whose loop is not on disk; none where there are fewer than two, or no such disk."""
     import numpy as np
 
-    from heedful.core.fold import coerced, generators, must_interpret
-    from heedful.jit.cache import is_kept
+    from heedful.core.fold import coerce, generators, must_interpret
+    from heedful.jit.cache import is_cached
 
-    world, new = coerced(setting.scenes[0].world), []
+    world, new = coerce(setting.scenes[0].world), []
     draws = generators(0)
     for name, learner in learners.items():
         if must_interpret(learner) or must_interpret(world):
             continue
-        mine = coerced(learner)
+        mine = coerce(learner)
         try:
             state, truth = mine.init(draws[2]), world.init(draws[0])
-            if not is_kept(mine, world, state, truth, np.empty(1), 0, *draws):
+            if not is_cached(mine, world, state, truth, np.empty(1), 0, *draws):
                 new.append(name)
         except Exception:  # whatever is wrong with it is told where it is run
             continue

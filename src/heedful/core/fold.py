@@ -1,7 +1,7 @@
-"""The fold: a learner and a world, round after round; interpreted, compiled, replayed, or by hand.
+"""The fold: run a learner in a world round by round, or fold a log of rounds into the learner's state.
 
-`play` iterates, `trace` returns the regret of every round (compiled where it can be), `replay` folds a log,
-`Session` takes one answer at a time. All of them run the learner's own `propose` and `update`, written once.
+`play` iterates over the rounds, `trace` returns the regret of every round (compiled where possible), `replay` folds a
+log, and `Session` takes one answer at a time. All of them run the learner's own `propose` and `update`, written once.
 """
 
 from __future__ import annotations
@@ -15,65 +15,69 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count
-from heedful.jit.kernel import kernel, shown
+from heedful.jit.kernel import kernel, visible
 
 Array = npt.NDArray[np.float64]
 Generators = tuple[np.random.Generator, np.random.Generator, np.random.Generator]
 T = TypeVar("T")
 X = TypeVar("X")
-"""A context: what is asked."""
+"""A context: what the learner is asked about, such as a query's candidates."""
 Y = TypeVar("Y")
-"""A proposal: what is shown, with whatever else `update` needs of it."""
+"""A proposal: what the learner shows, with anything else that its `update` needs."""
 F = TypeVar("F")
 """Feedback: what the person answered."""
 S = TypeVar("S")
 """The state of a learner."""
 W = TypeVar("W")
 """The state of a world."""
-Asked = TypeVar("Asked", contravariant=True)
-Shown = TypeVar("Shown", contravariant=True)
-Given = TypeVar("Given", contravariant=True)
+X_contra = TypeVar("X_contra", contravariant=True)
+Y_contra = TypeVar("Y_contra", contravariant=True)
+F_contra = TypeVar("F_contra", contravariant=True)
 
 
-class Learner(Protocol[Asked, Y, Given, S]):
-    """Hyperparameters, as a NamedTuple of scalars and arrays, with three functions of a state S (the same), for
-    contexts, proposals Y and feedback of these types."""
+class Learner(Protocol[X_contra, Y, F_contra, S]):
+    """A learning rule: a NamedTuple of hyperparameters with three functions of a state.
+
+    The state S is a NamedTuple of scalars and arrays too. Contexts, proposals Y and feedback have the types that the
+    rule says.
+    """
 
     def init(self, rng: np.random.Generator, /) -> S:
-        """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
+        """The state before the first round. ValueError where a hyperparameter makes no sense."""
 
-    def propose(self, state: S, x: Asked, rng: np.random.Generator, /) -> Y:
-        """What to show for the context x; a NamedTuple whose first field is shown, where update needs more."""
+    def propose(self, state: S, x: X_contra, rng: np.random.Generator, /) -> Y:
+        """The proposal for the context x. Where `update` needs more than what was shown, a NamedTuple whose first
+        field is shown."""
 
-    def update(self, state: S, x: Asked, y: Y, feedback: Given, /) -> S:
-        """The state after feedback on the proposal y. Owns `state` and may overwrite its arrays; copies what
-        it keeps of x, y and feedback."""
+    def update(self, state: S, x: X_contra, y: Y, feedback: F_contra, /) -> S:
+        """The state after feedback on the proposal y. It may overwrite the arrays of `state`; it copies what it keeps
+        of x, y and feedback."""
 
 
-class World(Protocol[X, Shown, F, W]):
-    """What only a simulation knows, as a NamedTuple: the stream of contexts X, the person who answers F, the regret."""
+class World(Protocol[X, Y_contra, F, W]):
+    """A simulated environment: a NamedTuple that gives contexts X, answers with feedback F and knows the regret."""
 
     def init(self, rng: np.random.Generator, /) -> W:
-        """The state of the world before round 0; its arrays are its own."""
+        """The state of the world before round 0. No other state shares its arrays."""
 
     def over(self, state: W, t: int, /) -> bool:
-        """Whether nothing is left to ask in round t."""
+        """Whether the world ends before round t."""
 
     def context(self, state: W, t: int, rng: np.random.Generator, /) -> X:
         """The context of round t = 0, 1, ..."""
 
-    def respond(self, state: W, x: X, shown: Shown, rng: np.random.Generator, /) -> F:
+    def respond(self, state: W, x: X, shown: Y_contra, rng: np.random.Generator, /) -> F:
         """The person's answer to what was shown."""
 
-    def regret(self, state: W, x: X, shown: Shown, /) -> float:
+    def regret(self, state: W, x: X, shown: Y_contra, /) -> float:
         """U(x, y*) - U(x, y) for what was shown."""
 
-    def advance(self, state: W, x: X, shown: Shown, feedback: F, /) -> W:
-        """The state of the world after the round. Owns `state`, as update does."""
+    def advance(self, state: W, x: X, shown: Y_contra, feedback: F, /) -> W:
+        """The state of the world after the round. It may overwrite the arrays of `state`."""
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
-    """One round as a log keeps it."""
+    """One round of a log: the context, the proposal and the feedback on it."""
 
     x: X
     y: Y
@@ -87,15 +91,15 @@ def step(
     state: S,
     truth: W,
     t: int,
-    asked: np.random.Generator,
-    answered: np.random.Generator,
-    drawn: np.random.Generator,
+    context_rng: np.random.Generator,
+    feedback_rng: np.random.Generator,
+    learner_rng: np.random.Generator,
 ) -> tuple[S, Round[X, Y, F], float]:
-    """One round, up to the world's next state: the learner's next state, the round, its regret."""
-    x = world.context(truth, t, asked)
-    y = learner.propose(state, x, drawn)
-    feedback = world.respond(truth, x, shown(y), answered)
-    regret = world.regret(truth, x, shown(y))
+    """Play one round, without the world's next state: (the learner's next state, the round, its regret)."""
+    x = world.context(truth, t, context_rng)
+    y = learner.propose(state, x, learner_rng)
+    feedback = world.respond(truth, x, visible(y), feedback_rng)
+    regret = world.regret(truth, x, visible(y))
     return learner.update(state, x, y, feedback), Round(x, y, feedback), regret
 
 
@@ -107,39 +111,53 @@ def run(
     truth: W,
     regrets: Array,
     start: int,
-    asked: np.random.Generator,
-    answered: np.random.Generator,
-    drawn: np.random.Generator,
+    context_rng: np.random.Generator,
+    feedback_rng: np.random.Generator,
+    learner_rng: np.random.Generator,
 ) -> tuple[S, W, int]:
-    """Rounds start, start + 1, ... until `regrets` is full or the world is over; how many were played."""
+    """Play rounds start, start + 1, ... until `regrets` (n,) is full or the world is over.
+
+    Returns (the learner's state, the world's state, how many rounds were played).
+    """
     for i in range(regrets.size):
         if world.over(truth, start + i):
             return state, truth, i
-        state, played, regrets[i] = step(learner, world, state, truth, start + i, asked, answered, drawn)
-        truth = world.advance(truth, played.x, shown(played.y), played.feedback)
+        state, played, regrets[i] = step(
+            learner, world, state, truth, start + i, context_rng, feedback_rng, learner_rng
+        )
+        truth = world.advance(truth, played.x, visible(played.y), played.feedback)
     return state, truth, regrets.size
 
 
 def generators(seed: int) -> Generators:
-    """What is asked, what is answered, what the learner draws: one seed, the same arrivals for every learner."""
+    """Three random generators of one seed: for contexts, for feedback and for the learner.
+
+    They are independent, so every learner meets the same contexts. ValueError where the seed is no whole number from 0
+    to 2^128.
+    """
     wanted_count("seed", seed, least=0, most=2**128)
-    asked, answered, drawn = (np.random.default_rng(s) for s in np.random.SeedSequence(int(seed)).spawn(3))
-    return asked, answered, drawn
+    context_rng, feedback_rng, learner_rng = (
+        np.random.default_rng(s) for s in np.random.SeedSequence(int(seed)).spawn(3)
+    )
+    return context_rng, feedback_rng, learner_rng
 
 
-def copied(value: T) -> T:
-    """A copy that shares no array with `value`: what to keep of a state or a round that a fold goes on with."""
+def copy_arrays(value: T) -> T:
+    """A copy of `value` (a state, a round) that shares no array with it, at any depth.
+
+    A fold overwrites the arrays of a state, so copy a state that you want to keep.
+    """
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, tuple):
-        parts: Any = [copied(part) for part in value]
+        parts: Any = [copy_arrays(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(tuple(parts))
     return value
 
 
 def _shapes(value: Any, grows: bool = False) -> Any:
-    """What a state is made of: the name of each type, of each array what its numbers are and its shape; within what
-    says that it `grows`, how many axes."""
+    """The structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the number
+    of axes in place of the shape."""
     if isinstance(value, tuple):
         longer = grows or bool(getattr(value, "grows", False))
         return type(value).__name__, *[_shapes(part, longer) for part in value]
@@ -148,27 +166,28 @@ def _shapes(value: Any, grows: bool = False) -> Any:
     return type(value).__name__
 
 
-_hints = functools.cache(typing.get_type_hints)  # what a class declares of its fields
+_hints = functools.cache(typing.get_type_hints)  # the types that a class declares for its fields
 
 
-def coerced(value: T) -> T:
-    """A named tuple with Python's numbers for numpy's, and 1 as 1.0 in every field declared float, at any depth.
+def coerce(value: T) -> T:
+    """A named tuple with Python's numbers in place of numpy's, and floats in every field declared float, at any depth.
 
-    One type per field: numba types what it is given, and a numpy float32 would drag float64 arithmetic down.
+    So each field has one type. numba infers types from values, and a numpy float32 would make float64 arithmetic
+    less precise.
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
     hints = _hints(type(value))
-    parts: Any = [_coerced(part, hints.get(name)) for name, part in zip(value._fields, value)]
+    parts: Any = [_coerce_field(part, hints.get(name)) for name, part in zip(value._fields, value)]
     return type(value)(*parts)
 
 
-def _coerced(part: Any, declared: Any) -> Any:
+def _coerce_field(part: Any, declared: Any) -> Any:
     if isinstance(part, np.integer | np.floating | np.bool_) and not isinstance(part, np.timedelta64):
         part = part.item()
     if declared is float and isinstance(part, int) and not isinstance(part, bool):
-        return float(part) if abs(part) < 1e300 else part  # a door refuses it by name
-    return coerced(part)
+        return float(part) if abs(part) < 1e300 else part  # `init` rejects it, naming the field
+    return coerce(part)
 
 
 def _wanted_learner(learner: Any) -> None:
@@ -183,42 +202,42 @@ def _wanted_learner(learner: Any) -> None:
 def play(
     learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int
 ) -> Iterator[tuple[Round[X, Y, F], S]]:
-    """The rounds of a simulation, interpreted, one at a time, each with the state after it.
+    """Iterate over the rounds of a simulation, interpreted: (round, the state after it).
 
-    The state is live: the next round goes on with its arrays. `copied(state)` keeps it as it is.
+    The next round overwrites the arrays of this state: keep `copy_arrays(state)`.
     """
     _wanted_learner(learner)
     wanted_count("rounds", rounds, least=0)
-    return _played(coerced(learner), coerced(world), rounds, generators(seed))
+    return _rounds(coerce(learner), coerce(world), rounds, generators(seed))
 
 
-def _played(
+def _rounds(
     learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, draws: Generators
 ) -> Iterator[tuple[Round[X, Y, F], S]]:
-    asked, answered, drawn = draws
-    state, truth = learner.init(drawn), world.init(asked)
+    context_rng, feedback_rng, learner_rng = draws
+    state, truth = learner.init(learner_rng), world.init(context_rng)
     for t in range(rounds):
         if world.over(truth, t):
             return
-        state, live, _ = step(learner, world, state, truth, t, asked, answered, drawn)
-        played = copied(live)  # the world may go on with the arrays of x
-        truth = world.advance(truth, live.x, shown(live.y), live.feedback)
+        state, live, _ = step(learner, world, state, truth, t, context_rng, feedback_rng, learner_rng)
+        played = copy_arrays(live)  # the world may overwrite the arrays of x
+        truth = world.advance(truth, live.x, visible(live.y), live.feedback)
         yield played, state
 
 
 def trace(
     learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int, *, interpreted: bool = False
 ) -> Array:
-    """The regret of every round of a simulation (rounds,), in utility; shorter where the world is over before.
+    """The regret of every round of a simulation (rounds,), in units of utility; shorter where the world ends before.
 
-    The same fold as `play`, compiled; interpreted where asked, or where the learner or world says so itself by a
-    property `interpreted` (one that leans on a solver).
+    The same fold as `play`, but compiled, unless `interpreted` or unless the learner or the world cannot be compiled,
+    which its property `must_interpret` says (it calls a solver, for example).
     """
-    *_, regrets = traced(learner, world, rounds, seed, interpreted=interpreted, chunk=rounds)
+    *_, regrets = trace_in_chunks(learner, world, rounds, seed, interpreted=interpreted, chunk=rounds)
     return regrets
 
 
-def traced(
+def trace_in_chunks(
     learner: Learner[X, Y, F, S],
     world: World[X, Any, F, W],
     rounds: int,
@@ -227,52 +246,52 @@ def traced(
     interpreted: bool = False,
     chunk: int = 100_000,
 ) -> Iterator[Array]:
-    """`trace` in pieces of `chunk` rounds: the regrets so far, after each piece. What a progress bar iterates over."""
+    """`trace` in chunks of `chunk` rounds, for progress bars: yields the regrets so far after each chunk."""
     _wanted_learner(learner)
     wanted_count("rounds", rounds, least=0)
-    learner, world = coerced(learner), coerced(world)
-    asked, answered, drawn = generators(seed)
-    state, truth = learner.init(drawn), world.init(asked)
+    learner, world = coerce(learner), coerce(world)
+    context_rng, feedback_rng, learner_rng = generators(seed)
+    state, truth = learner.init(learner_rng), world.init(context_rng)
     regrets = np.empty(rounds)
     loop: Any = run
     if not (interpreted or must_interpret(learner) or must_interpret(world)):
         from heedful.jit.cache import loop_for
 
-        loop = loop_for(learner, world, state, truth, regrets, 0, asked, answered, drawn)
+        loop = loop_for(learner, world, state, truth, regrets, 0, context_rng, feedback_rng, learner_rng)
     done = 0
     while True:
         piece = regrets[done : done + max(chunk, 1)]
-        *left, played = loop(learner, world, state, truth, piece, done, asked, answered, drawn)
+        *left, played = loop(learner, world, state, truth, piece, done, context_rng, feedback_rng, learner_rng)
         done += played
         more = played == piece.size and done < rounds
-        if more:  # a compiled loop returns arrays that it only borrowed: copied while `state` and `truth` own them
-            state, truth = left if loop is run else copied(tuple(left))
+        if more:  # a compiled loop returns arrays that `state` and `truth` own: copy them while these are alive
+            state, truth = left if loop is run else copy_arrays(tuple(left))
         yield regrets[:done]
         if not more:
             return
 
 
 def must_interpret(rule: Any) -> bool:
-    """Whether a learner or world says that it does not compile."""
-    return bool(getattr(rule, "interpreted", False))
+    """Whether a learner or a world cannot be compiled, by its own property of this name."""
+    return bool(getattr(rule, "must_interpret", False))
 
 
 def replay(learner: Learner[X, Y, F, S], log: Iterable[Round[X, Y, F]], seed: int) -> S:
-    """The state after the rounds of `log`, as they were shown and answered: a fold, and nothing else.
+    """The learner's state after the rounds of `log`, in their order.
 
-    Trusts the log: what was let in by a door, or played, is not checked again.
+    The rounds are not checked again: they come from `play`, or `Session` has checked them.
     """
-    learner = coerced(learner)
+    learner = coerce(learner)
     state = learner.init(generators(seed)[2])
     for x, y, feedback in log:
         state = learner.update(state, x, y, feedback)
     return state
 
 
-class _Drawn:
-    """The generator of one decision, keyed by the seed and how much was learned; made when first drawn from.
+class _LazyGenerator:
+    """The random generator of one decision, keyed by the seed and the number of updates; made at its first use.
 
-    Most learners draw nothing, and making a generator takes as long as proposing.
+    Most learners draw nothing, and making a generator takes as long as a proposal.
     """
 
     def __init__(self, key: int, learned: int) -> None:
@@ -287,26 +306,26 @@ class _Drawn:
 
 
 class Session(Generic[S]):
-    """A learner with its state, for use by hand: propose, learn, propose better. Checks what it is given.
+    """A learner with its state, for interactive use: propose, learn, propose again. It checks all input.
 
     >>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
     >>> session.propose(x)     # x: candidates, m x 2; candidate indices, best first
     >>> session.learn([2, 0, 1])  # the order that the person would rather have seen
 
-    What a decision draws depends on `seed` and on what was learned before it, so proposals that nobody answers
-    leave no trace. `learned` counts the lessons. A session goes on from a state kept elsewhere with
-    `Session(learner, seed, state=state, learned=n)`.
+    A proposal draws random numbers that depend only on `seed` and on the number of answers learned from (`learned`),
+    so a proposal that nobody answers changes nothing. `Session(learner, seed, state=state, learned=n)` continues from
+    a state that was kept.
     """
 
     def __init__(
         self, learner: Learner[Any, Any, Any, S], seed: int = 0, *, state: S | None = None, learned: int = 0
     ) -> None:
         _wanted_learner(learner)
-        self.learner = coerced(learner)
+        self.learner = coerce(learner)
         self.seed = seed
         self.learned = learned
         first = self.learner.init(generators(seed)[2])
-        self._state: S | None = first if state is None else copied(state)
+        self._state: S | None = first if state is None else copy_arrays(state)
         if type(self._state) is not type(first) or _shapes(self._state) != _shapes(first):
             raise ValueError(f"state: wanted one of this learner, {_shapes(first)}, got {_shapes(state)}")
         wanted_count("learned", learned, least=0)
@@ -315,18 +334,18 @@ class Session(Generic[S]):
         self._open: tuple[Any, Any] | None = None
 
     def propose(self, x: Any) -> Any:
-        """What to show for the context x. ValueError, naming what is wrong, where x is not one."""
+        """What to show for the context x. ValueError, naming what is wrong, where x is no valid context."""
         state = self._whole()
-        x = copied(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
-        y = self.learner.propose(state, x, cast(np.random.Generator, _Drawn(self._key, self.learned)))
+        x = copy_arrays(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
+        y = self.learner.propose(state, x, cast(np.random.Generator, _LazyGenerator(self._key, self.learned)))
         self._open = x, y
-        return copied(shown(y))
+        return copy_arrays(visible(y))
 
     def learn(self, feedback: Any) -> None:
-        """Learn from the answer to the latest proposal.
+        """Update the state with the answer to the latest proposal.
 
-        LookupError where nothing was proposed since the last lesson; ValueError, naming what is wrong, where the
-        feedback does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
+        LookupError where there is no unanswered proposal; ValueError, naming what is wrong, where the feedback does
+        not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
         """
         state = self._whole()
         if self._open is None:
@@ -337,7 +356,7 @@ class Session(Generic[S]):
             )
         x, y = self._open
         feedback = self._door.check_object("feedback", x, feedback)
-        self._state = None  # until the lesson is over: an update may stop half-way
+        self._state = None  # until the update is over: it may fail half-way
         self._state = self.learner.update(state, x, y, feedback)
         self._open = None
         self.learned += 1
@@ -350,10 +369,10 @@ class Session(Generic[S]):
     @property
     def state(self) -> S:
         """A copy of the state."""
-        return copied(self._whole())
+        return copy_arrays(self._whole())
 
     @property
     def weights(self) -> Array:
-        """The utility weights in the caller's features, N."""
+        """The utility weights (N,), one for each of the caller's features."""
         linear: Any = self.learner
         return np.array(linear.weights(self._whole()))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.core.fold import coerced, generators
+from heedful.core.fold import coerce, generators
 
 SCHEMA = 2
 
@@ -69,7 +69,7 @@ def _fields(learner: Any) -> dict[str, Any]:
     kind = type(learner)
     return {
         "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
-        "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerced(learner), "")},
+        "fields": {name: np.asarray(value).tolist() for name, value in _leaves(coerce(learner), "")},
     }
 
 
@@ -153,7 +153,7 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
 
     ValueError where the state is not one of the learner; OSError where the file cannot be written.
     """
-    template = coerced(learner).init(generators(0)[2])
+    template = coerce(learner).init(generators(0)[2])
     if type(state) is not type(template):
         raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
     arrays = arrays_of(state)
@@ -176,6 +176,6 @@ def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
     if manifest != wanted:
         raise ValueError(f"{path}: wanted a state of {wanted}, got one of {manifest}")
     try:
-        return state_like(coerced(learner).init(generators(0)[2]), arrays)
+        return state_like(coerce(learner).init(generators(0)[2]), arrays)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import shown
+from heedful.jit.kernel import visible
 from heedful.spaces.ranking import Primed
 
 Array = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
         space = space.space
     rows = []
     for x, y, feedback in log:
-        objects = (shown(y), feedback, space.argmax(w_star, x))
+        objects = (visible(y), feedback, space.argmax(w_star, x))
         rows.append([float(w_star @ space.phi(x, each)) for each in objects])
     columns = np.array(rows, np.float64).reshape(-1, 3).T
     return Known(columns[0], columns[1], columns[2])

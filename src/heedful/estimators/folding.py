@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copied, generators, run
+from heedful.core.fold import copy_arrays, generators, run
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.worlds.instances import InstanceStream
 
@@ -74,13 +74,13 @@ def folded(
         truth, regrets = world.init(draws[0]), np.empty(len(piece))
         loop: Any = run
         if fast:
-            from heedful.jit.cache import is_kept, loop_for
+            from heedful.jit.cache import is_cached, loop_for
 
-            if (verbose or is_interactive()) and not is_kept(learner, world, state, truth, regrets, 0, *draws):
+            if (verbose or is_interactive()) and not is_cached(learner, world, state, truth, regrets, 0, *draws):
                 print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)
             loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
         out = loop(learner, world, state, truth, regrets, 0, *draws)
-        state = copied(out[0])  # the compiled loop borrowed its arrays
+        state = copy_arrays(out[0])  # the compiled loop borrowed its arrays
     return state
 
 

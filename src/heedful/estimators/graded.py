@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.core.fold import coerced, copied
+from heedful.core.fold import coerce, copy_arrays
 from heedful.core.validation import describe, finite_array, wanted_count
 from heedful.estimators.folding import compiles, folded
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
@@ -128,10 +128,10 @@ class Graded(ClassifierMixin, BaseEstimator):
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
         """Fold the rows into the state, or into a first one."""
         one = bool(self.fit_intercept) if afresh else self._one
-        learner = coerced(self._rule(self.n_features_in_ + one, self.classes_.size))
+        learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
         if not afresh:
-            state = copied(self._state)
+            state = copy_arrays(self._state)
         draws = check_random_state(self.random_state) if shuffle else None
         fold, rows, ones = learner, X, one
         if weights is not None:

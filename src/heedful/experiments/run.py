@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import must_interpret, trace, traced
+from heedful.core.fold import must_interpret, trace, trace_in_chunks
 from heedful.core.validation import wanted_count
 from heedful.data.catalogue import Catalogue
 from heedful.data.letor import Queries, least_squares
@@ -231,7 +231,9 @@ def simulate(
             idle.append(_clock() - started)
         chunk = 200 if name in plain else max(1000, rounds // 20)
         regrets, started, T = np.empty(0), _clock(), setting.warm + rounds
-        for so_far in traced(learners[name], scene.world, T, scene.draw, interpreted=name in plain, chunk=chunk):
+        for so_far in trace_in_chunks(
+            learners[name], scene.world, T, scene.draw, interpreted=name in plain, chunk=chunk
+        ):
             events.put(Advance(so_far[setting.warm :].size - regrets.size))
             regrets = so_far[setting.warm :]
             if stop.is_set():

@@ -45,7 +45,7 @@ def solve_factored(S: Array, b: Array) -> Array:
     return x  # type: ignore[no-any-return]
 
 
-def teach() -> None:
+def register() -> None:
     """Let compiled code call the four routines: set the symbols of this process, overload the functions above."""
     from llvmlite import binding
     from numba import types

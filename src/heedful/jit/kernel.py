@@ -34,15 +34,15 @@ def kernel(f: F) -> F:
     return f
 
 
-def apart(f: F) -> F:
+def noinline(f: F) -> F:
     """Mark a kernel that is large or called from many places: compiled as a function of its own, and called."""
-    f.__apart__ = True  # type: ignore[attr-defined]
+    f.__noinline__ = True  # type: ignore[attr-defined]
     return f
 
 
-def lent(f: F) -> F:
+def no_refcount(f: F) -> F:
     """Mark a kernel that makes no array: compiled, it counts no references to those it is given. Above `kernel`."""
-    f.__lent__ = True  # type: ignore[attr-defined]
+    f.__no_refcount__ = True  # type: ignore[attr-defined]
     return f
 
 
@@ -128,7 +128,7 @@ def scores(X: Floats, w: Floats) -> Array:
 
 
 @kernel
-def ahead(a: float, b: float) -> bool:
+def precedes(a: float, b: float) -> bool:
     """Whether the value a comes before b in falling order: numbers before NaN."""
     return a > b or (a == a and b != b)
 
@@ -155,11 +155,11 @@ def _top_loop(values: Floats, size: int) -> Ints:
             if filled < size:
                 i = filled
                 filled += 1
-            elif ahead(v, values[order[size - 1]]):
+            elif precedes(v, values[order[size - 1]]):
                 i = size - 1
             else:
                 continue
-            while i > 0 and ahead(v, values[order[i - 1]]):
+            while i > 0 and precedes(v, values[order[i - 1]]):
                 order[i] = order[i - 1]
                 i -= 1
             order[i] = j
@@ -172,7 +172,7 @@ def _top_loop(values: Floats, size: int) -> Ints:
             mid, hi = min(lo + width, m), min(lo + 2 * width, m)
             i, j = lo, mid
             for t in range(lo, hi):
-                if i < mid and (j >= hi or not ahead(values[a[j]], values[a[i]])):
+                if i < mid and (j >= hi or not precedes(values[a[j]], values[a[i]])):
                     b[t] = a[i]
                     i += 1
                 else:
@@ -191,13 +191,13 @@ def top(values: Floats, size: int) -> Ints:
     return (-values).argsort(kind="stable")[:size]
 
 
-def _place_loop(coef: Floats, order: Ints, k: int, scale: float) -> None:
+def _add_discounts_loop(coef: Floats, order: Ints, k: int, scale: float) -> None:
     for i in range(min(k, order.size)):
         coef[order[i]] += scale * DISCOUNTS[i]
 
 
-@primitive(_place_loop)
-def place(coef: Floats, order: Ints, k: int, scale: float) -> None:
+@primitive(_add_discounts_loop)
+def add_discounts(coef: Floats, order: Ints, k: int, scale: float) -> None:
     """coef[order_i] += scale / log2(i + 1) for the first k positions i = 1..k of `order` (distinct indices)."""
     head = order[:k]
     coef[head] += scale * DISCOUNTS[: head.size]
@@ -292,7 +292,7 @@ def logistic(z: float) -> float:
 
 
 @kernel
-def shown(y: Any) -> Any:
+def visible(y: Any) -> Any:
     """What the person sees of a proposal: its first field where it carries more, else all of it.
 
     Compiled, the type of the proposal decides (`heedful.jit.overloads`).

@@ -18,7 +18,7 @@ from heedful.jit import kernel
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
 _AHEAD = 4096  # bytes between what is summed and what is fetched from memory
-_seen: set[Any] = set()  # kernels and method names that numba knows by now
+_registered: set[Any] = set()  # kernels and method names that numba knows by now
 
 
 def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
@@ -104,7 +104,7 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 
 @intrinsic
-def borrowed(typingctx: Any, value: Any) -> Any:
+def borrow(typingctx: Any, value: Any) -> Any:
     """`value` with every array in it, at any depth, or a generator, uncounted: its owner outlives the loop.
 
     Counting references costs atomic operations at every call and slice, a quarter of a round. Whatever of it the
@@ -133,26 +133,26 @@ def borrowed(typingctx: Any, value: Any) -> Any:
     return value(value), codegen
 
 
-def teach(modules: list[pytypes.ModuleType]) -> None:
+def register(modules: list[pytypes.ModuleType]) -> None:
     """Let compiled code call the marked kernels of `modules` and the methods of their NamedTuples."""
     for module in modules:
-        if module.__name__ == "heedful.jit.blas" and "blas" not in _seen:
-            _seen.add("blas")
-            module.teach()
+        if module.__name__ == "heedful.jit.blas" and "blas" not in _registered:
+            _registered.add("blas")
+            module.register()
         for value in list(vars(module).values()):
             loop = getattr(value, "__kernel__", None)
-            if loop is not None and value not in _seen:
-                _seen.add(value)
-                _teach_kernel(value, loop)
+            if loop is not None and value not in _registered:
+                _registered.add(value)
+                _register_kernel(value, loop)
             if isinstance(value, type) and issubclass(value, tuple):
                 for name, member in vars(value).items():
-                    if inspect.isfunction(member) and not name.startswith("_") and name not in _seen:
-                        _seen.add(name)
-                        _teach_method(name)
+                    if inspect.isfunction(member) and not name.startswith("_") and name not in _registered:
+                        _registered.add(name)
+                        _register_method(name)
 
 
-def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
-    if f is kernel.shown:  # decided by type, not at run time
+def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
+    if f is kernel.visible:  # decided by type, not at run time
 
         def typed(y: Any) -> Any:
             return (lambda y: y[0]) if isinstance(y, types.BaseTuple) else (lambda y: y)
@@ -165,13 +165,13 @@ def _teach_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
     elif f is kernel.fetch_row:
         overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
     else:
-        options = OPTIONS | {"forceinline": not getattr(f, "__apart__", False)}
-        if getattr(f, "__lent__", False):
+        options = OPTIONS | {"forceinline": not getattr(f, "__noinline__", False)}
+        if getattr(f, "__no_refcount__", False):
             options["_nrt"] = False
         overload(f, jit_options=options, strict=False)(lambda *args: loop)
 
 
-def _teach_method(name: str) -> None:
+def _register_method(name: str) -> None:
     """Resolve `value.name(...)` for every named tuple by its class; arguments are positional in compiled code.
 
     numba's own overload_method takes one Python signature for all types; here each class has its own.

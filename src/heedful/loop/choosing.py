@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copied, generators
+from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
@@ -219,7 +219,7 @@ class ChoiceModel:
         """The state, in arrays that nobody reads."""
         if self._lent:
             learned, rest = self.shared.learned, self.shared._replace(learned=())
-            self.shared, self._lent = copied(rest)._replace(learned=_own(learned)), False
+            self.shared, self._lent = copy_arrays(rest)._replace(learned=_own(learned)), False
         return self.shared
 
     def described(self, y: Any) -> dict[str, Any]:
@@ -229,13 +229,13 @@ class ChoiceModel:
     def copy(self) -> ChoiceModel:
         """A model that shares no array with this one."""
         other = ChoiceModel(self.learner, self.shared.things.shape[1])
-        other.shared, other.people = copied(self.shared), dict(self.people)
+        other.shared, other.people = copy_arrays(self.shared), dict(self.people)
         return other
 
 
 def _own(learned: Any) -> Any:
     """What was learned, for `update`; a state that has `own` says itself which arrays it never writes to."""
-    return learned.own() if hasattr(learned, "own") else copied(learned)
+    return learned.own() if hasattr(learned, "own") else copy_arrays(learned)
 
 
 # ---------------------------------------------------------------------------- answers

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copied, generators
+from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
@@ -204,8 +204,8 @@ class GradingModel:
     def copy(self) -> GradingModel:
         """A model that shares no array with this one."""
         other = GradingModel(self.learner, self.shrink)
-        other.shared = copied(self.shared)
-        other.people = {name: person._replace(state=copied(person.state)) for name, person in self.people.items()}
+        other.shared = copy_arrays(self.shared)
+        other.people = {name: person._replace(state=copy_arrays(person.state)) for name, person in self.people.items()}
         return other
 
 

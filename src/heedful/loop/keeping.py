@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.core.fold import copied
+from heedful.core.fold import copy_arrays
 from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
 from heedful.loop.interactions.protocol import Folded
 from heedful.loop.log import Log
@@ -210,7 +210,7 @@ def same(a: Folded, b: Folded) -> bool:
     """Whether two models are the same, bit for bit."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:
-        return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copied(state)).items()}
+        return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copy_arrays(state)).items()}
 
     return (
         bits(a.shared) == bits(b.shared)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from heedful.core.fold import copied
+from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
 from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
@@ -506,7 +506,7 @@ class Ledger:
         """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
         if self._marks:
             mark = self._marks[-1]
-            model.shared, model.people, self.moves = copied(mark.shared), dict(mark.people), mark.moves
+            model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
             return mark.position
         self._since_snapshot = 0
         position, moves = keeping.restore(self.path, model, self._like(model), self.log, head, self.stamp(), self.note)
@@ -521,7 +521,7 @@ class Ledger:
         """Remember the model as it is."""
         self._marks = [
             *self._marks,
-            Mark(self._head, copied(self._model.shared), dict(self._model.people), self.moves),
+            Mark(self._head, copy_arrays(self._model.shared), dict(self._model.people), self.moves),
         ][-MARKS:]
         self._since_mark = 0
 
@@ -531,7 +531,7 @@ class Ledger:
         with self.turn:  # what is kept comes and goes
             there = [mark for mark in self._marks if mark.position <= version]
             if there:
-                model.shared, model.people = copied(there[-1].shared), dict(there[-1].people)
+                model.shared, model.people = copy_arrays(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
             like = self._like(model)
             return keeping.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copied, generators
-from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, shown
+from heedful.core.fold import copy_arrays, generators
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, visible
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import difference, primed
 
@@ -140,7 +140,7 @@ class Model:
         if self.shrink > 0.0 and context.person is not None:
             before = self.people.get(context.person) or Person(self._first(), 0, version)
             # A state of its own: whoever decides at this moment may be reading the old one.
-            person = Person(copied(before.state), before.lessons + 1, version)
+            person = Person(copy_arrays(before.state), before.lessons + 1, version)
             person = person._replace(state=_learned(self._own, person.state, self._seen_by(person, lesson)))
         self.shared = _learned(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
@@ -248,8 +248,8 @@ class Model:
     def copy(self) -> Model:
         """A model that shares no array with this one."""
         other = Model(self.learner, self.shrink)
-        other.shared = copied(self.shared)
-        other.people = {name: person._replace(state=copied(person.state)) for name, person in self.people.items()}
+        other.shared = copy_arrays(self.shared)
+        other.people = {name: person._replace(state=copy_arrays(person.state)) for name, person in self.people.items()}
         return other
 
 
@@ -286,7 +286,7 @@ def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> 
 
 def order_shown(y: Any) -> Ints:
     """The candidates of a proposal, best first."""
-    seen: Ints = shown(y)
+    seen: Ints = visible(y)
     return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
 

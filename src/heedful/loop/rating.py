@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copied, generators
+from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, rated, without_item
 from heedful.loop.implicit_feedback import Action, weighed
@@ -177,7 +177,7 @@ class RatingModel:
             return
         learned, said, gone, users = self._own()
         if unlearn and hasattr(self.learner, "without_item"):
-            learned = self.learner.without_item(copied(learned), number)
+            learned = self.learner.without_item(copy_arrays(learned), number)
         gone = longer(gone, number + 1, 0)
         gone[number] = 1
         without_item(said, number)
@@ -202,7 +202,7 @@ class RatingModel:
     def _own(self) -> RatingState:
         """The state, in arrays that nobody reads."""
         if self._lent:
-            self.shared, self._lent = copied(self.shared), False
+            self.shared, self._lent = copy_arrays(self.shared), False
         return self.shared
 
     def described(self, y: Any) -> dict[str, Any]:
@@ -212,5 +212,5 @@ class RatingModel:
     def copy(self) -> RatingModel:
         """A model that shares no array with this one."""
         other = RatingModel(self.learner, self.actions)
-        other.shared, other.people = copied(self.shared), dict(self.people)
+        other.shared, other.people = copy_arrays(self.shared), dict(self.people)
         return other

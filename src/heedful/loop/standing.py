@@ -142,9 +142,9 @@ def _believed(model: ChoiceModel, state: Published, people: list[Person], number
     taken for known that only their answers say, where the learner can."""
     if not people:
         return model.believed(state.shared, None, numbers)
-    if hasattr(model.learner, "stands"):
+    if hasattr(model.learner, "group_posterior"):
         users: Ints = np.array([one.state.user for one in people], np.int64)
-        whole: Posterior | Mixture = model.learner.stands(model.ready(state.shared), users)
+        whole: Posterior | Mixture = model.learner.group_posterior(model.ready(state.shared), users)
         return whole.of_items(numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
     for one in people:

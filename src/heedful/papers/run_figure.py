@@ -193,7 +193,7 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
 
 def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
     """Learners that one person teaches. Where one of them cannot be compiled none is: their times are compared."""
-    plain = any(hasattr(learner_class(spec), "interpreted") for spec in specs)
+    plain = any(hasattr(learner_class(spec), "must_interpret") for spec in specs)
 
     def make(spec: str, setting: Setting) -> Any:
         return setting.learner(_named(spec, panel.world, size, setting))

@@ -96,7 +96,7 @@ class Choice(NamedTuple):
         """Another pool than x, such as nobody answers: for another user, of the last pair alone."""
         return Pool(x.user + 1, x.pairs[-1:])
 
-    def spoiled_contexts(self, x: Pool) -> list[Any]:
+    def invalid_contexts(self, x: Pool) -> list[Any]:
         """Contexts made of a pool x that no door may let in."""
         user, pairs = x
         last = pairs[-1:]
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
         spoiled: list[Any] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
-    def spoiled_objects(self, x: Pool, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: Pool, y: Ints) -> list[Any]:
         """Feedback made of what was shown, y, that no door may let in."""
         k = y.size
         wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]

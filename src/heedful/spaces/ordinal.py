@@ -33,12 +33,12 @@ class Ranks(NamedTuple):
             raise ValueError(f"{name}: wanted a grade, a whole number from 1 to {self.k}, got {describe(y)}")
         return int(number)
 
-    def spoiled_contexts(self, x: Floats) -> list[Any]:
+    def invalid_contexts(self, x: Floats) -> list[Any]:
         """Contexts made of x (N,) that no door may let in."""
         spoiled = x.copy()
         spoiled[-1] = np.nan
         return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
 
-    def spoiled_objects(self, x: Floats, y: int) -> list[Any]:
+    def invalid_objects(self, x: Floats, y: int) -> list[Any]:
         """Feedback made of a rank y that no door may let in."""
         return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

@@ -20,7 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import finite_array, indices, wanted_count, wanted_space
-from heedful.jit.kernel import DISCOUNTS, Floats, Ints, add_rows, kernel, logistic, place, primitive, scores, top
+from heedful.jit.kernel import (
+    DISCOUNTS,
+    Floats,
+    Ints,
+    add_discounts,
+    add_rows,
+    kernel,
+    logistic,
+    primitive,
+    scores,
+    top,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +50,7 @@ class Ranking(NamedTuple):
         """phi(x, y), N."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
-        place(coef, y, self.k, 1.0)
+        add_discounts(coef, y, self.k, 1.0)
         add_rows(out, x, coef, 1.0)
         return out
 
@@ -51,8 +62,8 @@ class Ranking(NamedTuple):
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """out += scale (phi(x, ybar) - phi(x, y)), reading each row whose net coefficient is not 0 once."""
         coef = np.zeros(x.shape[0])
-        place(coef, ybar, self.k, 1.0)
-        place(coef, y, self.k, -1.0)
+        add_discounts(coef, ybar, self.k, 1.0)
+        add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:

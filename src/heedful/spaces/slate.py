@@ -103,7 +103,7 @@ class Slate(NamedTuple):
         """Another offer than x, such as nobody answers: to another user, of the last item alone."""
         return Offer(x.user + 1, x.items[-1:])
 
-    def spoiled_contexts(self, x: Offer) -> list[Any]:
+    def invalid_contexts(self, x: Offer) -> list[Any]:
         """Contexts made of an offer x that no door may let in."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
@@ -111,7 +111,7 @@ class Slate(NamedTuple):
         strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
-    def spoiled_objects(self, x: Offer, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: Offer, y: Ints) -> list[Any]:
         """Feedback made of shown items y that no door may let in."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]

@@ -30,7 +30,7 @@ class Path(NamedTuple):
     heads: Ints  # E
 
     @property
-    def fixed_rows(self) -> bool:
+    def has_fixed_rows(self) -> bool:
         """The rows of x are the edges of this graph: they cannot change places."""
         return True
 

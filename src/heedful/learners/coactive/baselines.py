@@ -35,7 +35,7 @@ class FixedOrder(NamedTuple):
         return 1
 
     @property
-    def simulated(self) -> str:
+    def simulation_only(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "it learns nothing"
 
@@ -75,7 +75,7 @@ class RandomOrder(NamedTuple):
         return 1
 
     @property
-    def simulated(self) -> str:
+    def simulation_only(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "it learns nothing"
 

@@ -60,9 +60,9 @@ class Template(NamedTuple):
         return 1
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """Whether the rule says that it does not compile."""
-        return bool(getattr(self.rule, "interpreted", False))
+        return bool(getattr(self.rule, "must_interpret", False))
 
     def init(self, rng: np.random.Generator) -> Any:
         wanted_count("n_features", self.n_features)

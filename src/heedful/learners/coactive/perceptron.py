@@ -157,7 +157,7 @@ class ExponentiatedPerceptron(NamedTuple):
         return 1
 
     @property
-    def simulated(self) -> str | None:
+    def simulation_only(self) -> str | None:
         """Why it is there for simulations alone, where it is not signed, and no loop takes it then."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 

@@ -50,7 +50,7 @@ class PerturbedPerceptron(NamedTuple):
         return 1
 
     @property
-    def simulated(self) -> str:
+    def simulation_only(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "fair-pairs makes the same swaps and learns more from them"
 
@@ -74,10 +74,10 @@ class PerturbedPerceptron(NamedTuple):
         return self.pairs().propose(state, x, rng)  # type: ignore[arg-type]  # of a state it reads w alone
 
     def update(self, state: PerturbedState, x: Any, y: Perturbed, feedback: Ints) -> PerturbedState:
-        self.space.add_difference(state.w, x, self.corrected(x, y, feedback), y.shown, 1.0)
+        self.space.add_difference(state.w, x, self.correction(x, y, feedback), y.shown, 1.0)
         return PerturbedState(state.w, state.t + 1)
 
-    def corrected(self, x: Any, y: Perturbed, feedback: Ints) -> Ints:
+    def correction(self, x: Any, y: Perturbed, feedback: Ints) -> Ints:
         """ybar: what was shown, the two of each pair changed whose lower alone was clicked."""
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
@@ -102,7 +102,7 @@ class PerturbedPerceptron(NamedTuple):
 
     def direction(self, state: PerturbedState, x: Any, y: Perturbed, feedback: Ints) -> Array:
         """D = phi(x, ybar) - phi(x, y), N."""
-        return difference(self.space, self.n_features, x, self.corrected(x, y, feedback), y.shown)
+        return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""

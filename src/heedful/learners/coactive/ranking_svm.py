@@ -67,12 +67,12 @@ class RankingSVM(NamedTuple):
         return 1
 
     @property
-    def simulated(self) -> str:
+    def simulation_only(self) -> str:
         """Why it is there for simulations alone, and no loop takes it."""
         return "before its first training it shows something random, and a training takes seconds"
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """It leans on a solver."""
         return True
 

@@ -77,7 +77,7 @@ class CollaborativeGP(NamedTuple):
         return 1
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """It leans on solvers."""
         return True
 
@@ -115,10 +115,10 @@ class CollaborativeGP(NamedTuple):
             said = with_answer(said, x.user, row[None], not told, self._width, self.lapse)
         state = state._replace(said=said)
         if said.n >= state.learned + max(self.every, state.learned // 10):
-            return self.learned_anew(state)
+            return self.relearn(state)
         return self._weighed(state, x.user)
 
-    def learned_anew(self, state: CollaborativeGPState) -> CollaborativeGPState:
+    def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
         """The state with functions and everybody's weights learned from all answers, from nothing."""
         said = state.said
         if not said.n:
@@ -151,12 +151,12 @@ class CollaborativeGP(NamedTuple):
         """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
         on. Everything is learned anew. ValueError, naming what is wrong."""
         _, X = with_more(self, state, features)  # type: ignore[arg-type]
-        return self.learned_anew(state._replace(X=X))
+        return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """The state without the answers in which an item was shown; the item stays."""
         said = state.said
-        return self.learned_anew(state._replace(said=without(said, rows_about(said, item))))
+        return self.relearn(state._replace(said=without(said, rows_about(said, item))))
 
     @property
     def _width(self) -> float:

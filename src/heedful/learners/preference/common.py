@@ -187,7 +187,7 @@ def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, siz
     return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
 
 
-def stands(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
+def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
     """What is believed of the mean of these people's utilities, with nothing taken for known that only the answers say;
     of one person of whom others tell nothing (`pooled` is False), from their own answers."""
     said = state.said

@@ -21,6 +21,7 @@ from heedful.learners.preference.common import (
     answered,
     asked,
     begun,
+    group_posterior,
     known,
     noise_of,
     noise_prior,
@@ -28,7 +29,6 @@ from heedful.learners.preference.common import (
     question,
     refreshed,
     seen,
-    stands,
     supposed,
     told,
     trust_in,
@@ -68,7 +68,7 @@ class PreferenceGP(NamedTuple):
         return 1
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """It leans on solvers."""
         return True
 
@@ -98,10 +98,10 @@ class PreferenceGP(NamedTuple):
         """What is believed of a person's utilities of these items, distinct, or of all."""
         return known(state, user, items)
 
-    def stands(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
+    def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
         """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
         utilities nor what people are like is taken for known: to say how sure it is."""
-        return stands(self, state, users, pooled=False)
+        return group_posterior(self, state, users, pooled=False)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""
@@ -161,7 +161,7 @@ class HierarchicalGP(NamedTuple):
         return 1
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """It leans on solvers."""
         return True
 
@@ -186,9 +186,9 @@ class HierarchicalGP(NamedTuple):
         if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
             return told(self, state, x, y, feedback, 1, False)
         state = answered(self, state, x, y, feedback)
-        return self.learned_anew(state._replace(t=state.t + 1))
+        return self.relearn(state._replace(t=state.t + 1))
 
-    def learned_anew(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
+    def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
         """The state with m and S, and where they are learned the width and the lapse rates, learned from all answers,
         in so many steps of EM from where they are."""
         said = state.said
@@ -215,10 +215,10 @@ class HierarchicalGP(NamedTuple):
         are like."""
         return known(state, user, items)
 
-    def stands(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
+    def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
         """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
         utilities nor what people are like is taken for known: to say how sure it is."""
-        return stands(self, state, users, pooled=True)
+        return group_posterior(self, state, users, pooled=True)
 
     def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""
@@ -250,7 +250,7 @@ class HierarchicalGP(NamedTuple):
         said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
         state = PreferenceGPState(np.zeros(len(K)), K, state.X, said, 0, state.t)
-        return self.learned_anew(state, 100) if said.n else state
+        return self.relearn(state, 100) if said.n else state
 
 
 def _people(said: Said) -> tuple[Ints, Ints, Ints]:

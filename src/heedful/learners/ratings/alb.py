@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
-from heedful.jit.kernel import Ints, apart, kernel, lent, top
+from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, top
 from heedful.learners.ratings.interaction_matrix import (
     Pairs,
     no_pairs,
@@ -165,8 +165,8 @@ class ALB(NamedTuple):
         return _refitted(self, state, [item])
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @kernel
 def believed(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
     """The ellipsoid of a user's factors: V = L L' into L (k x k, lower), mu (k,); its radius c (Eq. 3, 4)."""
@@ -206,7 +206,7 @@ def catalogue(learner: ALB, state: ALBState, x: Offer) -> Array:
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
-@apart
+@noinline
 @kernel
 def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
     """The numbers of the best items on offer, best first."""
@@ -222,7 +222,7 @@ def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
     return x.items[top(scores, min(learner.space.size, scores.size))]
 
 
-@apart
+@noinline
 @kernel
 def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBState:
     """The state after the ratings of one round; owns `state`."""
@@ -245,7 +245,7 @@ def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBStat
     return state
 
 
-@apart
+@noinline
 @kernel
 def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float) -> Pairs:
     """The pairs with one rating more, which counts for `weight`; A_i and B_j learn from it, in place."""
@@ -272,7 +272,7 @@ def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: flo
     return pairs
 
 
-@apart
+@noinline
 @kernel
 def fit_item(learner: ALB, pairs: Pairs, A: Array, B: Array, columns: Array, item: int) -> None:
     """B_j = the ridge regression of the ratings of j on its users' A (Eq. 8, lines 17 and 18), in place."""

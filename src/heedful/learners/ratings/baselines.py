@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
-from heedful.jit.kernel import Floats, Ints, apart, kernel, primitive, top
+from heedful.jit.kernel import Floats, Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, place_of, rated, unrated, without_item
 from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
 
@@ -64,7 +64,7 @@ def _agreements_loop(rows: Array, items: Ints, w: Array) -> Array:
     return out
 
 
-@apart
+@noinline
 @primitive(_agreements_loop)
 def agreements(rows: Array, items: Ints, w: Array) -> Array:
     """rows_j . w for the items (n,), summed from the first factor on: (m x k), (k,) -> (n,)"""
@@ -94,7 +94,7 @@ class Tally(NamedTuple):
         return True
 
 
-@apart
+@noinline
 @kernel
 def tallied(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
     """The tally with one rating more, which counts for `weight`; owns `tally`."""
@@ -149,7 +149,7 @@ def _item_means_loop(count: Array, total: Array, items: Ints, mean: float, prior
     return out
 
 
-@apart
+@noinline
 @primitive(_item_means_loop)
 def item_means(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
     """The mean rating of the items (n,), with `prior` ratings of `mean` added to each; `mean` where there is none."""
@@ -160,7 +160,7 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
     return np.where(c > 0.0, s / np.where(c > 0.0, c, 1.0), mean)
 
 
-@apart
+@noinline
 @kernel
 def own_first(scores: Array, pairs: Pairs, user: int, items: Ints) -> None:
     """Put the user's own mean rating in the place of the score of each item (n,) that they rated."""

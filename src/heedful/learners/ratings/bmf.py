@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
-from heedful.jit.kernel import Ints, apart, kernel, primitive
+from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.baselines import best, wanted_pair
 from heedful.learners.ratings.bmf_model import (
     AGAIN,
@@ -224,7 +224,7 @@ class BMF(NamedTuple):
 # ---------------------------------------------------------------------------- learning
 
 
-@apart
+@noinline
 @kernel
 def with_room(learner: BMF, state: BMFState, x: Offer) -> BMFState:
     """The state at the beginning of a further round, with rows for the user and the items; owns `state`."""
@@ -245,7 +245,7 @@ def with_room(learner: BMF, state: BMFState, x: Offer) -> BMFState:
     return BMFState(pairs, told, facts, plain, factored, state.seed, state.t + 1)
 
 
-@apart
+@noinline
 @kernel
 def taken_in(state: BMFState, user: int, item: int, rating: float, weight: float) -> tuple[Pairs, Array]:
     """The pairs and what was told of them with one rating more, as much in the facts, in place; not in the models."""
@@ -290,7 +290,7 @@ def taken_out(facts: Array, count: float, total: float, squares: float, told: Ar
     facts[WEIGHT] = n
 
 
-@apart
+@noinline
 @kernel
 def learned(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
     """The state after one rating, which counts for `weight`; owns `state`."""
@@ -318,7 +318,7 @@ def shown(learner: BMF, state: BMFState) -> Preset:
     return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
 
 
-@apart
+@noinline
 @kernel
 def believed(learner: BMF, state: BMFState, x: Offer, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
     """Mean, less the first rating, and variance of what a user (w (K,), S (K x K)) thinks of each item on offer (c,),
@@ -337,7 +337,7 @@ def how_wide(learner: BMF, facts: Array, count: float) -> float:
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
-@apart
+@noinline
 @kernel
 def scores_of(learner: BMF, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
     """What decides (c,)."""
@@ -368,7 +368,7 @@ def _raised_loop(mean: Array, var: Array, width: float, z: Array, origin: float,
     return mean
 
 
-@apart
+@noinline
 @primitive(_raised_loop)
 def raised(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
     """mean (c,) + origin, raised by width z sd (z (1,) or (c,)): none is better than `highest`."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import apart, kernel
+from heedful.jit.kernel import kernel, noinline
 from heedful.learners.ratings.interaction_matrix import Pairs, place_of
 from heedful.learners.ratings.mean_field import PULL, Rows, beliefs, entered, of_prior, places_of, row_sums, with_rows
 from heedful.learners.ratings.ridge import drawn
@@ -46,14 +46,14 @@ def no_rows(K: int, facts: Array) -> Preset:
     return model
 
 
-@apart
+@noinline
 @kernel
 def with_space(model: Preset, users: int, items: int, nobody: int, seed: int) -> Preset:
     """The model with at least so many rows; nobody: -1."""
     return Preset(with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score)
 
 
-@apart
+@noinline
 @kernel
 def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
     """Infer the row of a user from their pairs, in place; without any, it is forgotten."""
@@ -82,7 +82,7 @@ def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
     entered(users, user, known, n, missed, inverse)
 
 
-@apart
+@noinline
 @kernel
 def item_row(pairs: Pairs, model: Preset, item: int, facts: Array, seed: int) -> None:
     """Infer the row of an item from its pairs, in place; without any, it is forgotten."""
@@ -104,7 +104,7 @@ def item_row(pairs: Pairs, model: Preset, item: int, facts: Array, seed: int) ->
     entered(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
 
 
-@apart
+@noinline
 @kernel
 def learn_variances(model: Preset, facts: Array) -> None:
     """Empirical Bayes, in place: every variance is the mean of its second moments, TRUST of the first guess added."""
@@ -126,7 +126,7 @@ def learn_variances(model: Preset, facts: Array) -> None:
         hyper[USER + a] = max((users[a] + TRUST * first) / n, least)
 
 
-@apart
+@noinline
 @kernel
 def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, seed: int, t: int) -> None:
     """Infer the rows of this pair and, in turn, of one more user and item, in place; then the variances."""
@@ -150,7 +150,7 @@ def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, 
 # ---------------------------------------------------------------------------- what a model says
 
 
-@apart
+@noinline
 @kernel
 def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
     """Mean (K,) and covariance (K x K) of a user's row; of somebody unknown, the prior's."""
@@ -163,7 +163,7 @@ def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
     return w, S
 
 
-@apart
+@noinline
 @kernel
 def foretold(pairs: Pairs, model: Preset, user: int, item: int, facts: Array, y: float, weight: float) -> float:
     """log N(y; ...): how likely it was that the next rating of a pair, less the first of all, was y."""
@@ -181,7 +181,7 @@ def foretold(pairs: Pairs, model: Preset, user: int, item: int, facts: Array, y:
     return float(-0.5 * (math.log(2.0 * math.pi * v) + (y - m) * (y - m) / v))
 
 
-@apart
+@noinline
 @kernel
 def own(pairs: Pairs, hyper: Array, facts: Array, x: Offer, mean: Array, var: Array) -> None:
     """What the user's own ratings say of single items on offer, into mean (c,) and var (c,), in place."""

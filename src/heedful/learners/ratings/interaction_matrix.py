@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, apart, kernel
+from heedful.jit.kernel import Ints, kernel, noinline
 
 Array = npt.NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Pairs(NamedTuple):
         return True
 
 
-@apart
+@noinline
 @kernel
 def no_pairs(users: int, items: int) -> Pairs:
     """No ratings; room for so many users and items to begin with."""
@@ -53,7 +53,7 @@ def no_pairs(users: int, items: int) -> Pairs:
     )  # fmt: skip
 
 
-@apart
+@noinline
 @kernel
 def longer(a: Any, size: int, fill: Any) -> Any:
     """The array a (n,) with `fill` behind it up to twice `size`, where it is shorter than `size`; else a itself."""
@@ -65,7 +65,7 @@ def longer(a: Any, size: int, fill: Any) -> Any:
     return out
 
 
-@apart
+@noinline
 @kernel
 def with_room(pairs: Pairs, user: int, item: int) -> Pairs:
     """The pairs, with room for this user, this item and one pair more."""
@@ -90,7 +90,7 @@ def place_of(pairs: Pairs, user: int, item: int) -> int:
     return int(p)
 
 
-@apart
+@noinline
 @kernel
 def rated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> Pairs:
     """The pairs with one rating more, which counts for `weight`; owns `pairs`."""
@@ -126,7 +126,7 @@ def relinked(newest: Ints, after: Ints, one: int, p: int) -> None:
     after[p] = -1
 
 
-@apart
+@noinline
 @kernel
 def unlinked(pairs: Pairs, p: int) -> None:
     """Take a pair out altogether, in place: nothing tells that this user ever rated this item. Its place stays empty,
@@ -137,7 +137,7 @@ def unlinked(pairs: Pairs, p: int) -> None:
     pairs.count[p] = pairs.total[p] = 0.0
 
 
-@apart
+@noinline
 @kernel
 def unrated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> None:
     """Take one rating out again, in place, and the pair with its last; nothing happens where the pair has none."""
@@ -149,7 +149,7 @@ def unrated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1
             unlinked(pairs, p)
 
 
-@apart
+@noinline
 @kernel
 def without_item(pairs: Pairs, item: int) -> None:
     """Take all ratings of an item out, in place."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, apart, kernel, primitive
+from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import Pairs
 from heedful.learners.ratings.ridge import cholesky, drawn, inverted, solved
 
@@ -81,7 +81,7 @@ def _row_sums_loop(
                     A[a, b] += weight * (z[a] * z[b] + S[a, b])
 
 
-@apart
+@noinline
 @primitive(_row_sums_loop)
 def row_sums(
     places: Ints,
@@ -136,7 +136,7 @@ def _beliefs_loop(
             var[j] = q
 
 
-@apart
+@noinline
 @primitive(_beliefs_loop)
 def beliefs(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
@@ -187,7 +187,7 @@ def _with_rows_loop(rows: Rows, n: int, seed: int) -> Rows:
     return Rows(mean, cov, adds, rows.sums)
 
 
-@apart
+@noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: Rows, n: int, seed: int) -> Rows:
     """The rows, at least n. Those of items (seed >= 0) have first factors; of users, all is 0 until they are met."""
@@ -207,7 +207,7 @@ def with_rows(rows: Rows, n: int, seed: int) -> Rows:
     return Rows(mean, cov, adds, rows.sums)
 
 
-@apart
+@noinline
 @kernel
 def entered(rows: Rows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
     """Put what a row adds to the sums anew, in place."""
@@ -234,7 +234,7 @@ def _gram_loop(M: Array, out: Array) -> None:
             out[a, b] = out[b, a] = v
 
 
-@apart
+@noinline
 @primitive(_gram_loop)
 def gram(M: Array, out: Array) -> None:
     """out = M' M of a lower triangle M, all K x K."""
@@ -248,7 +248,7 @@ def gram(M: Array, out: Array) -> None:
     out[:] = products
 
 
-@apart
+@noinline
 @kernel
 def of_prior(rows: Rows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
     """The row's Gaussian: precision A + diag(precision), times its mean h + pull; in place, spoils A and h."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
-from heedful.jit.kernel import Ints, apart, kernel, primitive, top
+from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
 from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
 from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
@@ -59,7 +59,7 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
     return above
 
 
-@apart
+@noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
     """By what to multiply F (n x k), that F G' comes nearer to the pairs' means less `low`, rated pairs only:
@@ -77,7 +77,7 @@ def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Ar
     return np.where(below > 0.0, above / np.where(below > 0.0, below, 1.0), 1.0)
 
 
-@apart
+@noinline
 @kernel
 def scaled(F: Array, by: Array) -> None:
     """F *= by, in place, no entry below TINY; both (n x k)."""
@@ -86,7 +86,7 @@ def scaled(F: Array, by: Array) -> None:
             F[i, a] = max(F[i, a] * by[i, a], TINY)
 
 
-@apart
+@noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
     """F (n x k) with the first factors of rows that had none, between 0 and 1, where it has fewer than `rows`."""
@@ -100,7 +100,7 @@ def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
     return more
 
 
-@apart
+@noinline
 @kernel
 def own_set(seed: int, user: int, items: Ints, size: int) -> Ints:
     """The places in `items` of the user's own exploration set: the `size` that chance puts first for this user."""

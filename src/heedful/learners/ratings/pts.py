@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
-from heedful.jit.kernel import Ints, apart, kernel
+from heedful.jit.kernel import Ints, kernel, noinline
 from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
 from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
 from heedful.learners.ratings.ridge import cholesky, drawn, ridge, solved
@@ -37,7 +37,7 @@ class PTSState(NamedTuple):
         return True
 
 
-@apart
+@noinline
 @kernel
 def posterior(
     pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
@@ -57,7 +57,7 @@ def copy_of(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
             to_G[a, b] = G[a, b]
 
 
-@apart
+@noinline
 @kernel
 def around(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
     """out = mu + sigma L'^-1 z: a draw from N(mu, Lambda^-1) where z is standard normal, all (k,)."""
@@ -71,7 +71,7 @@ def around(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
         out[a] = mu[a] + sigma * out[a]
 
 
-@apart
+@noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
     """F (D x n x k) with the first factors of rows that had none, where it has fewer than `rows`."""
@@ -91,7 +91,7 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
     return more
 
 
-@apart
+@noinline
 @kernel
 def systematic(log_weights: Array, start: float) -> Ints:
     """How often each particle is drawn (D,): as often as a point (start + i) / D falls into its share of the weight."""
@@ -109,7 +109,7 @@ def systematic(log_weights: Array, start: float) -> Ints:
     return out
 
 
-@apart
+@noinline
 @kernel
 def effective(log_weights: Array) -> float:
     """How many particles of equal weight would be worth as much: (sum w)^2 / sum w^2."""

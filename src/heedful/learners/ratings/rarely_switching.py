@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, apart, kernel, primitive
+from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.ridge import inverted
 
 Array = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ def _agreed_loop(columns: Array, items: Ints, w: Array) -> Array:
     return out
 
 
-@apart
+@noinline
 @primitive(_agreed_loop)
 def agreed(columns: Array, items: Ints, w: Array) -> Array:
     """w . B_j for the items (n,): columns k x m, a column an item; w (k,). -> (n,)"""
@@ -43,7 +43,7 @@ def agreed(columns: Array, items: Ints, w: Array) -> Array:
     return s  # type: ignore[no-any-return]
 
 
-@apart
+@noinline
 @kernel
 def of_root(L: Array, out: Array) -> None:
     """out = (L L')^-1, both k x k, L lower triangular."""
@@ -58,7 +58,7 @@ def of_root(L: Array, out: Array) -> None:
             out[a, b] = v
 
 
-@apart
+@noinline
 @kernel
 def with_row(inverse: Array, x: Array) -> float:
     """V^-1 becomes (V + x x')^-1, in place; by what det V is multiplied: 1 + x' V^-1 x (x (k,))."""
@@ -75,7 +75,7 @@ def with_row(inverse: Array, x: Array) -> float:
     return d
 
 
-@apart
+@noinline
 @kernel
 def longer_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
     """Both with room for so many users and more; those who come are due."""

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints, apart, kernel, lent, primitive
+from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
 from heedful.learners.ratings.interaction_matrix import Pairs
 
 Array = npt.NDArray[np.float64]
@@ -26,8 +26,8 @@ _MASK = 2**64 - 1
 # ---------------------------------------------------------------------------- small linear algebra
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @kernel
 def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array) -> None:
     """V = penalty I + sum c z z' (lower triangle), r = sum s z, over the pairs from `first` on: z the row of the other
@@ -54,8 +54,8 @@ def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penal
         p = after[p]
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @kernel
 def ridge_of_five(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array) -> None:
     """The sums of `ridge` added to V and r, of five factors, as in [A18]: twenty sums that stay in registers, which
@@ -91,8 +91,8 @@ def _cholesky_loop(V: Array) -> None:
             V[a, b] = math.sqrt(max(v, least)) if a == b else v / V[b, b]
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
     """V = L L', L into the lower triangle of V (k x k), which is positive definite.
@@ -121,8 +121,8 @@ def _inverted_loop(L: Array, out: Array) -> None:
             out[a, b] = v / L[a, a]
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @primitive(_inverted_loop)
 def inverted(L: Array, out: Array) -> None:
     """out = L^-1, both lower triangles (k x k)."""
@@ -151,8 +151,8 @@ def _solved_loop(L: Array, r: Array) -> None:
         r[a] = v / L[a, a]
 
 
-@apart
-@lent
+@noinline
+@no_refcount
 @primitive(_solved_loop)
 def solved(L: Array, r: Array) -> None:
     """r = (L L')^-1 r, in place."""
@@ -173,7 +173,7 @@ def solved(L: Array, r: Array) -> None:
 # ---------------------------------------------------------------------------- scores of a catalogue
 
 
-@lent
+@no_refcount
 @kernel
 def block_parts(
     B: Array, items: Ints, lo: int, n: int, mu: Array, inverse: Array, s: Array, q: Array, scratch: Array
@@ -234,7 +234,7 @@ def _optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float)
     return out
 
 
-@apart
+@noinline
 @primitive(_optimistic_loop)
 def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Array:
     """mu . B_j + c |L^-1 B_j| for the items (n,): B k x m, a column an item, k >= 4; `inverse` L^-1 (k x k). -> (n,)"""
@@ -272,7 +272,7 @@ def _most_optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: f
     return best
 
 
-@apart
+@noinline
 @primitive(_most_optimistic_loop)
 def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> int:
     """The place in `items` of the one with the highest score of `optimistic`, ties to the first."""
@@ -293,7 +293,7 @@ def _drawn_loop(seed: int, item: int, out: Array) -> None:
         out[a] = math.sqrt(-2.0 * math.log(u[0])) * math.cos(2.0 * math.pi * u[1])
 
 
-@apart
+@noinline
 @primitive(_drawn_loop)
 def drawn(seed: int, item: int, out: Array) -> None:
     """out (k,) = standard normal numbers that belong to this item, whenever it comes: SplitMix64 and Box-Muller."""
@@ -309,7 +309,7 @@ def drawn(seed: int, item: int, out: Array) -> None:
         out[a] = math.sqrt(-2.0 * math.log(u[0])) * math.cos(2.0 * math.pi * u[1])
 
 
-@apart
+@noinline
 @kernel
 def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
     """B (k x m, rows of 0 below) with the first factors of items that had none, where it has fewer than `items`."""
@@ -328,7 +328,7 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
     return more
 
 
-@apart
+@noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
     """A (n x k) with rows of 0, where it has fewer than `users` rows."""

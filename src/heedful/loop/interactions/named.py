@@ -20,6 +20,6 @@ def loop_learner(spec: str, n_features: int, space: Any) -> Any:
     """The learner that `spec` names, over so many features. ValueError where there is none, or it says that it is for
     simulations alone."""
     learner = make_learner(spec, n_features=n_features, space=space)
-    if (simulated := getattr(learner, "simulated", None)) is not None:
+    if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")
     return learner

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from heedful.core.fold import copied
+from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions import telling
@@ -309,7 +309,7 @@ class Interaction(Protocol[M]):
 
     def publish(self, model: M) -> Any:
         """The state that all share for readers: nobody writes to it from now on."""
-        return copied(model.shared)
+        return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
         """What the predictions for a person come from, to be compared with later; None where every lesson moves it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.fold import copied
+from heedful.core.fold import copy_arrays
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, place_of
@@ -355,7 +355,7 @@ def _moved(model: RatingModel, past: Past[RatingModel], known: Known, name: str,
     middle = (model.learner.space.low + model.learner.space.high) / 2.0
     weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
     for event, ratings in _about(model, past, known, name, number):
-        state, left = copied(model.shared.learned), weight_of_all
+        state, left = copy_arrays(model.shared.learned), weight_of_all
         for user, item, rating, weight in ratings:
             try:
                 weighs = () if weight == 1.0 else (weight,)
