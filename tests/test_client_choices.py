@@ -38,14 +38,14 @@ def test_choices_from_question_to_standing(client: Any) -> None:
     assert (loop.about().choices, client.loop("cars").about().choices) == ("best", None)
     for t in range(30):
         d = loop.decide(person="p", id=f"d{t}")
-        assert len(d.shown) == len(d.chances) == 2
+        assert len(d.shown) == len(d.predicted) == 2
         assert loop.feedback(d, choice="first" if d.shown[0] > d.shown[1] else "second").learned
     found = loop.standing("p")
     assert (found.favourite, found.ranking[0].item, found.answers, found.person) == ("i7", "i7", 30, "p")
     assert found.left.told.endswith("left") or "or more" in found.left.told
     assert loop.standing().people == 1
     told = loop.explain("d29")
-    assert told.choice.chosen == pytest.approx(d.chances[0], rel=1e-5)
+    assert told.choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
     assert client.loop("cars").explain(client.loop("cars").decide(["i0", "i1"]).id).choice is None
     report = loop.report().choices
     assert (report.answers, report.guess, report.series[-1].answers) == (30, 0.5, 10)
@@ -54,7 +54,7 @@ def test_choices_from_question_to_standing(client: Any) -> None:
     with pytest.raises(ValueError, match="standing: wanted a loop of choices"):
         client.loop("cars").standing()
     assert "send choice" in loop.feedback(d, thumb="up").reason
-    assert client.loop("cars").decide(["i0", "i1"]).chances is None
+    assert client.loop("cars").decide(["i0", "i1"]).predicted is None
 
 
 def test_a_loop_is_made_with_features_or_none(client: Any) -> None:
@@ -75,7 +75,7 @@ def test_a_fallback_shows_two_once_it_is_known_and_may_be_answered(tmp_path: Pat
     with client:
         client.timeout = 0.2
         d = client.loop("covers").decide(NAMES, person="p")
-        assert (d.shown, d.chances, d.fallback) == (("i0", "i1"), None, True)
+        assert (d.shown, d.predicted, d.fallback) == (("i0", "i1"), None, True)
         assert client.loop("covers").decide(NAMES, person="p", show=3).shown == ("i0", "i1", "i2")
     with running.served(tmp_path) as url, Client(url, timeout=10.0) as client:
         assert client.loop("covers").feedback(d, choice="second").learned
@@ -93,4 +93,4 @@ def test_the_same_asynchronously(served: str) -> None:
             return d, answer, await loop.standing("p")
 
     d, answer, found = asyncio.run(life())
-    assert (len(d.chances), answer.learned, found.ranking[0].item) == (3, True, d.shown[0])
+    assert (len(d.predicted), answer.learned, found.ranking[0].item) == (3, True, d.shown[0])

@@ -30,12 +30,12 @@ def test_grades_come_back_with_decisions(films: Any) -> None:
     loop = films.loop("films")
     assert (loop.about().grades, films.loop("cars").about().grades) == (5, None)
     d = loop.decide(NAMES, person="p", id="d", show=3)
-    assert (d.shown, d.grades) == (("i0", "i1", "i2"), (5, 5, 5))
+    assert (d.shown, d.predicted) == (("i0", "i1", "i2"), (5, 5, 5))
     assert loop.feedback(d, grade={"i0": 1, "i1": 3}).learned
     after = loop.decide(["i0"], person="p", id="d2")
-    assert after.grades == (1,)
+    assert after.predicted == (1,)
     assert loop.decide(["i0"], person="p", id="d2") == after
-    assert films.loop("cars").decide(NAMES).grades is None
+    assert films.loop("cars").decide(NAMES).predicted is None
     with pytest.raises(ValueError, match="wanted a whole number from 1 to 5, got 9"):
         loop.feedback(d, grade={"i0": 9})
     assert "send them as grade" in loop.feedback(d, rating={"i0": 4}).reason
@@ -47,7 +47,7 @@ def test_what_is_known_of_a_loop_of_grades(films: Any) -> None:
         d = loop.decide(NAMES, person=f"p{t % 3}", id=f"d{t}", show=3)
         loop.feedback(d, grade={name: 1 + int(name[1:]) % 5 for name in d.shown})
     told = loop.explain("d11")
-    assert told.grade == d.grades[0]
+    assert told.grade == d.predicted[0]
     assert isinstance(told.between, tuple)
     assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
     assert films.loop("cars").explain(films.loop("cars").decide(NAMES).id).between is None
@@ -62,4 +62,4 @@ def test_a_fallback_predicts_nothing(tmp_path: Path) -> None:
     from heedful.client import Client
 
     with Client("http://127.0.0.1:9", timeout=0.05) as away:
-        assert away.loop("films").decide(NAMES).grades is None
+        assert away.loop("films").decide(NAMES).predicted is None

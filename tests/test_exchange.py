@@ -434,7 +434,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         DECISION | {"show": 3},
         "decision: wanted id, person, time, candidates, shown, context, prior, standardised, "
-        "probability, arm, learner, seed, proposal, deferred, grades, ratings, chances, unknown, "
+        "probability, arm, learner, seed, proposal, deferred, predicted, grades, ratings, chances, unknown, "
         "got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: wanted a text of 1 to 200 printable characters, got ''"),

@@ -81,7 +81,7 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
             loop.decide(person="p")
         assert loop.put_items([{"id": "b", "title": "B"}]) == 1
         d = loop.decide(person="p", id="d")
-        assert (sorted(d.shown), d.chances, d.arm, d.probability) == (["a", "b"], (0.5, 0.5), "learned", 0.5)
+        assert (sorted(d.shown), d.predicted, d.arm, d.probability) == (["a", "b"], (0.5, 0.5), "learned", 0.5)
         assert loop.feedback("d", better="b").learned
         assert loop.rank(["a", "b"], person="p") == ("b", "a")
         loop.put_items([{"id": f"i{j}"} for j in range(100)])  # more than there was room for
@@ -196,12 +196,12 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
     """And what other loops write into their logs is what it was."""
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.choices, d.chances) == (None, None)
-        assert "chances" not in d.plain()
+        assert (loop.choices, d.predicted) == (None, None)
+        assert "predicted" not in d.plain()
         assert "choices" not in plain(loop.report())
         assert "choice" not in plain(loop.explain(d.id))
         assert loop.feedback(d.id, choice="first").status == "applied"
-        assert all(b"chances" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(b"predicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
         with pytest.raises(ValueError, match="standing: wanted a loop of choices, got one of pairwise-logistic"):
             loop.standing()
         with pytest.raises(ValueError, match="edit: wanted the corrected text"):
@@ -286,8 +286,8 @@ def test_more_than_two(folder: Path, spec: str) -> None:
         for t in range(30):
             d = loop.decide(person=f"p{t % 2}", id=f"d{t}", show=4)
             assert len(set(d.shown)) == 4
-            assert d.chances is not None
-            assert sum(d.chances) == pytest.approx(1.0, abs=1e-4)
+            assert d.predicted is not None
+            assert sum(d.predicted) == pytest.approx(1.0, abs=1e-4)
             if t % 3 == 0:
                 got = loop.feedback(d.id, better=sorted(d.shown, key=liking, reverse=True))
             elif t % 3 == 1:
@@ -336,7 +336,7 @@ def test_equally_good(folder: Path) -> None:
         d = loop.record(loop.items, ["i0", "i1"], id="last", person="p")
         believed = {each.item: each.utility for each in loop.standing("p").ranking}
         assert abs(believed["i0"] - believed["i1"]) < 0.1
-        assert d.chances is None
+        assert d.predicted is None
         report = loop.report().choices
         assert report is not None
         assert (report.answers, report.equal) == (0, 0)  # what somebody else asked is not ours
@@ -545,8 +545,8 @@ def test_explain_says_why_and_from_what(folder: Path) -> None:
         told = loop.explain("d")
         assert told.choice is not None
         assert (told.first, told.second) == d.shown
-        assert d.chances is not None
-        assert told.choice.chosen == pytest.approx(d.chances[0], rel=1e-5)
+        assert d.predicted is not None
+        assert told.choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
         assert (told.choice.rule, told.choice.answers) == ("eubo", 10)
         assert told.because.startswith("of all that was left to ask")
         assert sum(each.by for each in told.lessons) == pytest.approx(
@@ -588,7 +588,7 @@ def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
             record = loop.ledger.known(f"d{t}").record  # type: ignore[union-attr]
             names = loop.ledger.known(f"d{t}").names  # type: ignore[union-attr]
             best = max(names, key=lambda name: liking(name, t % 3))
-            chance = record.chances[names.index(best)]
+            chance = record.predicted[names.index(best)]
             rights.append(0.5 if chance == 0.5 else float(chance > 0.5))
         assert told.right == pytest.approx(np.mean(rights))
         assert told.right_by_chance is not None
@@ -601,7 +601,7 @@ def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
         arms = found.learned.answered * (found.learned.mean or 0) + found.control.answered * (found.control.mean or 0)
         assert arms / 80 == pytest.approx(told.right)
         assert json.loads(json.dumps(plain(found)))["choices"]["answers"] == 80
-        assert d.chances is not None
+        assert d.predicted is not None
 
 
 def test_an_answer_against_all_others_is_counted(folder: Path) -> None:

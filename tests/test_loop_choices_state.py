@@ -150,8 +150,8 @@ class Living(RuleBasedStateMachine):
             user = told.users.get(person or "", len(told.users))
             first, second = (numbers[name] for name in d.shown)
             believed = told.learner.posterior(told.joined(), user)
-            assert d.chances is not None
-            assert d.chances[0] == pytest.approx(float(believed.beats(first, second)), abs=2e-6)
+            assert d.predicted is not None
+            assert d.predicted[0] == pytest.approx(float(believed.beats(first, second)), abs=2e-6)
         self.decisions[id] = {
             "shown": list(d.shown), "person": person, "items": [(name, self.current[name]) for name in d.shown]
         }  # fmt: skip

@@ -63,9 +63,9 @@ def test_before_any_grade_the_callers_order_is_shown(folder: Path, spec: str) ->
         assert (loop.grades, loop.version) == (5, 0)
         d = loop.decide(names)
         assert (d.shown, d.probability) == (tuple(names), 1.0)
-        assert d.grades is not None
-        assert len(d.grades) == 4
-        assert len(set(d.grades)) == 1
+        assert d.predicted is not None
+        assert len(d.predicted) == 4
+        assert len(set(d.predicted)) == 1
         assert loop.decide(names, prior=[0.1, 3, -2, 0.2]).shown == ("i0", "i1", "i3", "i7")
         assert loop.decide(names, prior=[1, 2, 3, 4], show=2).shown == ("i1", "i7")
         assert loop.rank(names) == tuple(names)
@@ -79,21 +79,21 @@ def test_grades_change_what_is_predicted_and_shown(folder: Path, spec: str) -> N
             loop.feedback(d.id, grade={"i2": 5, "i1": 3, "i0": 1})
         d = loop.decide(["i0", "i1", "i2"])
         assert d.shown == loop.rank(["i0", "i1", "i2"]) == ("i2", "i1", "i0")
-        assert d.grades == tuple(loop.graded(["i0", "i1", "i2"]).values())
-        assert d.grades is not None
-        assert d.grades[0] > d.grades[2]
+        assert d.predicted == tuple(loop.graded(["i0", "i1", "i2"]).values())
+        assert d.predicted is not None
+        assert d.predicted[0] > d.predicted[2]
         assert list(loop.graded(["i0", "i1", "i2"])) == ["i2", "i1", "i0"]
 
 
 def test_one_candidate_and_one_shown(folder: Path) -> None:
     """One thing to grade is a list of one; k = 1 shows a single item, the highest."""
     with small_loop(folder / "l", "prank:n_ranks=3", control=0.0) as loop:
-        assert loop.decide(["i4"]).grades == (3,)
+        assert loop.decide(["i4"]).predicted == (3,)
         loop.feedback(loop.decide(["i4"], id="d").id, grade={"i4": 1})
-        assert loop.decide(["i4"]).grades == (1,)
+        assert loop.decide(["i4"]).predicted == (1,)
     with small_loop(folder / "one", "prank:n_ranks=3", control=0.0, k=1) as loop:
         d = loop.decide(["i4", "i5"])
-        assert (d.shown, d.grades) == (("i4",), (3,))
+        assert (d.shown, d.predicted) == (("i4",), (3,))
         with pytest.raises(ValueError, match="show: wanted 1"):
             loop.decide(["i4", "i5"], show=2)
 
@@ -106,10 +106,10 @@ def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folde
             d = loop.decide(["i0", "i1", "i2", "i3"], id=f"c{t}")
             arms.add(d.arm)
             named = loop.graded(["i0", "i1", "i2", "i3"])
-            assert d.grades == tuple(named[name] for name in d.shown)
+            assert d.predicted == tuple(named[name] for name in d.shown)
             assert d.shown == (("i0", "i1", "i2", "i3") if d.arm == "control" else tuple(named))
             assert d.probability == pytest.approx(0.4 if d.arm == "control" else 0.6)
-            assert loop.ledger.known(d.id).record.grades == d.grades  # type: ignore[union-attr]
+            assert loop.ledger.known(d.id).record.predicted == d.predicted  # type: ignore[union-attr]
         assert arms == {"control", "learned"}
 
 
@@ -126,15 +126,15 @@ def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Pat
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0, keep_unshown=False) as loop:
         taught(loop, 20)
         d = loop.decide(rows(12, 4), id="d", show=3)
-        assert d.grades == tuple(list(loop.graded(rows(12, 4)).values())[:3])
+        assert d.predicted == tuple(list(loop.graded(rows(12, 4)).values())[:3])
         assert loop.decide(rows(12, 4), id="d", show=3) == d
 
 
 def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.grades, d.grades) == (None, None)
-        assert "grades" not in d.plain()
+        assert (loop.grades, d.predicted) == (None, None)
+        assert "predicted" not in d.plain()
         assert "grades" not in plain(loop.report())
         assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})
         loop.feedback(d.id, grade={"i0": 1, "i1": 7})
@@ -143,7 +143,7 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
             ValueError, match="graded: wanted a loop that predicts grades, got one of pairwise-logistic"
         ):
             loop.graded(["i0"])
-        assert all(b'"grades"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(b'"predicted"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
 
 
 # ---------------------------------------------------------------------------- grades, and what is none
@@ -294,7 +294,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         taught(loop, 30)
         loop.undo("e3")
         lines = json.loads(json.dumps(list(export_lines(loop))))
-        assert next(line["grades"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
+        assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
         assert all(type(grade) is int for line in lines for grade in line.get("grade", {}).values())
         wanted = bits(loop), loop.report().grades
     with small_loop(folder / "b", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
@@ -311,14 +311,15 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "grades", "told"),
     [
-        ("prank:n_ranks=5", [6, 1], "grades[0]: wanted a whole number from 1 to 5, got 6"),
-        ("prank:n_ranks=5", [1], "grades: wanted 2 of them, one for each that was shown"),
-        ("prank:n_ranks=5", [1, "2"], "grades[1]: wanted a whole number from 1"),
-        ("perceptron", [1, 2], "grades: wanted none, as this loop does not predict grades"),
+        ("prank:n_ranks=5", [6, 1], "predicted[0]: wanted a whole number from 1 to 5, got 6"),
+        ("prank:n_ranks=5", [1.5, 1], "predicted[0]: wanted a whole number from 1 to 5, got 1.5"),
+        ("prank:n_ranks=5", [1], "predicted: wanted 2 of them, one for each that was shown"),
+        ("prank:n_ranks=5", [1, "2"], "predicted[1]: wanted a finite number, got '2'"),
+        ("perceptron", [1, 2], "predicted: wanted none in a loop of rankings, which predicts nothing, got some"),
     ],
 )
 def test_lines_with_grades_that_do_not_fit_are_rejected(folder: Path, spec: str, grades: Any, told: str) -> None:
-    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "grades": grades}
+    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "predicted": grades}
     with small_loop(folder / "l", spec) as loop:
         [outcome] = import_lines(loop, [Line(1, line, None)])
         assert outcome.status == "rejected"
@@ -342,7 +343,7 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
             assert known is not None
             told = loop.explain(f"d{t}")
             assert (told.first, told.second) == (known.names[known.record.shown[0]], None)
-            assert told.grade == known.record.grades[0]
+            assert told.grade == known.record.predicted[0]
             assert sum(part.counts for part in told.features) == pytest.approx(told.margin, abs=1e-9)
             assert sum(moved.by for moved in told.lessons) == pytest.approx(told.margin, abs=1e-9)
             assert told.between is not None
@@ -437,7 +438,7 @@ def test_the_report_by_hand(folder: Path) -> None:
         told = []
         for t, grades in enumerate([{"a": 1, "b": 3}, {"a": 1, "b": 3}, {"a": 1}]):
             d = loop.decide(["a", "b"], id=f"d{t}", person=f"p{t}")
-            told.append(dict(zip(d.shown, d.grades or ())))
+            told.append(dict(zip(d.shown, d.predicted or ())))
             loop.feedback(d.id, grade=grades)
         loop.decide(["a"], id="d3")
         loop.feedback("d3", none=True)
@@ -626,7 +627,7 @@ def test_a_learner_of_ones_own(folder: Path) -> None:
         assert (answer.status, answer.learned) == ("applied", False)
         assert "ArithmeticError" in str(answer.reason)
         assert bits(loop) == before
-        assert loop.decide(["i0"]).grades == (2,)
+        assert loop.decide(["i0"]).predicted == (2,)
     with pytest.raises(LookupError, match="name it when opening"):
         Loop.open(folder / "l")
     with Loop.open(folder / "l", learner=spec) as loop:

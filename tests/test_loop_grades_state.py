@@ -138,14 +138,14 @@ class Living(RuleBasedStateMachine):
         x = {name: np.append(self.x[name], p) for name, p in zip(names, kept)}
         told = self.fold()
         assert len(d.shown) == (1 if self.k == 1 else min(show or size, size))
-        assert d.grades is not None
-        assert all(grade in told.grades(person, x[name]) for name, grade in zip(d.shown, d.grades))
+        assert d.predicted is not None
+        assert all(grade in told.grades(person, x[name]) for name, grade in zip(d.shown, d.predicted))
         by_prior = sorted(names, key=lambda name: -x[name][-1])
         if d.arm == "control":
             assert list(d.shown) == by_prior[: len(d.shown)]
         elif all(len(told.grades(person, x[name])) == 1 for name in names):
             best = sorted((min(told.grades(person, x[name])) for name in names), reverse=True)
-            assert list(d.grades) == best[: len(d.shown)]
+            assert list(d.predicted) == best[: len(d.shown)]
         assert self.loop(which + 1).decide(names, id=id, person=person, prior=scores) == d
         self.decisions[id] = {"names": names, "x": x, "shown": list(d.shown), "person": person}
 

@@ -90,11 +90,11 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
             loop.feedback(f"d{t}", rating={f"i{t}": 5.0 if t in (3, 7, 11) else 2.0})
         d = loop.decide(person="q", show=3)
         assert set(d.shown) == {"i3", "i7", "i11"}
-        assert d.ratings is not None
-        assert d.ratings == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
+        assert d.predicted is not None
+        assert d.predicted == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
         assert set(loop.rank(person="q")[:3]) == set(d.shown)
         assert list(loop.rated(person="q")) == list(loop.rank(person="q"))
-        assert all(1.0 <= rating <= 5.0 for rating in d.ratings)
+        assert all(1.0 <= rating <= 5.0 for rating in d.predicted)
 
 
 @pytest.mark.parametrize("spec", SURE)
@@ -109,14 +109,14 @@ def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str
             d = loop.decide(person=f"p{t % 7}", id=f"d{t}", repeats=True)
             among = list(d.shown)[: 1 + t % 3]
             given = {name: liking(name, t % 7) for name in among}
-            assert d.ratings is not None
+            assert d.predicted is not None
             if d.arm == "control" and len(given) > 1:
                 overall = np.mean([value for _, value in said]) if said else 3.0
                 mean = {}
                 for name in among:
                     own = [value for item, value in said if item == name]
                     mean[name] = (sum(own) + overall) / (len(own) + 1)
-                told = dict(zip(d.shown, d.ratings))
+                told = dict(zip(d.shown, d.predicted))
                 best = [[n for n in among if by[n] == max(by[m] for m in among)] for by in (told, mean)]
                 first = [float(np.mean([given[n] for n in names])) for names in best]
                 found.append((first[0], first[1], float(np.mean(list(given.values())))))
@@ -147,13 +147,13 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
     """And what other loops write into their logs is what it was."""
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.ratings, d.ratings) == (None, None)
-        assert "ratings" not in d.plain()
+        assert (loop.ratings, d.predicted) == (None, None)
+        assert "predicted" not in d.plain()
         assert "ratings" not in plain(loop.report())
         assert "rating" not in plain(loop.explain(d.id))
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
-        assert all(b"atings" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(b"redicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
         with pytest.raises(ValueError, match="repeats: wanted none in a loop of rankings, got True"):
             loop.decide(["i0"], repeats=True)
         answer = loop.feedback(d.id, actions={"i0": "buy"})
@@ -271,7 +271,7 @@ def test_the_control_keeps_the_callers_score_where_there_is_one(folder: Path) ->
             if d.arm == "control":
                 assert d.shown == ("i4", "i2")
             assert d.probability is not None
-            assert d.ratings == pytest.approx(
+            assert d.predicted == pytest.approx(
                 [loop.rated([name], person="new")[name].rating for name in d.shown], rel=1e-5
             )
         assert arms == {"control", "learned"}
@@ -576,7 +576,7 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
         for t in range(3):
             loop.decide(["i0"], id=f"d{t}")
             loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": 0.12345678})
-        assert loop.decide(["i0"], id="d").ratings == (0.12345678,)
+        assert loop.decide(["i0"], id="d").predicted == (0.12345678,)
         with pytest.raises(ValueError, match=r"wanted a number from 0 to 0\.123457, got 0\.12345679"):
             loop.feedback("d", rating={"i0": 0.12345679})  # what came is told so that one sees it
         lines = json.loads(json.dumps(list(export_lines(loop))))
@@ -599,7 +599,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         loop.undo("e3")
         lines = json.loads(json.dumps(list(export_lines(loop))))
         first = next(line for line in lines if line["kind"] == "decision")
-        assert len(first["ratings"]) == len(first["shown"]) == 3
+        assert len(first["predicted"]) == len(first["shown"]) == 3
         wanted = bits(loop), loop.report().ratings
     Loop.create(folder / "b", settings=Settings(ratings=(1, 5), k=3, control=0.3)).close()
     with rehearse(folder / "b") as loop:
@@ -620,19 +620,19 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ratings", "told"),
     [
-        ([1.5], "ratings: wanted 2 of them, one for each that was shown, got [1.5]"),
-        ([1, "2"], "ratings[1]: wanted a finite number, got '2'"),
-        ([1, 5.5], "ratings[1]: wanted a number from 1 to 5, got 5.5"),
+        ([1.5], "predicted: wanted 2 of them, one for each that was shown, got [1.5]"),
+        ([1, "2"], "predicted[1]: wanted a finite number, got '2'"),
+        ([1, 5.5], "predicted[1]: wanted a number from 1 to 5, got 5.5"),
     ],
 )
 def test_lines_with_ratings_that_do_not_fit_are_rejected(folder: Path, ratings: Any, told: str) -> None:
-    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "ratings": ratings}
+    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "predicted": ratings}
     with rating_loop(folder / "l") as loop:
         [outcome] = import_lines(loop, [Line(1, line, None)])
         assert (outcome.status, told in str(outcome.reason)) == ("rejected", True)
     with small_loop(folder / "other") as loop:
-        [outcome] = import_lines(loop, [Line(1, line | {"ratings": [1.5, 2]}, None)])
-        assert outcome.reason == "ratings: wanted none, as this is no loop of ratings, got some"
+        [outcome] = import_lines(loop, [Line(1, line | {"predicted": [1.5, 2]}, None)])
+        assert outcome.reason == "predicted: wanted none in a loop of rankings, which predicts nothing, got some"
 
 
 # ---------------------------------------------------------------------------- looking back
@@ -653,9 +653,9 @@ def test_explain_says_what_was_known(folder: Path, spec: str) -> None:
         assert (told.rating.by_person, told.rating.mean_of_person) == (10.0, 3.0)
         assert (told.rating.own, told.rating.mean_of_own) == (5.0, 4.0)
         if spec == "random-item":
-            assert (d.ratings, told.rating.expected, told.lessons) == (None, None, ())
+            assert (d.predicted, told.rating.expected, told.lessons) == (None, None, ())
             return
-        assert d.ratings == pytest.approx((told.rating.expected,), rel=1e-5)
+        assert d.predicted == pytest.approx((told.rating.expected,), rel=1e-5)
         assert told.margin == told.rating.expected
         assert "after" not in {moved.event for moved in told.lessons}
         if told.features:
@@ -689,10 +689,10 @@ def test_explain_of_the_only_rating_says_what_undoing_it_would_do(folder: Path, 
     with rating_loop(folder / "l", spec, n_items=3, control=0.0) as loop:
         loop.decide(["i0"], person="p", id="d")
         loop.feedback("d", id="e", rating={"i0": 2})
-        expected = loop.decide(["i0"], person="new", id="why").ratings
+        expected = loop.decide(["i0"], person="new", id="why").predicted
         [moved] = loop.explain("why").lessons
         loop.undo("e")
-        without = loop.decide(["i0"], person="new", id="then").ratings
+        without = loop.decide(["i0"], person="new", id="then").predicted
         assert expected is not None
         assert without is not None
         assert moved.by == expected[0] - without[0] < 0.0
@@ -788,8 +788,8 @@ def test_the_report_by_hand(folder: Path) -> None:
         loop.decide(person="p2", id="d2")
         loop.feedback("d2", none=True)
         # Nothing is known at first: the middle. Then (5 + 3) / 2 and (1 + 3) / 2.
-        assert loop.ledger.known("d0").record.ratings == (3.0, 3.0)  # type: ignore[union-attr]
-        assert loop.ledger.known("d1").record.ratings == (4.0, 2.0)  # type: ignore[union-attr]
+        assert loop.ledger.known("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
+        assert loop.ledger.known("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
         found = loop.report()
         assert found.ratings is not None
         assert (found.ratings.ratings, found.ratings.mean) == (4, 3.0)
@@ -911,7 +911,7 @@ def test_a_learner_of_ones_own_that_knows_no_more_than_it_must(folder: Path) -> 
     spec = f"{folder / 'own.py'}:First"
     with rating_loop(folder / "l", spec, control=0.0) as loop:
         d = loop.decide(person="p", id="d")
-        assert (d.shown, d.ratings, d.probability) == (("i0", "i1", "i2"), None, 1.0)
+        assert (d.shown, d.predicted, d.probability) == (("i0", "i1", "i2"), None, 1.0)
         assert loop.feedback("d", rating={"i0": 2, "i1": 4}).learned
         answer = loop.feedback("d", rating={"i2": 3})
         assert (answer.status, answer.learned) == ("applied", False)
@@ -940,7 +940,7 @@ def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
         loop.decide(person="p", id="d0")
         assert loop.feedback("d0", rating={"i0": 2}).learned
         d = loop.decide(person="p", id="d1")
-        assert (d.shown, d.ratings) == (("i1", "i2", "i3"), None)
+        assert (d.shown, d.predicted) == (("i1", "i2", "i3"), None)
         assert loop.feedback("d1", rating={"i1": 2}).learned
         with pytest.raises(ValueError, match="rated: wanted a learner that says what it expects"):
             loop.rated(person="p")

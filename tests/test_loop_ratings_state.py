@@ -147,7 +147,7 @@ class Living(RuleBasedStateMachine):
         if d.arm == "learned":
             assert list(d.shown) == told.best(person, left, len(d.shown))
         assert self.loop(which + 1).decide(names, id=id, person=person) == d
-        self.decisions[id] = {"shown": list(d.shown), "person": person, "expected": (d.ratings or (None,))[0]}
+        self.decisions[id] = {"shown": list(d.shown), "person": person, "expected": (d.predicted or (None,))[0]}
 
     @precondition(lambda self: self.decisions)
     @rule(which=SOME, pick=SOME, ratings=st.lists(st.tuples(SOME, st.integers(1, 5)), min_size=1, max_size=3))

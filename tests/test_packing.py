@@ -31,6 +31,7 @@ RECORDS = st.builds(
     probability=st.none() | st.floats(0, 1),
     of=st.integers(0, 10),
     deferred=st.booleans(),
+    predicted=st.lists(st.integers(1, 5) | st.floats(0, 1), max_size=30).map(tuple),
 )
 
 
@@ -48,6 +49,28 @@ def test_what_is_short_is_json_as_it_always_was() -> None:
     assert arrays is None
     expected = {"shown": [1, 0], "items": [5, 6], "probability": 0.5, "learner": "perceptron@0"}
     assert json.loads(payload) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "predicted"), [("grades", (4, 1)), ("ratings", (3.5, 2.0)), ("chances", (0.25, 0.75))]
+)
+def test_what_was_predicted_had_a_name_for_each_kind_before(name: str, predicted: tuple[float, ...]) -> None:
+    """In short records, in the long part of packed ones, and beside a context that has a field of that name."""
+    short = DecisionRecord(shown=(1, 0), names=("a", "b"), context={name: [9]}, predicted=predicted)
+    payload, _ = pack(short, b"")
+    before = payload.replace('"predicted"', f'"{name}"')
+    assert before != payload
+    assert unpack(before, None) == (short, b"")
+    without = msgspec.structs.replace(short, predicted=())
+    assert unpack(pack(without, b"")[0], None) == (without, b"")
+
+    long = msgspec.structs.replace(short, prior=tuple(range(3000)))
+    payload, arrays = pack(long, b"")
+    assert arrays is not None
+    told = json.loads(payload)
+    rest = zlib.decompress(arrays).replace(b'"predicted"', f'"{name}"'.encode())
+    told["packed"] |= {"record": len(zlib.compress(rest, 1)), "rest": len(rest)}
+    assert unpack(json.dumps(told), zlib.compress(rest, 1)) == (long, b"")
 
 
 def test_what_is_long_is_short_in_the_log() -> None:

@@ -517,13 +517,13 @@ def test_after_all_that_the_log_is_whole(loop: Loop) -> None:
 
 
 def test_what_only_some_loops_have_to_say_is_left_out_where_it_is_none() -> None:
-    """By default None: `grades`, `reason`. What may be None everywhere, `probability`, is said."""
+    """By default None: `predicted`, `reason`. What may be None everywhere, `probability`, is said."""
     d = Decision("d", ("a", "b"), None, 3, "imported", 4)
     said = {"id": "d", "shown": ["a", "b"], "probability": None, "version": 3, "arm": "imported", "seq": 4}
     assert plain(d) == said
     assert d.plain() == said | {"shown": ("a", "b")}
-    assert plain(d._replace(grades=(2, 1))) == said | {"grades": [2, 1]}
-    assert d._replace(grades=()).plain()["grades"] == ()
+    assert plain(d._replace(predicted=(2, 1))) == said | {"predicted": [2, 1]}
+    assert d._replace(predicted=()).plain()["predicted"] == ()
     assert plain((d, [None, 1])) == [said, [None, 1]]
     assert plain(Answer("rejected", "e", None, 0))["seq"] is None
 

@@ -88,7 +88,7 @@ def test_decide_shows_grades_and_how_to_grade(films: str) -> None:
     assert "grade" in got
     assert "Next, where somebody grades it, 1 to 5: heedful feedback films d1 --grade 'film 0=5'" in got
     told = done("decide films --id d1 --show 3 --json").json
-    assert (told["shown"], told["grades"]) == (["film 0", "film 1", "film 2"], [5, 5, 5])
+    assert (told["shown"], told["predicted"]) == (["film 0", "film 1", "film 2"], [5, 5, 5])
 
 
 def test_feedback_takes_grades_and_nothing_else(films: str) -> None:

@@ -92,7 +92,7 @@ def test_decide_and_feedback(films: str) -> None:
     assert "rating" in got
     assert "Next, where somebody rates it, 1 to 5: heedful feedback films d1 --rating 'film 0=5'" in got
     told: Any = done("decide films --person ann --id d1 --json").json
-    assert (told["shown"], told["ratings"]) == (["film 0", "film 1"], [3.0, 3.0])
+    assert (told["shown"], told["predicted"]) == (["film 0", "film 1"], [3.0, 3.0])
     assert "learned from it" in done("feedback films d1 --rating {} --rating {}", "film 0=2", "film 1=4.5").out
     assert set(done("decide films --person ann --show 6 --json").json["shown"]) == {f"film {j}" for j in range(2, 6)}
     assert len(done("decide films --person ann --show 6 --repeats --json").json["shown"]) == 6

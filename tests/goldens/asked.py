@@ -55,14 +55,13 @@ def differences(kind: str, expected: str, found: str) -> list[str]:
 
 
 def values(decision: Any) -> dict[str, Any]:
-    """What was decided: whichever field says what is predicted."""
-    predicted = next((each for each in (decision.grades, decision.ratings, decision.chances) if each), None)
+    """What was decided."""
     return {
         "id": decision.id,
         "shown": decision.shown,
         "arm": decision.arm,
         "probability": decision.probability,
-        "predicted": predicted,
+        "predicted": decision.predicted,
     }
 
 

@@ -62,7 +62,7 @@ def test_a_loop_of_choices_over_http_is_the_loop(ask: Caller, folder: Path, tmp_
             here = loop.decide(**common)
             there = ok(ask.post(f"{path}/decisions", common))
             assert there == as_json(here)
-            assert len(there["chances"]) == len(there["shown"])
+            assert len(there["predicted"]) == len(there["shown"])
             best = max(here.shown)
             form: dict[str, Any] = {"better": [best]}
             if len(here.shown) == 2:
@@ -181,4 +181,4 @@ def test_the_events_tell_the_chances(url: str, folder: Path) -> None:
         ok(ask.post("/v1/loops/told/feedback", {"decision": "d", "id": "e", "choice": "second"}))
         text = ask.http.get("/v1/loops/told/events?follow=false&kinds=decision,feedback").text
     data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
-    assert (data[0]["chances"], data[1]["choice"]) == ([0.5, 0.5], "second")
+    assert (data[0]["predicted"], data[1]["choice"]) == ([0.5, 0.5], "second")

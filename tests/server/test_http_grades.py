@@ -63,7 +63,7 @@ def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_pat
             here = loop.decide(NAMES, **common)
             there = ok(ask.post(f"{path}/decisions", {"candidates": NAMES, **common}))
             assert there == as_json(here)
-            assert len(there["grades"]) == 4
+            assert len(there["predicted"]) == 4
             form = {"grade": {name: 1 + (int(name[1:]) + i % 3) % 5 for name in here.shown[:3]}}
             form |= {"decision": f"d{i}", "id": f"e{i}"}
             assert ok(ask.post(f"{path}/feedback", form)) == loop.feedback(form)._asdict()
@@ -85,7 +85,7 @@ def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_pat
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of ratings."""
-    ratings = {"ratings", "rating", "error", "rated", "choices", "chances", "choice", "thumbs", "query_features"}
+    ratings = {"ratings", "rating", "error", "rated", "choices", "choice", "thumbs", "query_features"}
     small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
     path = "/v1/loops/described"
     with closing(Caller(url)) as ask:
@@ -144,7 +144,7 @@ def test_the_events_tell_the_grades(url: str, folder: Path) -> None:
         ok(ask.post("/v1/loops/told/feedback", {"decision": "d", "id": "e", "grade": {"i1": 2}}))
         text = ask.http.get("/v1/loops/told/events?follow=false&kinds=decision,feedback").text
     data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
-    assert (data[0]["grades"], data[1]["grade"]) == ([5, 5], {"i1": 2})
+    assert (data[0]["predicted"], data[1]["grade"]) == ([5, 5], {"i1": 2})
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

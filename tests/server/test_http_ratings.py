@@ -62,7 +62,7 @@ def test_a_loop_of_ratings_over_http_is_the_loop(ask: Caller, folder: Path, tmp_
             here = loop.decide(**common)
             there = ok(ask.post(f"{path}/decisions", common))
             assert there == as_json(here)
-            assert len(there["ratings"]) == len(there["shown"])
+            assert len(there["predicted"]) == len(there["shown"])
             form: dict[str, Any] = {"rating": {each: 1 + (int(each[1:]) + i % 4) % 5 for each in here.shown[:2]}}
             if i % 5 == 4:
                 form = {"actions": {here.shown[0]: ["view", "buy"]}}
@@ -93,7 +93,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
     """What only such loops say, too; and they say all that is described but what is of grades."""
     rating_loop(folder / "described.heedful", control=1.0).close()
     path, grades = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    grades |= {"choices", "chances", "choice", "thumbs", "query_features"}
+    grades |= {"choices", "choice", "thumbs", "query_features"}
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))
@@ -178,4 +178,4 @@ def test_the_events_tell_the_ratings(url: str, folder: Path) -> None:
         ok(ask.post("/v1/loops/told/feedback", {"decision": "d", "id": "f", "actions": {"i0": "buy"}}))
         text = ask.http.get("/v1/loops/told/events?follow=false&kinds=decision,feedback").text
     data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
-    assert (data[0]["ratings"], data[1]["rating"], data[2]["actions"]) == ([3.0, 3.0], {"i1": 2.0}, {"i0": "buy"})
+    assert (data[0]["predicted"], data[1]["rating"], data[2]["actions"]) == ([3.0, 3.0], {"i1": 2.0}, {"i0": "buy"})

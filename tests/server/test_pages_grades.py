@@ -88,7 +88,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
         predicted = loop.graded(names(seen))
         decision = loop.ledger.known(state(seen)["decision"])
         assert decision is not None
-        assert decision.record.grades == tuple(predicted.values())
+        assert decision.record.predicted == tuple(predicted.values())
     assert list(predicted) == names(seen)  # the highest first
     assert marks(seen) == {name: f"It thinks {grade} of 5" for name, grade in predicted.items()}
     for card in seen.all("ol[@id='cards']/li"):

@@ -106,7 +106,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         known = loop.ledger.known(state(seen)["decision"])
         assert known is not None
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
-        assert known.record.ratings == pytest.approx([expected[name].rating for name in names(seen)], abs=1e-5)
+        assert known.record.predicted == pytest.approx([expected[name].rating for name in names(seen)], abs=1e-5)
     told = {name: f"{expected[name].rating:.1f} ±give or take {expected[name].spread:.1f}" for name in names(seen)}
     assert marks(seen) == {name: f"It expects {each}" for name, each in told.items()}
     for card in seen.all("ol[@id='cards']/li"):

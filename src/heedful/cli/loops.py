@@ -98,10 +98,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    predicted, card = predictions(decision), loop.ledger.interaction.describe()
-    title = "predicted" if card.prediction is None else card.prediction.name
+    predicted, about = decision.predicted, loop.ledger.interaction.describe().prediction
     if predicted is not None:
-        table.add_column(title, justify="right")
+        table.add_column("predicted" if about is None else about.name, justify="right")
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
@@ -158,11 +157,6 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
     kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(versions)}
     return [kept.get(version, {}) for version in versions]
-
-
-def predictions(decision: Decision) -> Sequence[float | None] | None:
-    """What is predicted of each that is shown; None where nothing is."""
-    return next((each for each in (decision.grades, decision.ratings, decision.chances) if each is not None), None)
 
 
 def _predicted(value: float | None) -> str:

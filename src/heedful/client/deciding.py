@@ -51,10 +51,9 @@ class Deciding(Operations):
 
         `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
         the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
-        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away. In a
-        loop of grades `grades` are what is predicted of each that is shown, in a loop of ratings `ratings`, in a loop
-        of choices `chances`; None of a fallback, which does not know either what the person has consumed or was asked.
-        `repeats` shows that again.
+        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away.
+        `predicted` is what the loop predicts of each that is shown; None of a fallback, which does not know either what
+        the person is done with: `repeats` shows that again.
 
         A candidate that is not on offer stands where your score has it, or last, and is told in `unknown`; one that
         comes twice counts once; none are an empty list; hits of a search engine are taken as they are. `strict` has
@@ -87,8 +86,8 @@ class Deciding(Operations):
             self._breaker.answered()
             try:
                 found = decision_of(question.call, outcome, question.id, question.deferred)
-                if question.open_ended and found.ratings is None and (len(found.shown) == 1 or found.chances):
-                    self._few[self.name] = len(found.shown)
+                if question.is_cut(len(found.shown), self.identifier):
+                    self._few[self.name] = max(len(found.shown), self._few.get(self.name, 1))
                 return found
             except AWAY as error:
                 reason = str(error)

@@ -70,12 +70,9 @@ class Decision:
     seq: int | None
     reason: str | None = None
     """why it fell back"""
-    grades: tuple[int | None, ...] | None = None
-    """of a loop that predicts grades, that of each that is shown; None of a fallback"""
-    ratings: tuple[float | None, ...] | None = None
-    """of a loop of ratings, what is expected of each that is shown; None of a fallback"""
-    chances: tuple[float, ...] | None = None
-    """of a loop of choices, how likely each that is shown is to be chosen; None of a fallback"""
+    predicted: tuple[int | float | None, ...] | None = None
+    """of each that is shown, its grade, its rating, how likely it is to be chosen, as the loop's kind has it; None of
+    what is unknown, and altogether where nothing is predicted, and of a fallback"""
     unknown: tuple[str, ...] | None = None
     """what was asked for and is not on offer; None where all is, and of a fallback, which does not know"""
     deferred: bool = False
@@ -97,9 +94,7 @@ class Decided(msgspec.Struct, frozen=True):
     version: int
     arm: str
     seq: int
-    grades: tuple[int | None, ...] | None = None
-    ratings: tuple[float | None, ...] | None = None
-    chances: tuple[float, ...] | None = None
+    predicted: tuple[int | float | None, ...] | None = None
     unknown: tuple[str, ...] | None = None
 
 
@@ -111,8 +106,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     said = calls.read(reply, Decided)
     if said.id != id:
         raise ConnectionError(f"wanted decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    beside: dict[str, Any] = {"grades": said.grades, "ratings": said.ratings, "chances": said.chances}
-    beside["unknown"] = said.unknown
+    beside: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
     return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **beside)
 
 

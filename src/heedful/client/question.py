@@ -58,10 +58,11 @@ class Question:
     def _objects(self) -> bool:
         return bool(self._listed) and isinstance((self._listed or [None])[0], Mapping)
 
-    @property
-    def open_ended(self) -> bool:
-        """Whether an answer with few items says that the loop shows no more than those."""
-        return self._show is None and self._listed is not None and len(self._listed) > 1
+    def is_cut(self, shown: int, identifier: str) -> bool:
+        """Whether an answer that shows so many says that the loop shows no more, though it was asked about more."""
+        if self._show is not None or self._listed is None or shown >= len(self._listed):
+            return False
+        return shown < len(set(self._names(self._listed, identifier)))
 
     def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
         """What is shown without the server: a `few` items where the loop is known to show no more."""

@@ -124,9 +124,7 @@ class Exporter:
             "seed": record.seed or None,
             "proposal": record.proposal or None,
             "deferred": record.deferred or None,
-            "grades": record.grades or None,
-            "ratings": record.ratings or None,
-            "chances": record.chances or None,
+            "predicted": record.predicted or None,
             "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}

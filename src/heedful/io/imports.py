@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
-from heedful.io.line_schema import chances, grades, ratings, standardised, time_of, unknown, within
+from heedful.io.line_schema import predicted, standardised, time_of, unknown, within
 from heedful.loop import Loop, wire
 from heedful.loop.ledger import Draft
 from heedful.loop.log import Event
@@ -212,7 +212,7 @@ class Importer:
         places = {name: j for j, name in enumerate(request.called)}
         shown = wire.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
-        probability = record.get("probability")
+        probability, foreseen = record.get("probability"), predicted(record, len(shown))
         kept = DecisionRecord(
             shown=tuple([places[name] for name in shown]),
             items=request.items,
@@ -227,37 +227,13 @@ class Importer:
             context=request.context,
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
-            grades=self._grades(record.get("grades"), len(shown)),
-            ratings=self._ratings(record.get("ratings"), len(shown)),
-            chances=self._chances(record.get("chances"), len(shown)),
+            predicted=() if foreseen is None else ledger.interaction.read_predicted(foreseen),
             unknown=strange,
         )
         person = record.get("person")
         person = None if person is None else wire.wanted_id("person", person)
         payload, arrays = pack(kept, request.numbers())
         return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
-
-    def _chances(self, given: Any, n: int) -> tuple[float, ...]:
-        if given is None:
-            return ()
-        if self._loop.choices is None:
-            raise ValueError("chances: wanted none, as this is no loop of choices, got some")
-        return chances(given, n)
-
-    def _ratings(self, given: Any, n: int) -> tuple[float, ...]:
-        if given is None:
-            return ()
-        if self._loop.ratings is None:
-            raise ValueError("ratings: wanted none, as this is no loop of ratings, got some")
-        return ratings(given, n, self._loop.ratings)
-
-    def _grades(self, given: Any, n: int) -> tuple[int, ...]:
-        k = self._loop.grades
-        if given is None:
-            return ()
-        if k is None:
-            raise ValueError("grades: wanted none, as this loop does not predict grades, got some")
-        return grades(given, n, k)
 
     # ------------------------------------------------------------------------ what came of decisions
 

@@ -10,15 +10,16 @@ from heedful.core.validation import describe, is_number, wanted_count
 from heedful.loop import wire
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
-from heedful.spaces.ordinal import MOST_RANKS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ARMS = ("learned", "control", "imported")
+PREDICTED = ("predicted", "grades", "ratings", "chances")
+"""The field of what was predicted, and how it was called before."""
 _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", "grades", "ratings", "chances", "unknown"),
+        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -86,12 +87,7 @@ def _check_decision(record: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: wanted true or false, got {describe(record[name])}")
     if record.get("standardised"):
         standardised(record, len(candidates))
-    if record.get("grades") is not None:
-        grades(record["grades"], len(shown))
-    if record.get("ratings") is not None:
-        ratings(record["ratings"], len(shown))
-    if record.get("chances") is not None:
-        chances(record["chances"], len(shown))
+    predicted(record, len(shown))
 
 
 def unknown(given: Any) -> tuple[tuple[int, str], ...]:
@@ -123,39 +119,19 @@ def standardised(record: Mapping[str, Any], m: int) -> list[float]:
     return [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
 
 
-def grades(given: Any, n: int, k: int | None = None) -> tuple[int, ...]:
-    """What was predicted of each of the n that were shown: whole numbers from 1, to k where that is known."""
+def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
+    """What was predicted of each of the n that were shown; None where nothing was. Lines of before have it under one of
+    other names."""
+    there = [name for name in PREDICTED if record.get(name) is not None]
+    if not there:
+        return None
+    name, given = there[0], record[there[0]]
+    if len(there) > 1:
+        raise ValueError(f"{there[1]}: wanted none beside {name}, got some")
     if not isinstance(given, list) or len(given) != n:
-        raise ValueError(f"grades: wanted {n} of them, one for each that was shown, got {describe(given)}")
-    most = MOST_RANKS if k is None else k
-    for j, grade in enumerate(given):
-        if not is_number(grade, int) or not 1 <= grade <= most:
-            raise ValueError(f"grades[{j}]: wanted a whole number from 1 to {most}, got {describe(grade)}")
-    return tuple(given)
-
-
-def ratings(given: Any, n: int, between: tuple[float, float] | None = None) -> tuple[float, ...]:
-    """What was predicted of each of the n that were shown: numbers from the first to the second of `between`, where
-    that is known."""
-    if not isinstance(given, list) or len(given) != n:
-        raise ValueError(f"ratings: wanted {n} of them, one for each that was shown, got {describe(given)}")
-    numbers = tuple([wire.wanted_number(f"ratings[{j}]", rating) for j, rating in enumerate(given)])
-    for j, rating in enumerate(numbers):
-        if between is not None and not between[0] <= rating <= between[1]:
-            wanted = f"a number from {between[0]:g} to {between[1]:g}"
-            raise ValueError(f"ratings[{j}]: wanted {wanted}, got {describe(rating)}")
-    return numbers
-
-
-def chances(given: Any, n: int) -> tuple[float, ...]:
-    """How likely each of the n that were shown was to be chosen: numbers from 0 to 1."""
-    if not isinstance(given, list) or len(given) != n:
-        raise ValueError(f"chances: wanted {n} of them, one for each that was shown, got {describe(given)}")
-    numbers = tuple([wire.wanted_number(f"chances[{j}]", chance) for j, chance in enumerate(given)])
-    for j, chance in enumerate(numbers):
-        if not 0.0 <= chance <= 1.0:
-            raise ValueError(f"chances[{j}]: wanted a number from 0 to 1, got {describe(chance)}")
-    return numbers
+        raise ValueError(f"{name}: wanted {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = [wire.wanted_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
+    return tuple([each if is_number(each, int) else number for each, number in zip(given, numbers)])
 
 
 def wanted_time(name: str, value: Any) -> int:

@@ -74,7 +74,7 @@ class Predicted:
 
     def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
-        predicted = dict(zip(decision.record.shown, decision.record.grades))
+        predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:
             if feedback.form != "grade":
@@ -82,7 +82,7 @@ class Predicted:
             for j, value in zip(feedback.chosen, feedback.values):
                 self._given.append((event.seq, int(value)))
                 if j in predicted:
-                    self._pairs.append(_Pair(event.seq, event.time, who, predicted[j], int(value)))
+                    self._pairs.append(_Pair(event.seq, event.time, who, int(predicted[j]), int(value)))
 
     def measured(self) -> Accuracy:
         """What was found."""

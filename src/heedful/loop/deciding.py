@@ -135,7 +135,6 @@ class Deciding:
         if made.kept is not None:
             kept = list(made.kept)
             request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
-        predicted: dict[str, Any] = {interaction.predicted: made.predicted} if made.predicted else {}
         record = DecisionRecord(
             shown=places,
             items=request.items,
@@ -151,8 +150,8 @@ class Deciding:
             attributes=request.attributes,
             of=made.of,
             deferred=deferred,
+            predicted=made.predicted,
             unknown=made.unknown,
-            **predicted,
         )
         when, numbers, version = now(), request.numbers(), state.version
         known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
@@ -256,14 +255,13 @@ def told(id: str, known: Known, seq: int | None = None) -> Decision:
     """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq
-    predicted: list[Any] = [record.grades or None, record.ratings or None, record.chances or None]
+    predicted: tuple[Any, ...] | None = record.predicted or None
     unknown = None
     if record.unknown:
-        predicted = [None if each is None else tuple(around(each, record, lambda _: None)) for each in predicted]
+        predicted = tuple(around(predicted, record, lambda _: None)) if predicted else None
         unknown = tuple([name for _, name in record.unknown])
     shown = shown_names(record, names)
-    grades, ratings, chances = predicted
-    return Decision(id, shown, record.probability, known.version, record.arm, at, grades, ratings, chances, unknown)
+    return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown)
 
 
 def keyed(seed: int, id: str) -> np.random.Generator:

@@ -101,7 +101,7 @@ class Foretold:
     def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         record = decision.record
-        predicted = dict(zip(record.shown, record.ratings))
+        predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:
             if feedback.form == "rating":

@@ -88,8 +88,8 @@ class Guessed:
                 self._equal += 1
             elif best is None:
                 self._unsure += 1
-            elif record.chances:
-                right, guess = share(record.chances, record.shown.index(best)), 1.0 / len(record.shown)
+            elif record.predicted:
+                right, guess = share(record.predicted, record.shown.index(best)), 1.0 / len(record.shown)
                 control = record.arm == "control"
                 self._answers.append(_Answer(event.seq, i, event.time, who, right, guess, control))
 

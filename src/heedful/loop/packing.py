@@ -56,6 +56,12 @@ class _Left(msgspec.Struct, omit_defaults=True):
     proposal: dict[str, Any] = {}
     context: dict[str, Any] | None = None
     attributes: tuple[dict[str, Any], ...] = ()
+    predicted: tuple[int | float, ...] = ()
+
+
+class _Before(msgspec.Struct):
+    """How the field `predicted` was called before, one name for each kind of feedback."""
+
     grades: tuple[int, ...] = ()
     ratings: tuple[float, ...] = ()
     chances: tuple[float, ...] = ()
@@ -91,6 +97,8 @@ def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
     """(record, features) of an event; of one that has `catalogue` without its items. ValueError where they are not as
     `pack` makes them."""
     record, came = _decode(payload), arrays or b""
+    if not record.predicted and (predicted := _predicted_before(payload.encode())):
+        record = msgspec.structs.replace(record, predicted=predicted)
     told = record.packed
     if told is None:
         return record, came
@@ -108,7 +116,17 @@ def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
         lists[name] = tuple(np.frombuffer(rest, kind, n, at).cumsum(dtype=kind).tolist())
         at += n * int(kind[2])
     left = _decode_left(rest[at:])
+    if not left.predicted:
+        left.predicted = _predicted_before(rest[at:])
     return msgspec.structs.replace(record, **lists, **msgspec.structs.asdict(left)), came
+
+
+def _predicted_before(written: bytes) -> tuple[int | float, ...]:
+    """What was predicted, in JSON that has it under one of the names of before; empty where it has none."""
+    if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
+        return ()
+    before = _decode_before(written)
+    return before.grades or before.ratings or before.chances
 
 
 def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -141,3 +159,4 @@ def _inflated(deflated: bytes, n: int) -> bytes:
 
 _decode = decoder(DecisionRecord).decode
 _decode_left = decoder(_Left).decode
+_decode_before = decoder(_Before).decode

@@ -64,12 +64,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """how many candidates there were, where only those that were shown were kept"""
     deferred: bool = False
     """made ahead of time: not shown before it is activated"""
-    grades: tuple[int, ...] = ()
-    """in a grading loop, what was predicted of each that was shown; empty where nothing was"""
-    ratings: tuple[float, ...] = ()
-    """in a loop of ratings, what was predicted of each that was shown; empty where nothing was"""
-    chances: tuple[float, ...] = ()
-    """in a loop of choices, how likely each that was shown was to be chosen; empty where nothing was said"""
+    predicted: tuple[int | float, ...] = ()
+    """what was predicted of each that was shown, its grade, its rating, how likely it was to be chosen; empty where
+    nothing was"""
     unknown: tuple[tuple[int, str], ...] = ()
     """what was asked for too and not on offer: (its place in what was shown, its name), -1 where it was not shown; all
     the rest of the record is of the others, as if these had not been named"""
@@ -143,18 +140,14 @@ class Decision(NamedTuple):
     version: int
     arm: str
     seq: int
-    grades: tuple[int | None, ...] | None = None
-    """of a grading loop, the grade predicted of each that is shown, None of what is unknown; otherwise None"""
-    ratings: tuple[float | None, ...] | None = None
-    """of a loop of ratings, the rating predicted of each that is shown, None of what is unknown; None where nothing is,
-    and otherwise"""
-    chances: tuple[float, ...] | None = None
-    """of a loop of choices, how likely each that is shown is to be chosen; otherwise None"""
+    predicted: tuple[float | None, ...] | None = None
+    """of each that is shown, its grade, its rating, how likely it is to be chosen, as the loop's interaction says; None
+    of what is unknown, and altogether where nothing is predicted"""
     unknown: tuple[str, ...] | None = None
     """what was asked for and is not on offer, shown or not; None where all is"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `grades`, `ratings` and the like only where there are some."""
+        """The decision by name, as it is told in JSON: `predicted` and `unknown` only where there are some."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
     def to_frame(self, package: str = "pandas") -> Any:
@@ -165,7 +158,7 @@ class Decision(NamedTuple):
         return frame_of(self._columns(), package)
 
     def _columns(self) -> dict[str, list[Any]]:
-        told = {"item": self.shown, "grade": self.grades, "rating": self.ratings, "chance": self.chances}
+        told = {"item": self.shown, "predicted": self.predicted}
         return {name: list(values) for name, values in told.items() if values is not None}
 
     def _repr_html_(self) -> str:

@@ -121,16 +121,12 @@ class Decision(msgspec.Struct, kw_only=True):
     version: int
     arm: Literal["learned", "control", "imported"]
     seq: int
-    grades: Annotated[
-        list[int | None] | UnsetType,
-        Meta(description="of a loop that predicts grades: of each that is shown, null of what is unknown"),
-    ] = UNSET
-    ratings: Annotated[
+    predicted: Annotated[
         list[float | None] | UnsetType,
-        Meta(description="of a loop of ratings: what is expected of each that is shown, null of what is unknown"),
-    ] = UNSET
-    chances: Annotated[
-        list[float] | UnsetType, Meta(description="of a loop of choices: how likely each is to be chosen")
+        Meta(
+            description="of each that is shown: its grade, its rating, or how likely it is to be chosen, as the kind "
+            "of the loop has it; null of what is unknown"
+        ),
     ] = UNSET
     unknown: Unknown | UnsetType = UNSET
 

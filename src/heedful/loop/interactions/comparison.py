@@ -45,7 +45,7 @@ class Comparison(Interaction[ChoiceModel]):
     reported, compares_arms = "choices", False
     setting, default_learner, by_number = "choices", DEFAULT, True
     splits_items, takes_prior = True, False
-    folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "chances"
+    folds_items, takes_repeats, keeps_unshown = True, True, False
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
 
@@ -263,8 +263,8 @@ class Comparison(Interaction[ChoiceModel]):
         record = decision.record
         for feedback in answers:
             best = best_of(record.shown, feedback)
-            if best is not None and record.chances:
-                return share(record.chances, record.shown.index(best))
+            if best is not None and record.predicted:
+                return share(record.predicted, record.shown.index(best))
         return None
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:

@@ -46,7 +46,7 @@ class Ordinal(Interaction[GradingModel]):
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    predicted = reported = "grades"
+    reported = "grades"
 
     def __init__(self, founding: Founding, learner: Any) -> None:
         super().__init__(founding, learner)
@@ -167,6 +167,13 @@ class Ordinal(Interaction[GradingModel]):
             if not 1 <= value <= self._k or value != int(value):
                 got = int(value) if value == int(value) else value
                 raise ValueError(f"grade[{describe(name)}]: wanted a whole number from 1 to {self._k}, got {got}")
+
+    def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
+        """Grades are whole numbers."""
+        for j, grade in enumerate(given):
+            if not 1 <= grade <= self._k or grade != int(grade):
+                raise ValueError(f"predicted[{j}]: wanted a whole number from 1 to {self._k}, got {grade}")
+        return tuple(map(int, given))
 
     # ------------------------------------------------------------------------ looking back
 

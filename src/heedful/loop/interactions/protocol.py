@@ -6,6 +6,7 @@ model (`Folded`): what all share, and what is each person's own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -189,8 +190,6 @@ class Interaction(Protocol[M]):
     """whether a request may say that what a person is done with is shown again"""
     keeps_unshown: bool = True
     """whether the log may keep candidates that were not shown"""
-    predicted: str = ""
-    """the field of a decision's record that says what will be answered; "" where nothing is predicted"""
     reported: str = ""
     """the field of a report that says how well that was predicted; "" where nothing is"""
     compares_arms: bool = True
@@ -370,6 +369,18 @@ class Interaction(Protocol[M]):
     def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Why feedback does not fit a decision that showed these candidates; None where it does."""
         return None
+
+    def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
+        """What was predicted of each that was shown, as somebody else says it. ValueError, by name, where nothing of
+        that kind is predicted."""
+        said = self.describe().prediction
+        if said is None:
+            raise ValueError(f"predicted: wanted none in {self.loop}, which predicts nothing, got some")
+        low, high = (-math.inf if said.low is None else said.low), (math.inf if said.high is None else said.high)
+        for j, number in enumerate(given):
+            if not low <= number <= high:
+                raise ValueError(f"predicted[{j}]: wanted a number from {low:g} to {high:g}, got {number:g}")
+        return tuple(given)
 
     # ------------------------------------------------------------------------ looking back
 

@@ -50,7 +50,7 @@ class Rating(Interaction[RatingModel]):
     model_type = RatingModel
     reported = "ratings"
     setting, default_learner, by_number = "ratings", DEFAULT, True
-    folds_items, takes_repeats, keeps_unshown, predicted = True, True, False, "ratings"
+    folds_items, takes_repeats, keeps_unshown = True, True, False
 
     # ------------------------------------------------------------------------ founding a loop
 

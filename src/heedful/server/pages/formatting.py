@@ -113,7 +113,7 @@ def describe_event(line: Mapping[str, Any]) -> str:
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
         how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
-        if "ratings" in line and line["arm"] == "control":
+        if "predicted" in line and line["arm"] == "control":
             how = " (for comparison)"
         return f"Shown{who}: {join_names(line['shown'])}{how}"
     return f"Answer: {answer(line)}"
