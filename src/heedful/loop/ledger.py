@@ -119,6 +119,7 @@ class Ledger:
         self.interaction: Interaction[Any] = interaction_of(self.founding, self.learner)
         """what its kind of feedback is"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
+        self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)
         if self.learner_version != declared_version(self.founding.learner_version):
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
@@ -215,7 +216,7 @@ class Ledger:
         self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
     ) -> Known:
         try:
-            record, came = unpack(payload, arrays)
+            record, came = unpack(payload, arrays, self._predicts)
             if record.catalogue:
                 _, names, items, rows = self.shelf.catalogue(record.catalogue)
                 record = msgspec.structs.replace(record, items=items, catalogue=0)

@@ -93,11 +93,11 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
     return written.decode(), deflated + came or None
 
 
-def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
-    """(record, features) of an event; of one that has `catalogue` without its items. ValueError where they are not as
-    `pack` makes them."""
+def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[DecisionRecord, bytes]:
+    """(record, features) of an event; of one that has `catalogue` without its items. Where the loop predicts nothing,
+    nothing is looked for under the names of before. ValueError where they are not as `pack` makes them."""
     record, came = _decode(payload), arrays or b""
-    if not record.predicted and (predicted := _predicted_before(payload.encode())):
+    if predicts and not record.predicted and (predicted := _predicted_before(payload.encode())):
         record = msgspec.structs.replace(record, predicted=predicted)
     told = record.packed
     if told is None:
@@ -116,7 +116,7 @@ def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
         lists[name] = tuple(np.frombuffer(rest, kind, n, at).cumsum(dtype=kind).tolist())
         at += n * int(kind[2])
     left = _decode_left(rest[at:])
-    if not left.predicted:
+    if predicts and not left.predicted:
         left.predicted = _predicted_before(rest[at:])
     return msgspec.structs.replace(record, **lists, **msgspec.structs.asdict(left)), came
 
