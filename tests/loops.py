@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +103,8 @@ def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
     """Let a loop's clock be `clock`, in microseconds since 1970."""
     for module in ("loop", "deciding", "answering"):
         monkeypatch.setattr(f"heedful.loop.{module}.now", clock)
+
+
+def values(predicted: Mapping[str, Any]) -> dict[str, Any]:
+    """What `Loop.predict` says of each, without how certain that is."""
+    return {name: each.value for name, each in predicted.items()}

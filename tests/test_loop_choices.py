@@ -211,6 +211,20 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
 # ---------------------------------------------------------------------------- what is asked
 
 
+def test_what_is_predicted_is_how_likely_each_is_to_be_chosen(folder: Path) -> None:
+    """Of any that are shown together, as a decision says it, to six digits; nothing is asked by that."""
+    with choice_loop(folder / "l") as loop:
+        taught(loop, 12)
+        before = loop.ledger.log.counts()
+        for id, show in (("two", 2), ("three", 3)):
+            d = loop.decide(person="p0", id=id, show=show)
+            told = loop.predict(d.shown, person="p0")
+            assert d.predicted == pytest.approx([told[name].value for name in d.shown], rel=1e-5)
+            assert sum(each.value for each in told.values()) == pytest.approx(1.0)
+            assert list(told) == list(loop.rank(d.shown, person="p0"))
+        assert loop.ledger.log.counts() == before | {"decision": before["decision"] + 2}
+
+
 def test_no_pair_is_asked_twice_before_all_were(folder: Path) -> None:
     with choice_loop(folder / "l", n_items=5, control=0.3) as loop:
         asked = Counter[frozenset[str]]()
@@ -507,8 +521,6 @@ def test_what_does_not_fit_what_was_shown(folder: Path) -> None:
             loop.decide(person="p", prior={"i0": 1.0})
         with pytest.raises(ValueError, match="candidates: wanted names of items on offer, in a loop of choices"):
             loop.decide([{"id": "x"}, {"id": "y"}])
-        with pytest.raises(ValueError, match="rated: wanted a loop of ratings"):
-            loop.rated()
         assert loop.verify() == []
 
 

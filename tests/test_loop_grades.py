@@ -16,7 +16,7 @@ from heedful.io import export_lines, import_lines
 from heedful.loop.comparison import paired
 from heedful.loop.simulation import Simulation
 from heedful.loop.wire import plain
-from loops import bits, bits_from_scratch, diverged, rows, small_loop, specs
+from loops import bits, bits_from_scratch, diverged, rows, small_loop, specs, values
 
 K = 5
 GRADERS = specs("ordinal")
@@ -79,10 +79,10 @@ def test_grades_change_what_is_predicted_and_shown(folder: Path, spec: str) -> N
             loop.feedback(d.id, grade={"i2": 5, "i1": 3, "i0": 1})
         d = loop.decide(["i0", "i1", "i2"])
         assert d.shown == loop.rank(["i0", "i1", "i2"]) == ("i2", "i1", "i0")
-        assert d.predicted == tuple(loop.graded(["i0", "i1", "i2"]).values())
+        assert d.predicted == tuple(values(loop.predict(["i0", "i1", "i2"])).values())
         assert d.predicted is not None
         assert d.predicted[0] > d.predicted[2]
-        assert list(loop.graded(["i0", "i1", "i2"])) == ["i2", "i1", "i0"]
+        assert list(values(loop.predict(["i0", "i1", "i2"]))) == ["i2", "i1", "i0"]
 
 
 def test_one_candidate_and_one_shown(folder: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folde
         for t in range(40):
             d = loop.decide(["i0", "i1", "i2", "i3"], id=f"c{t}")
             arms.add(d.arm)
-            named = loop.graded(["i0", "i1", "i2", "i3"])
+            named = values(loop.predict(["i0", "i1", "i2", "i3"]))
             assert d.predicted == tuple(named[name] for name in d.shown)
             assert d.shown == (("i0", "i1", "i2", "i3") if d.arm == "control" else tuple(named))
             assert d.probability == pytest.approx(0.4 if d.arm == "control" else 0.6)
@@ -126,7 +126,7 @@ def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Pat
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0, keep_unshown=False) as loop:
         taught(loop, 20)
         d = loop.decide(rows(12, 4), id="d", show=3)
-        assert d.predicted == tuple(list(loop.graded(rows(12, 4)).values())[:3])
+        assert d.predicted == tuple(list(values(loop.predict(rows(12, 4))).values())[:3])
         assert loop.decide(rows(12, 4), id="d", show=3) == d
 
 
@@ -140,9 +140,9 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
         loop.feedback(d.id, grade={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"rank_loss", "graded"})
         with pytest.raises(
-            ValueError, match="graded: wanted a loop that predicts grades, got one of pairwise-logistic"
+            ValueError, match="predict: wanted a loop that predicts something, got one of pairwise-logistic"
         ):
-            loop.graded(["i0"])
+            loop.predict(["i0"])
         assert all(b'"predicted"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
 
 
@@ -490,7 +490,7 @@ def test_contradictory_is_two_or_more_away_by_now(folder: Path) -> None:
         for t, grade in enumerate([1, 4, 5, 5, 5]):  # 4 is one away
             loop.decide(["i0"], id=f"d{t}")
             loop.feedback(f"d{t}", grade={"i0": grade})
-        assert loop.graded(["i0"]) == {"i0": 5}
+        assert values(loop.predict(["i0"])) == {"i0": 5}
         assert loop.report().feedback.contradictory == 1
 
 

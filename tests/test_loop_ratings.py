@@ -78,8 +78,10 @@ def test_bmf_is_what_learns_where_nobody_says(folder: Path) -> None:
         assert (loop.founding.learner, loop.founding.encoding.size) == ("bmf", 0)
     with small_loop(folder / "other") as loop:
         assert loop.ratings is None
-        with pytest.raises(ValueError, match="rated: wanted a loop of ratings, got one of pairwise-logistic"):
-            loop.rated(["i0"])
+        with pytest.raises(
+            ValueError, match="predict: wanted a loop that predicts something, got one of pairwise-logistic"
+        ):
+            loop.predict(["i0"])
 
 
 @pytest.mark.parametrize("spec", SURE)
@@ -91,9 +93,9 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
         d = loop.decide(person="q", show=3)
         assert set(d.shown) == {"i3", "i7", "i11"}
         assert d.predicted is not None
-        assert d.predicted == pytest.approx([loop.rated(person="q")[name].rating for name in d.shown], rel=1e-5)
+        assert d.predicted == pytest.approx([loop.predict(person="q")[name].value for name in d.shown], rel=1e-5)
         assert set(loop.rank(person="q")[:3]) == set(d.shown)
-        assert list(loop.rated(person="q")) == list(loop.rank(person="q"))
+        assert list(loop.predict(person="q")) == list(loop.rank(person="q"))
         assert all(1.0 <= rating <= 5.0 for rating in d.predicted)
 
 
@@ -272,7 +274,7 @@ def test_the_control_keeps_the_callers_score_where_there_is_one(folder: Path) ->
                 assert d.shown == ("i4", "i2")
             assert d.probability is not None
             assert d.predicted == pytest.approx(
-                [loop.rated([name], person="new")[name].rating for name in d.shown], rel=1e-5
+                [loop.predict([name], person="new")[name].value for name in d.shown], rel=1e-5
             )
         assert arms == {"control", "learned"}
 
@@ -393,9 +395,9 @@ def test_actions_are_ratings_that_weigh(folder: Path) -> None:
         assert loop.settings.actions == {"view": (3.2, 0.1), "cart": (4.0, 0.5), "buy": (5.0, 1.0), "hide": (1.0, 1.0)}
         loop.decide(person="p", id="d")
         assert loop.feedback("d", actions={"i0": "view", "i1": ["cart", "cart"], "i2": "buy"}).learned
-        assert loop.rated() == {"i2": (5.0, None), "i1": (4.0, None), "i0": (pytest.approx(3.2), None)}
+        assert loop.predict() == {"i2": (5.0, None), "i1": (4.0, None), "i0": (pytest.approx(3.2), None)}
         loop.feedback("d", id="e", actions={"i0": ["view", "buy"]})
-        assert loop.rated(["i0"])["i0"].rating == pytest.approx((3.2 * 0.2 + 5.0) / 1.2)
+        assert loop.predict(["i0"])["i0"].value == pytest.approx((3.2 * 0.2 + 5.0) / 1.2)
         [told] = loop.lessons(1)
         assert (told.form, told.chosen, told.values, told.text) == ("actions", ("i0",), (), "view, buy")
     with rating_loop(folder / "t", "item-mean", n_items=3, actions={"star": 5, "skip": [1, 0.25]}) as loop:
@@ -942,8 +944,8 @@ def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
         d = loop.decide(person="p", id="d1")
         assert (d.shown, d.predicted) == (("i1", "i2", "i3"), None)
         assert loop.feedback("d1", rating={"i1": 2}).learned
-        with pytest.raises(ValueError, match="rated: wanted a learner that says what it expects"):
-            loop.rated(person="p")
+        with pytest.raises(ValueError, match="predict: wanted a loop that predicts something, got one of"):
+            loop.predict(person="p")
     with Loop.open(folder / "l", learner=spec) as loop:
         assert loop.decide(person="p", id="d1").shown == d.shown
         assert (loop.explain("d1").rating.expected, loop.verify()) == (None, [])  # type: ignore[union-attr]

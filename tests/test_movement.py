@@ -10,7 +10,7 @@ import pytest
 
 from heedful import Loop
 from heedful.loop.movement import Moves
-from loops import bits_from_scratch, choice_loop, rating_loop, small_loop, specs
+from loops import bits_from_scratch, choice_loop, rating_loop, small_loop, specs, values
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
 
@@ -117,7 +117,7 @@ def test_why_nothing_moves(tmp_path: Path, forms: list[dict[str, Any]], why: str
 
 def test_other_kinds_of_loops(tmp_path: Path) -> None:
     with small_loop(tmp_path / "g", "prank:n_ranks=5", control=0.0) as loop:
-        grade = loop.graded(["i0"])["i0"]
+        grade = values(loop.predict(["i0"]))["i0"]
         loop.decide(["i0"], id="d")
         assert loop.feedback("d", grade={"i0": grade}).learned
         assert loop.ledger.moves == Moves(1, 0)

@@ -185,7 +185,7 @@ def test_a_grading_loop_grades_items_with_what_the_request_says(tmp_path: Path) 
         for t in range(10):
             d = loop.decide(said(t), id=f"d{t}")
             loop.feedback(d.id, grade={each["id"]: 1 + int(each["bm25"] // 11) for each in said(t)})
-        assert loop.graded(said(3)).keys() == {each["id"] for each in said(3)}
+        assert loop.predict(said(3)).keys() == {each["id"] for each in said(3)}
         assert loop.verify() == []
 
 

@@ -181,5 +181,5 @@ def test_lines_out_and_in_again(films: str, folder: Path) -> None:
     assert heedful("import again out.jsonl").code == 0
     with Loop.open("films.heedful") as one, Loop.open("again.heedful") as two:
         assert one.weights == two.weights
-        assert one.graded() == two.graded()
+        assert one.predict() == two.predict()
     assert heedful("doctor films").code == 0

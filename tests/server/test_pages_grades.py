@@ -18,7 +18,7 @@ from heedful.loop.comparison import Difference
 from heedful.loop.grading import GradingModel
 from heedful.server.pages import accuracy, grading
 from heedful.server.running import served
-from loops import bits, diverged, small_loop
+from loops import bits, diverged, small_loop, values
 
 CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
 BASE = "/loops/films"
@@ -85,7 +85,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
             loop.feedback(f"d{n}", id=f"e{n}", grade={f"i{n}": grade})
     seen = visitor.get(BASE)
     with Loop.open(path) as loop:
-        predicted = loop.graded(names(seen))
+        predicted = values(loop.predict(names(seen)))
         decision = loop.ledger.known(state(seen)["decision"])
         assert decision is not None
         assert decision.record.predicted == tuple(predicted.values())
@@ -130,7 +130,7 @@ def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visito
             (2.0,),
             state(seen)["decision"],
         )
-        now = loop.graded(names(seen))
+        now = values(loop.predict(names(seen)))
     assert names(then) == names(seen)  # nothing moves from under the hand
     expected = {name: f"It thinks {grade} of 5" for name, grade in now.items()}
     assert marks(then) == expected | {item: f"You said 2 · it now thinks {now[item]} of 5"}
@@ -407,7 +407,7 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> 
             assert spots == pytest.approx([100 * (each - low) / (high - low) for each in b], abs=0.01)
             assert line.parts[0].told == f"below {b[0] + shift:.2f}".replace("-", "−")
             # what is told of a grade is where the model predicts it
-            for name, grade in loop.graded(person=person).items():
+            for name, grade in values(loop.predict(person=person)).items():
                 weights = list(loop.weights_of(person).values())[:-1]
                 version = loop.ledger.shelf.current[name]
                 score = float(loop.ledger.shelf.features([version])[0] @ weights)

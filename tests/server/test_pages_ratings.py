@@ -100,14 +100,14 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
             decision = loop.decide(id=f"d{n}", person="bob", show=1)
             loop.feedback(decision.id, id=f"e{n}", rating={decision.shown[0]: given})
         loop.withdraw("i11")
-        expected = loop.rated(person="ann")
+        expected = loop.predict(person="ann")
     seen = visitor.get(ANN)
     with Loop.open(path) as loop:
         known = loop.ledger.known(state(seen)["decision"])
         assert known is not None
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
-        assert known.record.predicted == pytest.approx([expected[name].rating for name in names(seen)], abs=1e-5)
-    told = {name: f"{expected[name].rating:.1f} ±give or take {expected[name].spread:.1f}" for name in names(seen)}
+        assert known.record.predicted == pytest.approx([expected[name].value for name in names(seen)], abs=1e-5)
+    told = {name: f"{expected[name].value:.1f} ±give or take {expected[name].spread:.1f}" for name in names(seen)}
     assert marks(seen) == {name: f"It expects {each}" for name, each in told.items()}
     for card in seen.all("ol[@id='cards']/li"):
         buttons = card.findall(".//button[@name='rating']")
@@ -156,8 +156,8 @@ def test_a_rating_is_one_lesson_and_the_last_brings_the_next_slate(visitor: Visi
     with Loop.open(path) as loop:
         [told] = loop.lessons()
         assert (told.form, told.chosen, told.values, told.person) == ("rating", (first[1],), (2.0,), "ann")
-        now = loop.rated(first, person="ann")
-    assert marks(then)[first[1]].startswith(f"You said 2 · it now expects {now[first[1]].rating:.1f} ")
+        now = loop.predict(first, person="ann")
+    assert marks(then)[first[1]].startswith(f"You said 2 · it now expects {now[first[1]].value:.1f} ")
     assert said(then).startswith(f"film {first[1][1:]}: 2. It now expects ")
     [pressed] = then.all("button[@aria-pressed='true']")
     assert (pressed.attrib["value"], pressed.attrib["data-focus"]) == ("2", f"rating 2 {first[1]}")
@@ -463,7 +463,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
 
 def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "films.heedful", repeats=False, lists=12) as loop:
-        expected = {who: list(loop.rated(person=who).items())[:10] for who in (None, "p1")}
+        expected = {who: list(loop.predict(person=who).items())[:10] for who in (None, "p1")}
         rated = {name: value for each in loop.lessons(person="p1") for name, value in zip(each.chosen, each.values)}
     assert set(rated) & {name for name, _ in expected["p1"]}
     for who, best in expected.items():
@@ -472,11 +472,11 @@ def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, folder: P
         own = {name: f" said {rated[name]:g}" if who and name in rated else "" for name, _ in best}
         assert [words(row.find("th")) for row in rows] == [f"film {name[1:]}{own[name]}" for name, _ in best]
         told = [words(row.find("td[@class='number']")) for row in rows]
-        assert told == [f"{each.rating:.1f} ±give or take {each.spread:.1f}" for _, each in best]
+        assert told == [f"{each.value:.1f} ±give or take {each.spread:.1f}" for _, each in best]
         for row, (_, each) in zip(rows, best):
             [rect] = row.findall(".//rect[@class='range']")
             assert each.spread is not None
-            low, high = max(each.rating - each.spread, 1.0), min(each.rating + each.spread, 5.0)
+            low, high = max(each.value - each.spread, 1.0), min(each.value + each.spread, 5.0)
             assert float(rect.attrib["x"].rstrip("%")) == pytest.approx(25 * (low - 1), abs=0.01)
             assert float(rect.attrib["width"].rstrip("%")) == pytest.approx(25 * (high - low), abs=0.02)
         assert f"What it expects {who or 'somebody new'} to like best, from 1 to 5" in page.at("weights")

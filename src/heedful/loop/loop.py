@@ -24,13 +24,11 @@ from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import keeping, wire
 from heedful.loop.answering import Answering, Unknown
 from heedful.loop.deciding import Asked, Deciding
-from heedful.loop.grading import GradingModel
 from heedful.loop.interactions import default_learner, interaction_type, learner_version
 from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
-from heedful.loop.rating import RatingModel
 from heedful.loop.request import Request, encode_rows, wanted_rows
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
@@ -38,7 +36,7 @@ from heedful.loop.wire import Answer, Decision
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
-    from heedful.loop.interactions.rating import Expected
+    from heedful.loop.interactions.protocol import Predicted
     from heedful.loop.lessons import LessonTold
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
@@ -376,49 +374,37 @@ class Loop:
 
         return ranking(self.ledger, state, own, request)
 
-    def graded(
+    def predict(
         self,
         candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
-    ) -> dict[str, int]:
-        """The grade that the model predicts of each candidate at this moment, by name, in the order it has of them.
+    ) -> dict[str, Predicted]:
+        """What the model predicts of each candidate at this moment, by name, in the order it has of them: what
+        `predicted` of a decision that shows them says.
 
-        For a grading loop; ValueError for another. Nothing is logged, as with `rank`.
+        ValueError for a loop that predicts nothing, and for a learner that does not say. Nothing is logged, as with
+        `rank`.
         """
         request, state, own = self._look(candidates, person, context, prior)
-        model = self.ledger.model
-        if not isinstance(model, GradingModel):
-            raise ValueError(f"graded: wanted a loop that predicts grades, got one of {self.founding.learner}")
-        grades = model.grades(state.shared, own, request.x).tolist()
-        return {request.called[j]: grades[j] for j in model.order(state.shared, own, request.x).tolist()}
-
-    def rated(self, candidates: Sequence[str] | None = None, *, person: str | None = None) -> dict[str, Expected]:
-        """What the model expects this person to give each candidate at this moment, by name, the most first.
-
-        For a loop of ratings; ValueError for another, and for a learner that does not say. Nothing is logged."""
-        from heedful.loop.interactions.rating import expected
-
-        request, state, own = self._look(candidates, person, None, None)
-        model = self.ledger.model
-        if not isinstance(model, RatingModel):
-            raise ValueError(f"rated: wanted a loop of ratings, got one of {self.founding.learner}")
-        return expected(model, state.shared, own, request, self.founding.learner)
+        interaction, model = self.ledger.interaction, self.ledger.model
+        found = interaction.predict(model, state.shared, own, request.x)
+        if found is None:
+            raise ValueError(f"predict: wanted a loop that predicts something, got one of {self.founding.learner}")
+        return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
         """How things stand in a loop of choices: the ranking with its uncertainty, whether that is sure enough to stop,
         about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
-        from heedful.loop.standing import standings
-
         person = None if person is None else wire.wanted_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: wanted none beside a person, got some")
         self.ledger.look()
-        return standings(self.ledger, person, people)
+        return self.ledger.interaction.standing(self.ledger, person, people)
 
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True

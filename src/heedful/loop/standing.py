@@ -104,11 +104,10 @@ class Standings(NamedTuple):
 def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None = None) -> Standings:
     """How things stand for a person, for these people together, or for all.
 
-    ValueError where this is no loop of choices, or there are not two items on offer.
+    ValueError where there are not two items on offer.
     """
-    model, goal = ledger.model, ledger.settings.choices
-    if not isinstance(model, ChoiceModel) or goal is None:
-        raise ValueError(f"standing: wanted a loop of choices, got one of {ledger.founding.learner}")
+    model: Any = ledger.model
+    goal = ledger.settings.choices or "best"
     offered = ledger.shelf.on_offer()
     if len(offered) < 2:
         raise ValueError(f"items: wanted two or more on offer, to choose between, got {len(offered)}")

@@ -17,7 +17,7 @@ from heedful.loop.choosing import ChoiceModel, Heard, unfit
 from heedful.loop.interactions import comparison_texts, telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Weighed
     from heedful.loop.guessing import Guessing
+    from heedful.loop.ledger import Ledger
     from heedful.loop.report import Arm, Report
+    from heedful.loop.standing import Standings
 
 
 class Comparison(Interaction[ChoiceModel]):
@@ -171,6 +173,17 @@ class Comparison(Interaction[ChoiceModel]):
     def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
         """By expected utility."""
         return np.argsort(-model.believed(shared, own, x).mean, kind="stable")
+
+    def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[Predicted] | None:
+        """How likely each is to be chosen, were all of these shown; None where that is no number."""
+        found = model.chances(shared, own, x)
+        return None if found is None else [Predicted(chance) for chance in found.tolist()]
+
+    def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
+        """For a person, for some people together, or for all."""
+        from heedful.loop.standing import standings
+
+        return standings(ledger, person, people)
 
     # ------------------------------------------------------------------------ deciding
 

@@ -20,7 +20,7 @@ from heedful.loop.interactions import ordinal_texts
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
-from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -136,6 +136,10 @@ class Ordinal(Interaction[GradingModel]):
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
         """By what is predicted, the highest first."""
         return model.order(shared, own, x)
+
+    def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[Predicted]:
+        """The grade of each."""
+        return [Predicted(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def overflown(self, model: GradingModel, shared: Any) -> str:
         """Of weights that are no numbers, or too great to be any."""

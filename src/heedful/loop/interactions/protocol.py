@@ -32,7 +32,9 @@ from heedful.spaces.ranking import Primed, Ranking
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Moved
+    from heedful.loop.ledger import Ledger
     from heedful.loop.report import Arm, Report
+    from heedful.loop.standing import Standings
 
 
 class Folded(Protocol):
@@ -95,6 +97,15 @@ class Proposal(NamedTuple):
     """the candidates that the log keeps, in this order; None for all"""
     of: int = 0
     """how many candidates there were, where not all are kept; 0 where all are"""
+
+
+class Predicted(NamedTuple):
+    """What is predicted of an item."""
+
+    value: float
+    """its grade, its rating, how likely it is to be chosen: as `Decision.predicted` has it, unrounded"""
+    spread: float | None = None
+    """the standard deviation of that belief; None where the learner does not say"""
 
 
 class Step(NamedTuple):
@@ -326,6 +337,15 @@ class Interaction(Protocol[M]):
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
         """The places of the candidates (m,), best first; what is alike as it was asked for."""
+
+    def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[Predicted] | None:
+        """What is predicted of each of the candidates (m,); None where nothing is."""
+        return None
+
+    def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
+        """The ranking of all items, how sure it is, whether that is enough; ValueError where no loop of this kind
+        says."""
+        raise ValueError(f"standing: wanted a loop of choices, got {self.loop}")
 
     def overflown(self, model: M, shared: Any) -> str:
         """Why the state says nothing any more, and what to do, in a sentence; "" where it does."""

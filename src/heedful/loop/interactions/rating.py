@@ -6,7 +6,7 @@ The model is `heedful.loop.rating.RatingModel`: it knows people and items by num
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +17,13 @@ from heedful.learners.ratings.interaction_matrix import Pairs, place_of
 from heedful.loop.interactions import rating_texts, telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.raters import DEFAULT, rater, wanted_range, wanted_table
 from heedful.loop.rating import RatingModel
-from heedful.loop.request import Request
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
@@ -172,6 +171,14 @@ class Rating(Interaction[RatingModel]):
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
+    def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[Predicted] | None:
+        """The rating of each; None for a learner that does not say."""
+        found = model.ratings(shared, own, x)
+        if found is None:
+            return None
+        spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
+        return [Predicted(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
+
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
@@ -255,28 +262,6 @@ def _in_full(value: float) -> str:
 
 def _own(model: RatingModel, person: str | None) -> Person | None:
     return model.people.get(person) if person is not None else None
-
-
-# ---------------------------------------------------------------------------- what is expected
-
-
-class Expected(NamedTuple):
-    """What is expected of an item."""
-
-    rating: float
-    spread: float | None
-    """the standard deviation of that belief; None where the learner does not say"""
-
-
-def expected(model: RatingModel, shared: Any, own: Person | None, request: Request, named: str) -> dict[str, Expected]:
-    """What a person is expected to give each of these, by name, the most first. ValueError where the learner, `named`
-    so, does not say."""
-    found = model.ratings(shared, own, request.x)
-    if found is None:
-        raise ValueError(f"rated: wanted a learner that says what it expects, got {named}")
-    spreads = model.spreads(shared, own, request.x)
-    order = np.argsort(-found, kind="stable").tolist()
-    return {request.called[j]: Expected(float(found[j]), None if spreads is None else spreads[j]) for j in order}
 
 
 # ---------------------------------------------------------------------------- why

@@ -60,11 +60,11 @@ def board(loop: Loop, hand: Hand, person: str | None) -> Board | None:
     if loop.grades is None:
         return None
     there = [name for name in hand.names if name in loop.ledger.shelf.current]
-    predicted = loop.graded(there, person=person) if there else {}
+    predicted = loop.predict(there, person=person) if there else {}
     given: dict[str, int] = {}
     for each in answers_to(loop, hand.decision):
         given.setdefault(each.item, int(each.value))
-    marks = {name: Mark(predicted[name], given.get(name)) for name in there}
+    marks = {name: Mark(int(predicted[name].value), given.get(name)) for name in there}
     return Board(loop.grades, marks, tuple(range(1, loop.grades + 1)) if loop.grades <= BUTTONS else ())
 
 
@@ -85,7 +85,7 @@ def wanted(loop: Loop, given: Mapping[str, str]) -> Told:
 
 def predicted(loop: Loop, item: str, person: str | None) -> int | None:
     """The grade predicted of an item at this moment; None where it is no longer on offer."""
-    return loop.graded([item], person=person)[item] if item in loop.ledger.shelf.current else None
+    return int(loop.predict([item], person=person)[item].value) if item in loop.ledger.shelf.current else None
 
 
 def said(loop: Loop, given: Told, before: float | None, after: float | None, answer: Answer) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import Loop, wire
-from heedful.loop.interactions.rating import Expected
+from heedful.loop.interactions.protocol import Predicted
 from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.loop.settings import Settings
 from heedful.loop.wire import Answer
@@ -103,7 +103,7 @@ def board(loop: Loop, hand: Hand, person: str | None, acting: bool = False) -> B
     marks = {}
     for name in there:
         found = foreseen.get(name)
-        rating, spread = (None, None) if found is None else (found.rating, found.spread)
+        rating, spread = (None, None) if found is None else (found.value, found.spread)
         marks[name] = Mark(rating, spread, given.get(name), done[name])
     whole = low == int(low) and high == int(high) and high - low < BUTTONS
     usual = loop.settings.actions == Settings(ratings=loop.settings.ratings).actions
@@ -118,14 +118,14 @@ def board(loop: Loop, hand: Hand, person: str | None, acting: bool = False) -> B
     )
 
 
-def expected(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, Expected]:
+def expected(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, Predicted]:
     """What is expected of items on offer; {} where nothing was learned yet, and for a learner that does not say."""
     model = loop.ledger.model
     assert isinstance(model, RatingModel)
     if not names or loop.ledger.reading(None)[0].shared.users == 0:
         return {}
     try:
-        return loop.rated(names, person=person)
+        return loop.predict(names, person=person)
     except ValueError:  # random-item has no opinion
         return {}
 
@@ -200,7 +200,7 @@ def wanted(loop: Loop, given: Mapping[str, str]) -> Told:
 def predicted(loop: Loop, item: str, person: str | None) -> float | None:
     """The rating expected of an item at this moment; None where that is not known, or the item off offer."""
     found = expected(loop, [item] if item in loop.ledger.shelf.current else [], person)
-    return found[item].rating if found else None
+    return found[item].value if found else None
 
 
 def said(loop: Loop, given: Told, before: float | None, after: float | None, answer: Answer) -> str:

@@ -86,14 +86,14 @@ def of(loop: Loop, person: str | None, asked: bool = False) -> Liked | None:
     own, best = _own(loop, person), []
     for name, each in found:
         spread = 0.0 if each.spread is None else each.spread
-        start, end = max(each.rating - spread, low), min(each.rating + spread, high)
+        start, end = max(each.value - spread, low), min(each.value + spread, high)
         best.append(
             Best(
                 titles.get(name, name),
-                told(each.rating, high - low),
+                told(each.value, high - low),
                 "" if each.spread is None else told(each.spread, high - low),
                 own.get(loop.ledger.shelf.number(name), ""),
-                _share(each.rating, low, high),
+                _share(each.value, low, high),
                 _share(start, low, high),
                 round(_share(end, low, high) - _share(start, low, high), 2),
             )
