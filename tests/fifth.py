@@ -257,7 +257,7 @@ class BestWorst(NamedTuple):
         return 1
 
     @property
-    def interpreted(self) -> bool:
+    def must_interpret(self) -> bool:
         """It does not compile."""
         return True
 
