@@ -113,7 +113,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         buttons = card.findall(".//button[@name='rating']")
         assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
         [marked] = [button for button in buttons if "data-predicted" in button.attrib]
-        assert abs(int(marked.attrib["value"]) - expected[card.attrib["data-key"]].rating) <= 0.5
+        assert abs(int(marked.attrib["value"]) - expected[card.attrib["data-key"]].value) <= 0.5
     assert words(seen.one("h2[@id='title-1']")).startswith("film ")
 
 
