@@ -19,6 +19,7 @@ FILES = {".".join(("heedful", *p.relative_to(SRC).with_suffix("").parts)): p for
 # What each package may import of ours, besides itself; from the ground up.
 MAY = {
     "core": "jit",
+    "storage": "",
     "jit": "core",
     "data": "core",
     "features": "core data",
@@ -30,12 +31,13 @@ MAY = {
     "experiments": "core jit data spaces worlds learners",
     "papers": "core jit data spaces worlds inference learners diagnostics experiments",
     "estimators": "core jit spaces worlds inference learners",
-    "loop": "core jit data features spaces worlds inference learners",
+    "loop": "core jit storage data features spaces worlds inference learners",
     "studies": "core data features inference loop",
     "io": "core data spaces loop",
     "client": "core data loop",
-    "server": "core data features learners loop studies io",
-    "cli": "core jit data features spaces worlds inference learners experiments papers loop studies io client server",
+    "server": "core storage data features learners loop studies io",
+    "cli": "core jit storage data features spaces worlds inference learners experiments papers loop studies io client "
+    "server",
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
 HEAVY = {
@@ -53,9 +55,7 @@ HEAVY = {
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}
 HEAVY |= {"starlette": {"heedful.server"}, "uvicorn": {"heedful.server"}}
-HEAVY |= {"sqlalchemy": {f"heedful.server.{name}" for name in ("database", "keys", "links", "sessions", "migrations")}}
 HEAVY |= {
-    "alembic": {"heedful.server.migrations"},
     "prometheus_client": set(),
     "uvloop": set(),
     "httpx": set(),
@@ -106,12 +106,12 @@ def test_what_is_heavy_is_imported_where_it_is_used(module: str) -> None:
             assert among(module, HEAVY[package]), f"{module} imports {name} at its top"
 
 
-def test_who_names_the_network_only_log_the_database_and_nothing_unpickles() -> None:
+def test_who_names_the_network_only_storage_the_database_and_nothing_unpickles() -> None:
     for module in FILES:
         for name, _ in imports(module):
             assert name.split(".")[0] not in {"pickle", "shelve", "marshal", "dill", "joblib"}, module
-            if module != "heedful.loop.log":
-                assert name.split(".")[0] != "sqlite3", f"{module}: only log.py touches the database"
+            if module != "heedful.storage.sqlite":
+                assert name.split(".")[0] != "sqlite3", f"{module}: only storage/sqlite.py touches a database"
             if not among(module, ("heedful.data", "heedful.server", "heedful.client")):
                 assert name.split(".")[0] not in {"socket", "urllib", "http", "requests", "httpx"}, module
 

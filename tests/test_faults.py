@@ -203,9 +203,7 @@ def test_locked_by_another_process(tmp_path: Path) -> None:
             ]
             for act in acts:
                 start = time.monotonic()
-                with pytest.raises(
-                    TimeoutError, match=r"another process has been writing for 0\.1 s; nothing was chang"
-                ):
+                with pytest.raises(TimeoutError, match=r"another process is writing; nothing was chang"):
                     act()
                 assert 0.05 < time.monotonic() - start < 3.0
                 assert everything(loop) == before

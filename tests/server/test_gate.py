@@ -591,7 +591,7 @@ def test_a_database_that_breaks_lets_nobody_in_until_it_is_whole(
     os.replace(tmp_path / "kept", tmp_path / "server.db")
     assert burst(gate, text) == 1  # at once, with what had been taken
     assert refused(gate, None, b"localhost", None, "read").kind == "no-key"
-    sql(tmp_path, "UPDATE alembic_version SET version_num = '0099'")
+    sql(tmp_path, "PRAGMA user_version = 99")
     clock.now += 1
     assert kind(gate, text) == "damaged"
     with pytest.raises(ValueError, match="upgrade heedful"):

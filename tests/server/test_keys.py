@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import logging
 import os
 import random
@@ -19,18 +21,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Column, Integer, MetaData, exc
 
 from heedful import Loop
 from heedful.server import database
-from heedful.server.database import METADATA, SCHEMAS, TABLE, Database, migrations
+from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
+from heedful.server.links import Links
+from heedful.server.sessions import Sessions
+from heedful.storage import Database
 from loops import small_loop
 
 
@@ -107,10 +107,10 @@ def test_a_commit_is_on_the_disk(keys: Keys) -> None:
     keys.create("ci")
     with keys._database.writing() as connection:
         pragmas = {
-            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous", "busy_timeout", "trusted_schema")
         }
-        assert pragmas == {"journal_mode": "delete", "synchronous": 2}
-        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5000
+        assert pragmas == {"journal_mode": "delete", "synchronous": 2, "busy_timeout": 5000, "trusted_schema": 0}
 
 
 @pytest.mark.parametrize("name", ["a b", "a?mode=ro", "a#b", "a%20b", "ä", "a&b=c"])
@@ -131,8 +131,6 @@ def test_the_text_of_a_key_is_nowhere(
     keys: Keys, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    for name in ("sqlalchemy", "sqlalchemy.engine", "sqlalchemy.pool", "alembic"):
-        caplog.set_level(logging.DEBUG, logger=name)
     watcher = Keys(tmp_path)
     told: list[str] = []
     texts = []
@@ -166,7 +164,6 @@ def test_the_text_of_a_key_is_nowhere(
     files = {file.name: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     assert list(files) == ["server.db"]
     assert texts[0][:11].encode() in files["server.db"]  # what is looked for would be found
-    assert caplog.text.count("INSERT INTO keys") >= 5
     for text in texts:
         for part in (text[12:], text[12:33], text[34:]):
             assert not any(part in each for each in told)
@@ -328,11 +325,11 @@ def test_processes_that_make_the_first_key_at_once(tmp_path: Path) -> None:
     for who, prefixes in enumerate(made):
         assert [key.prefix for key in found if key.name.startswith(f"{who}-")] == prefixes
         assert len(prefixes) == 5
-    assert sql(tmp_path, "SELECT version_num FROM alembic_version") == [(SCHEMAS[-1],)]
+    assert sql(tmp_path, "PRAGMA user_version") == [(SCHEMA.newest,)]
 
 
 def test_threads_that_make_the_first_key_at_once(tmp_path: Path) -> None:
-    """Of one folder, and of several: alembic has one context for all of them."""
+    """Of one folder, and of several."""
     made: list[tuple[Path, Key]] = []
     folders = [tmp_path / f"f{i}" for i in range(4)]
     start = threading.Barrier(16)
@@ -400,8 +397,7 @@ def test_who_writes_is_waited_for(keys: Keys, tmp_path: Path) -> None:
 
 
 def test_waiting_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "WAIT", 0.1)
-    monkeypatch.setattr(Database.reading.__wrapped__, "__defaults__", (0.1,))  # type: ignore[attr-defined]
+    monkeypatch.setattr(Database.__init__, "__kwdefaults__", {"wait": 0.1})
     with closing(Keys(tmp_path)) as keys:
         keys.create("ci")
         with closing(sqlite3.connect(tmp_path / "server.db", isolation_level=None)) as other:
@@ -451,50 +447,117 @@ def test_what_changed_is_seen_and_nothing_else(keys: Keys, tmp_path: Path) -> No
 # ---------------------------------------------------------------------------- schema
 
 
-def test_the_schema_is_what_the_migrations_make(keys: Keys) -> None:
+GOLDENS = Path(__file__).resolve().parents[1] / "goldens" / "server"
+TEXTS = json.loads((GOLDENS / "keys.json").read_text())
+FOURTH = "server.db"
+"""What alembic left when it was last used, at 0004; `000N.db` is what it left before."""
+
+
+def golden(name: str) -> bytes:
+    return gzip.decompress((GOLDENS / f"{name}.gz").read_bytes())
+
+
+@pytest.mark.parametrize("name", ["0001.db", "0002.db", "0003.db", FOURTH])
+def test_a_database_that_alembic_made_is_taken_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / "server.db").write_bytes(golden(name))
+    before = {
+        table: sql(tmp_path, f"SELECT * FROM {table}")
+        for [table] in sql(tmp_path, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+    assert len(before) == {"0001.db": 2, "0002.db": 3, "0003.db": 4, FOURTH: 4}[name]
+    with closing(Keys(tmp_path)) as keys:
+        found = {key.name: key for key in keys.all()}
+        for each, text in TEXTS.items():
+            assert found[each].digest == hashlib.sha256(text.encode()).digest()
+        assert found["read"].scopes == {"read"}
+        assert [key.name for key in found.values() if key.revoked] == ["ended"]
+        made, _ = keys.create("new")
+        assert keys.all()[-1] == made
+    # Everything that was kept is there still; what is new is empty.
+    assert sql(tmp_path, "SELECT * FROM keys")[:-1] == before["keys"]
+    assert sql(tmp_path, "SELECT * FROM sessions") == before.get("sessions", [])
+    assert [row[:-1] for row in sql(tmp_path, "SELECT * FROM links")] == before.get("links", [])
+    # And it is the file that this heedful makes.
+    (tmp_path / "other").mkdir()
+    with closing(Keys(tmp_path / "other")) as keys:
+        keys.create("first")
+    written = "SELECT name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    even = [
+        [(name, table, sql and " ".join(sql.split())) for name, table, sql in sql(folder, written)]
+        for folder in (tmp_path, tmp_path / "other")
+    ]
+    assert even[0] == even[1]
+    assert {table for _, table, _ in even[0]} == {"keys", "sessions", "links"}
+    for folder in (tmp_path, tmp_path / "other"):
+        assert sql(folder, "PRAGMA user_version") == [(SCHEMA.newest,)]
+        assert sql(folder, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_who_signed_in_and_what_was_linked_before_holds(tmp_path: Path) -> None:
+    (tmp_path / "server.db").write_bytes(golden("0003.db"))
+    token, link = "golden-session-token-of-forty-three-letters", "golden-link-token-which-has-43-letters-too-"
+    assert Sessions(tmp_path).prefix_of(token) == TEXTS["all"][:11]
+    found = Links(tmp_path).at(link)
+    assert found is not None
+    assert (found.handle, found.segment, found.most, found.begun, found.shows) == (
+        "golden01", "customers", 1000, 3, False
+    )  # fmt: skip
+
+
+def test_taking_over_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = golden("0002.db")
+    (tmp_path / "server.db").write_bytes(before)
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, ("CREATE TABLE a (b)", "NONSENSE"))))
+        with pytest.raises(ValueError, match="NONSENSE"):
+            Keys(tmp_path)
+    assert (tmp_path / "server.db").read_bytes() == before
+    with closing(Keys(tmp_path)) as keys:
+        assert len(keys.all()) == 3
+
+
+def test_processes_that_take_over_at_once(tmp_path: Path) -> None:
+    (tmp_path / "server.db").write_bytes(golden("0001.db"))
+    program = "import sys; from pathlib import Path; from heedful.server.keys import Keys\n"
+    program += "sys.stdin.readline(); print(len(Keys(Path(sys.argv[1])).all()))"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    assert [each.communicate("go\n", timeout=60)[0] for each in running] == ["3\n"] * 4
+    assert sql(tmp_path, "PRAGMA user_version") == [(SCHEMA.newest,)]
+
+
+def test_an_older_schema_under_a_server_that_runs_is_refused(keys: Keys, tmp_path: Path) -> None:
+    """An old back-up was restored: opening it migrates it, looking at it does not."""
     keys.create("ci")
-    with keys._database.reading() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        assert compare_metadata(context, METADATA) == []
-        other = MetaData()
-        for table in METADATA.sorted_tables:
-            table.to_metadata(other)
-        other.tables[TABLE.name].append_column(Column("more", Integer))
-        assert len(compare_metadata(context, other)) == 1  # what is compared would be found
-        revisions = [each.revision for each in ScriptDirectory.from_config(migrations(connection)).walk_revisions()]
-    assert tuple(reversed(revisions)) == SCHEMAS
+    links, sessions = Links(tmp_path), Sessions(tmp_path)
+    (tmp_path / "server.db").write_bytes(golden(FOURTH))
+    asking: list[Callable[[], object]] = [keys.all, keys.exist, lambda: keys.since(None)]
+    asking += [lambda: links.at("x" * 43), lambda: sessions.prefix_of("x" * 43)]
+    for ask in asking:
+        with pytest.raises(ValueError, match="wanted a database of keys of schema 5, got 4: open it again"):
+            ask()
+    assert (tmp_path / "server.db").read_bytes() == golden(FOURTH)
+    with closing(Keys(tmp_path)) as again:
+        assert len(again.all()) == 3
+    assert len(keys.all()) == 3
 
 
-def test_migrations_run_from_nothing_and_back(tmp_path: Path) -> None:
-    (tmp_path / "server.db").touch()
-    held = Database(tmp_path / "server.db")
-    with held.writing() as connection:
-        assert held.schema(connection) == SCHEMAS[-1]
-        command.downgrade(migrations(connection), "base")
-    assert sql(tmp_path, "SELECT name FROM sqlite_master WHERE name = 'keys'") == []
-
-
-def test_an_older_schema_is_brought_up_to_date_by_opening(
-    keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("alembic", [False, True])
+def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path, alembic: bool) -> None:
     keys.create("ci")
-    ran = []
-    monkeypatch.setattr(database, "SCHEMAS", (*SCHEMAS, "9999"))
-    monkeypatch.setattr(database, "_migrate", lambda connection: ran.append(connection.in_transaction()))
-    Keys(tmp_path).close()
-    assert ran == [True]
-    monkeypatch.setattr("heedful.server.keys.SCHEMAS", (*SCHEMAS, "9999"))
-    with pytest.raises(ValueError, match=f"wanted keys of schema 9999, got {SCHEMAS[-1]}: open them again"):
-        keys.all()  # an old back-up, restored under a server that runs
-
-
-def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
-    keys.create("ci")
-    sql(tmp_path, "UPDATE alembic_version SET version_num = '0099'")
+    if alembic:
+        (tmp_path / "server.db").write_bytes(golden(FOURTH))
+        sql(tmp_path, "UPDATE alembic_version SET version_num = '0099'")
+    else:
+        sql(tmp_path, "PRAGMA user_version = 99")
     before = (tmp_path / "server.db").read_bytes()
     asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
     for ask in asking:
-        told = f"wanted keys of schema {SCHEMAS[-1]} or older, got '0099': a newer heedful wrote them; upgrade heedful"
+        told = "wanted a database of keys of schema 5 or older, got 99: a newer heedful wrote it; upgrade heedful"
         with pytest.raises(ValueError, match=told):
             ask()
     assert (tmp_path / "server.db").read_bytes() == before
@@ -502,7 +565,7 @@ def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------------- damage
 
-DAMAGED = r"server\.db: wanted a (whole )?database of keys, got"
+DAMAGED = r"server\.db: wanted (the tables of )?a (whole )?database of keys"
 
 
 def log_of_a_loop(file: Path) -> None:
@@ -515,10 +578,32 @@ def another_table(file: Path) -> None:
     sql(file.parent, "CREATE TABLE other (x)")
 
 
-def no_revision(file: Path) -> None:
+def no_version(file: Path) -> None:
     with closing(Keys(file.parent)) as keys:
         keys.create("ci")
-    sql(file.parent, "DELETE FROM alembic_version")
+    sql(file.parent, "PRAGMA user_version = 0")
+
+
+def alembic(versions: str) -> Callable[[Path], None]:
+    """A file whose alembic says something else than a version."""
+
+    def make(file: Path) -> None:
+        file.write_bytes(golden("server.db"))
+        sql(file.parent, "DELETE FROM alembic_version", f"INSERT INTO alembic_version VALUES {versions}")
+
+    return make
+
+
+def a_view(file: Path) -> None:
+    with closing(Keys(file.parent)) as keys:
+        keys.create("ci")
+    sql(file.parent, "CREATE VIEW more AS SELECT * FROM keys")
+
+
+def a_trigger(file: Path) -> None:
+    with closing(Keys(file.parent)) as keys:
+        keys.create("ci")
+    sql(file.parent, "CREATE TRIGGER act AFTER INSERT ON keys BEGIN DELETE FROM keys; END")
 
 
 def no_table(file: Path) -> None:
@@ -542,7 +627,13 @@ def cut_short(file: Path) -> None:
         lambda file: sql(file.parent, "PRAGMA user_version = 1"),
         log_of_a_loop,
         another_table,
-        no_revision,
+        no_version,
+        alembic("('first')"),
+        alembic("('0002')"),
+        alembic("('0003'), ('0004')"),
+        alembic("('00000000000000000004')"),
+        a_view,
+        a_trigger,
         no_table,
         cut_short,
     ],
@@ -612,29 +703,6 @@ def test_a_file_of_random_damage_never_gives_a_key_that_was_not_made(keys: Keys,
     assert refused >= 5
 
 
-@pytest.mark.parametrize(
-    ("code", "kind", "told"),
-    [
-        (5, TimeoutError, "another process is writing; nothing was changed: try again"),
-        (6, TimeoutError, "another process is writing"),
-        (13, OSError, "the disk is full; nothing was changed: make room and try again"),
-        (8 | 1 << 8, OSError, "the keys cannot be read or written"),
-        (10 | 3 << 8, OSError, "the keys cannot be read or written"),
-        (14, OSError, "the keys cannot be read or written"),
-        (11, ValueError, "restore a back-up"),
-        (None, ValueError, "restore a back-up"),
-    ],
-)
-def test_errors_of_the_database_in_words(tmp_path: Path, code: int | None, kind: type[Exception], told: str) -> None:
-    original = sqlite3.OperationalError("something")
-    if code is not None:
-        original.sqlite_errorcode = code
-    with pytest.raises(kind, match=told) as error, Database(tmp_path / "server.db").errors():
-        raise exc.OperationalError("INSERT", {"digest": b"x"}, original)
-    assert str(tmp_path / "server.db") in str(error.value)
-    assert "INSERT" not in str(error.value)
-
-
 def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     with closing(Keys(tmp_path / "none")) as keys:
         assert keys.all() == []
@@ -642,5 +710,5 @@ def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
             keys.create("ci")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "server.db").mkdir()
-    with pytest.raises(OSError, match="the keys cannot be read or written"):  # not: no key was ever made
+    with pytest.raises(OSError, match="the database of keys cannot be read or written"):  # not: no key was ever made
         Keys(tmp_path)

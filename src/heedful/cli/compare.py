@@ -323,9 +323,9 @@ def _serve(
 
 def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
     """The application, and the socket its owner comes to: the usual port where nobody else has it."""
-    from heedful.server.database import Damaged
     from heedful.server.running import listening
     from heedful.server.service import Options
+    from heedful.storage import Damaged
 
     options = Options(shared=reached)
     try:
@@ -355,7 +355,7 @@ def _founded(path: Path) -> int:
 
 
 def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
-    from heedful.server.pages.formatting import moment
+    from heedful.server.pages.telling import moment
 
     when = _founded(path)
     name = path.name.removesuffix(".heedful")
@@ -388,7 +388,7 @@ def _say(
 def _tell(path: Path, json: bool) -> None:
     """What is known now."""
     from heedful.loop import Loop
-    from heedful.server.pages.formatting import count
+    from heedful.server.pages.telling import count
     from heedful.studies.answers import said
 
     if json:
@@ -401,7 +401,7 @@ def _tell(path: Path, json: bool) -> None:
 
 
 def _verdict(loop: Loop) -> str:
-    from heedful.server.pages.formatting import count
+    from heedful.server.pages.telling import count
 
     found = loop.standing()
     if not found.answers:

@@ -125,9 +125,9 @@ def _say(port: int, browser: bool) -> None:
 
 def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
     """The application, and the socket it listens on: the usual port where nobody else has it."""
-    from heedful.server.database import Damaged
     from heedful.server.running import listening
     from heedful.server.service import Options
+    from heedful.storage import Damaged
 
     options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
     try:
@@ -147,7 +147,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 def _tell(home: Path, kept: Path | None) -> None:
     """What was learned, in words, and what becomes of it."""
     from heedful import Loop
-    from heedful.server.pages.feature_phrases import Phrases, level
+    from heedful.server.pages.words import Phrases, level
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))

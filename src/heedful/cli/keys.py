@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.finding import Json, asking
-from heedful.cli.terminal import BadInput, Failure, console, new_table, note, print_json, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, console, new_table, note, print_json
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key, Keys
@@ -23,12 +23,10 @@ Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 char
 @contextmanager
 def opened(folder: Path) -> Iterator[Keys]:
     """The keys of a folder, closed afterwards; what they refuse is bad input."""
-    for package in ("sqlalchemy", "alembic"):
-        wanted_extra(package, "serve", "heedful keys")
     if not folder.is_dir():
         raise BadInput(f"--folder: wanted a folder that is there, got {str(folder)!r}")
-    from heedful.server.database import Damaged
     from heedful.server.keys import Keys
+    from heedful.storage import Damaged
 
     with asking():
         try:

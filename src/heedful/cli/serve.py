@@ -79,8 +79,8 @@ def _who(keys: Sequence[Key], create: str) -> str:
 
 
 def _run(folder: Path, host: str, port: int, options: Options) -> None:
-    from heedful.server.database import Damaged
     from heedful.server.running import listening, serve
+    from heedful.storage import Damaged
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

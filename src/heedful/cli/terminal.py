@@ -165,7 +165,7 @@ def wanted_extra(package: str, extra: str, why: str) -> None:
 
 def wanted_server(extra: str, why: str) -> None:
     """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
-    for package in ("starlette", "uvicorn", "httptools", "sqlalchemy", "alembic", "prometheus_client", "jinja2", "PIL"):
+    for package in ("starlette", "uvicorn", "httptools", "prometheus_client", "jinja2", "PIL"):
         wanted_extra(package, extra, why)
 
 

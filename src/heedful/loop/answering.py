@@ -14,10 +14,11 @@ from heedful.core.validation import describe, is_number
 from heedful.loop import wire
 from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.ledger import Draft, Ledger
-from heedful.loop.log import Closed, Damaged, Event, now
+from heedful.loop.log import Event, now
 from heedful.loop.packing import Known
 from heedful.loop.strangers import about_known
 from heedful.loop.wire import Answer, FeedbackRecord
+from heedful.storage import Closed, Damaged
 
 
 class Unknown(NamedTuple):

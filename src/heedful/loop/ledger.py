@@ -24,7 +24,7 @@ from heedful.loop import keeping, wire
 from heedful.loop.group import GroupCommit
 from heedful.loop.interactions import interaction_of, learner_version
 from heedful.loop.interactions.protocol import Folded, Interaction, Step
-from heedful.loop.log import Busy, Closed, Damaged, Event, Log
+from heedful.loop.log import Event, Log
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves
 from heedful.loop.packing import Known, unpack
@@ -34,6 +34,7 @@ from heedful.loop.shelf import Shelf
 from heedful.loop.strangers import unlearned
 from heedful.loop.versions import declared_version
 from heedful.loop.wire import Answer, FeedbackRecord
+from heedful.storage import Busy, Closed, Damaged
 
 MARKS, BETWEEN = 4, 250
 """How many marks are kept in memory, and how many lessons at least lie between two."""

@@ -15,15 +15,15 @@ import hmac
 import json
 import os
 import secrets
-import sqlite3
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from heedful.storage import WAIT, Busy, Connection, Damaged, Database, Moved, Schema
 
 COMMITTED = 16_000
 """Bytes that a commit writes besides its events, about: pages of the table and its indices."""
@@ -31,15 +31,12 @@ PAGE = 200
 """Events read at a time by whoever goes back."""
 FEW = 2000
 """So many events of a kind are found by the index alone."""
-WAIT = 5.0
-"""Seconds to wait for another process that is writing, before giving up."""
-
 APPLICATION = 0x68656564
 """What the header of a log says it is: "heed"."""
 
 # The schema, one step after the other; a step that has been released is never edited. What another database spells
 # otherwise is said in docs/decisions/0005.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+STEPS = (
     (
         """CREATE TABLE event (
             seq INTEGER NOT NULL PRIMARY KEY, -- 1, 2, ...: the order of the log; what was forgotten leaves a gap
@@ -62,8 +59,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 _REFUSE = "SELECT RAISE(ABORT, 'the log is append-only')"
 # INSERT OR REPLACE deletes without firing a DELETE trigger: an insertion where there is a row is refused as well.
-_TRIGGERS = {
-    f"{table}_{name}": f"CREATE TRIGGER {table}_{name} BEFORE {act} ON {table} {when} BEGIN {_REFUSE}; END"
+_TRIGGERS = tuple(
+    (f"{table}_{name}", f"CREATE TRIGGER {table}_{name} BEFORE {act} ON {table} {when} BEGIN {_REFUSE}; END")
     for table, taken in (
         ("event", "seq = NEW.seq OR (kind = NEW.kind AND id = NEW.id)"),
         ("forgotten", "digest = NEW.digest"),
@@ -74,44 +71,16 @@ _TRIGGERS = {
         ("stays", "DELETE", ""),
         ("adds", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {taken})"),
     )
-}
-
-
-_STATISTICS = {
-    "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
-    "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
-}
-"""What ANALYZE leaves; the planner alone reads it."""
-
-
-@cache
-def _schema(version: int) -> dict[str, tuple[str, str, str | None]]:
-    """What a database of that schema has, by name: (type, table, SQL)."""
-    with closing(sqlite3.connect(":memory:")) as db:
-        for statement in [statement for step in MIGRATIONS[:version] for statement in step]:
-            db.execute(statement)
-        for trigger in _TRIGGERS.values() if version else ():
-            db.execute(trigger)
-        return {name: (kind, table, sql) for kind, name, table, sql in db.execute(_MASTER)}
-
-
-_MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master"
-
-
-class Busy(Exception):
-    """Somebody else is writing, and this caller does not wait."""
-
-
-class Damaged(ValueError):
-    """The file is not what a log has to be."""
-
-
-class Moved(Damaged):
-    """The file is not the one that was opened."""
-
-
-class Closed(ValueError):
-    """The log was closed."""
+)
+SCHEMA = Schema("log", STEPS, _TRIGGERS, APPLICATION)
+_PRAGMAS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "secure_delete = ON",
+    "cache_size = -65536",  # 64 MB: the indices of a few million events
+    "wal_autocheckpoint = 8192",  # 32 MB: ids are random, so pages change often
+)
 
 
 class Event(NamedTuple):
@@ -160,15 +129,14 @@ class Log:
         """Open the log `path`, or create it. FileExistsError or FileNotFoundError where that cannot be; ValueError
         where the file is something else, is damaged, or was written by a newer heedful."""
         self.path = Path(path)
-        if create and self.path.exists():
-            raise FileExistsError(errno.EEXIST, "wanted a new log, got one that is there already", str(self.path))
+        self._database = Database(self.path, SCHEMA, wait=wait)
+        self._errors = self._database.errors
         if not create and not self.path.is_file():
             raise FileNotFoundError(errno.ENOENT, "no such log; make one with heedful init", str(self.path))
         if create:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))  # people's data: nobody else's to read
+            self._database.create()
         else:
-            self._wanted_log()
-        self._wait = wait
+            self._database.check_header()
         opened = os.stat(self.path)
         self._identity = opened.st_ino, opened.st_dev
         self.unmoved = 0
@@ -176,9 +144,11 @@ class Log:
         self._lock = threading.RLock()
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
-            self._writer, self._reader = self._connect(create), self._connect(False)
-            self._wanted_schema()
-            self._migrate(create)
+            self._writer, self._reader = self._connect(create), self._connect()
+            with self._errors():
+                outdated = self._database.check(self._writer) < SCHEMA.newest
+            if outdated:
+                self._migrate(create)
             self._secret = self._salt()
         except BaseException:
             self.close()
@@ -190,68 +160,18 @@ class Log:
 
     # ------------------------------------------------------------------------ opening
 
-    def _wanted_log(self) -> None:
-        """ValueError where the file is no log: said before anything opens it, which may change it."""
-        with self.path.open("rb") as file:
-            header = file.read(100)
-        if header[:16] != b"SQLite format 3\0" or header[68:72] != APPLICATION.to_bytes(4, "big"):
-            raise Damaged(f"{self.path}: wanted a log, got a file of another kind or a damaged one")
-
-    def _connect(self, create: bool) -> sqlite3.Connection:
-        with self._errors(opening=True):
-            connection = sqlite3.connect(
-                self.path, timeout=self._wait, isolation_level=None, check_same_thread=False, cached_statements=64
-            )
-            if create:
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "secure_delete = ON"):
-                connection.execute(f"PRAGMA {pragma}")
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cache_size = -65536")  # 64 MB: the indices of a few million events
-            connection.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: ids are random, so pages change often
-        return connection
-
-    def _wanted_schema(self) -> None:
-        """Damaged where there is more in the database than a log has, or something else: a view, a trigger, a column
-        that is computed does what whoever made it likes, and may never end. Nothing of it was run before.
-
-        What is missing but no table, `problems` tells."""
-        with self._errors(opening=True):
-            [version] = self._writer.execute("PRAGMA user_version").fetchone()
-            there = {name: (kind, table, sql) for kind, name, table, sql in self._writer.execute(_MASTER)}
-        if version > len(MIGRATIONS):
-            return  # of a newer heedful, which is said next
-        known = _schema(max(version, 0))
-        may = known | _STATISTICS
-        wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
-        wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
-        if wrong:
-            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-            told = f"wanted the tables of a log and nothing else, got {', '.join(wrong[:3])}{more}"
-            raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
+    def _connect(self, create: bool = False) -> Connection:
+        # What the header says is there from the first page on: until it is moved, the rest is in the write-ahead file.
+        return self._database.connect(*([f"application_id = {APPLICATION}"] if create else []), *_PRAGMAS)
 
     def _migrate(self, create: bool) -> None:
         """Bring the schema up to date, step by step, all of it or nothing."""
-        with self._errors(opening=True):
-            [found] = self._writer.execute("PRAGMA user_version").fetchone()
-        if found > len(MIGRATIONS):
-            raise ValueError(
-                f"{self.path}: wanted a log of schema {len(MIGRATIONS)} or older, got {found}: "
-                "a newer heedful wrote it; upgrade heedful to open it"
-            )
-        if found == len(MIGRATIONS):
-            return
         with self.writing() as connection:
-            [found] = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
-            for step in MIGRATIONS[found:]:
-                for statement in step:
-                    connection.execute(statement)
-            self._refuse(connection)
+            self._database.migrate(connection)
             if create:
                 salt = secrets.token_hex(32)
                 checked = f"{zlib.crc32(salt.encode()):08x}"
                 connection.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _salt(self) -> bytes:
         """What digests are made with: no two logs have the same."""
@@ -260,12 +180,6 @@ class Log:
         if checked != f"{zlib.crc32(salt.encode()):08x}":
             raise Damaged(f"{self.path}: wanted a whole log, got one whose secret was changed: restore a back-up")
         return bytes.fromhex(salt)
-
-    @staticmethod
-    def _refuse(connection: sqlite3.Connection) -> None:
-        for name, trigger in _TRIGGERS.items():
-            connection.execute(f"DROP TRIGGER IF EXISTS {name}")
-            connection.execute(trigger)
 
     def close(self) -> None:
         """Close the file; the log cannot be used afterwards."""
@@ -278,59 +192,17 @@ class Log:
     # ------------------------------------------------------------------------ appending
 
     @contextmanager
-    def _errors(self, opening: bool = False, writing: bool = False) -> Iterator[None]:
-        """What SQLite says, in the words of the operating system and of the user."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-                raise Closed(f"{self.path}: the log is closed: open it again") from None
-            code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-            name = str(self.path)
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                told = f"{name}: another process has been writing for {self._wait:g} s; nothing was changed: try again"
-                raise TimeoutError(told) from error
-            if code == sqlite3.SQLITE_FULL:
-                told = "the disk is full; nothing was changed: make room and try again"
-                raise OSError(errno.ENOSPC, told, name) from error
-            if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-                raise OSError(
-                    errno.EIO, f"the log cannot be read or written ({error}); nothing was changed", name
-                ) from error
-            if "decode" in str(error):  # text that is none any more; what it is now is not repeated
-                raise Damaged(f"{name}: wanted a whole log, got a damaged one: restore a back-up") from None
-            # Nobody but us asks: where a question makes no sense to the database, its schema is damaged.
-            asking = code == sqlite3.SQLITE_ERROR and not writing
-            if opening or asking or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                told = f"wanted a whole log, got a damaged file or one of another kind ({error}): restore a back-up"
-                raise Damaged(f"{name}: {told}") from error
-            raise
-
-    @contextmanager
-    def writing(self, patient: bool = True) -> Iterator[sqlite3.Connection]:
+    def writing(self, patient: bool = True) -> Iterator[Connection]:
         """One transaction: committed and on the disk when the block ends, undone where it raises. One that is not
         patient waits for nobody: Busy where somebody else is writing."""
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
-            with self._errors(writing=True):
-                yield from self._transaction(patient)
+            with self._errors(writing=True), self._database.transaction(self._writer, patient=patient):
+                self._wanted_same()
+                yield self._writer
         finally:
             self._lock.release()
-
-    def _transaction(self, patient: bool) -> Iterator[sqlite3.Connection]:
-        if patient:
-            self._writer.execute("BEGIN IMMEDIATE")
-        else:
-            self._begin_at_once()
-        try:
-            self._wanted_same()
-            yield self._writer
-            self._writer.execute("COMMIT")
-        except BaseException:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            raise
 
     def _wanted_same(self) -> None:
         """Moved where the file is no longer the one that was opened: what goes into it nobody would find again."""
@@ -341,17 +213,6 @@ class Log:
         if there is None or (there.st_ino, there.st_dev) != self._identity:
             told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
             raise Moved(f"{self.path}: {told}")
-
-    def _begin_at_once(self) -> None:
-        self._writer.execute("PRAGMA busy_timeout = 0")
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                raise Busy(f"{self.path}: another process is writing") from None
-            raise
-        finally:
-            self._writer.execute(f"PRAGMA busy_timeout = {int(1000 * self._wait)}")
 
     def append(self, events: Iterable[Event]) -> None:
         """Add events; inside `writing`."""
@@ -529,11 +390,11 @@ class Log:
                 after = rows[-1][0]
 
     @contextmanager
-    def _scanner(self) -> Iterator[sqlite3.Connection]:
+    def _scanner(self) -> Iterator[Connection]:
         """A connection for reading much: what is short, and waited for, is read beside it."""
         with self._reading, self._errors():
             self._reader.execute("SELECT 1")  # a log that was closed stays closed
-        scanner = self._connect(False)
+        scanner = self._connect()
         try:
             yield scanner
         finally:
@@ -557,7 +418,7 @@ class Log:
         """What is wrong with the file, in words; empty where nothing is. Reads all of it."""
         found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
         there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-        missing = sorted(name for name, sql in _TRIGGERS.items() if there.get(name) != sql)
+        missing = sorted(name for name, sql in _TRIGGERS if there.get(name) != sql)
         if missing:
             found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
         [[mode]] = self._scan("PRAGMA journal_mode")
@@ -594,13 +455,13 @@ class Log:
                 [subject],
             ).fetchall()
             if rows:
-                for name in _TRIGGERS:
+                for name, _ in _TRIGGERS:
                     db.execute(f"DROP TRIGGER {name}")
                 seq = self.head() + 1
                 digests = [(self.digest(kind, id), seq) for _, kind, id in rows]
                 db.executemany("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", digests)
                 db.executemany("DELETE FROM event WHERE seq = ?", [(row[0],) for row in rows])
-                self._refuse(db)
+                self._database.create_triggers(db)
                 self.append([event(len(rows))._replace(seq=seq)])
         if rows:
             self._any_forgotten = True
@@ -621,7 +482,7 @@ class Log:
         """
         # Who reads here meanwhile is not kept waiting: SQLite waits for the end of what each is reading. For another
         # process that is moving the write-ahead file at this moment it does not wait.
-        until, busy = time.monotonic() + self._wait, True
+        until, busy = time.monotonic() + self._database.wait, True
         with self._lock, self._errors():
             self._writer.execute("VACUUM")
             while busy:

@@ -13,7 +13,6 @@ from starlette.responses import Response
 from heedful.core.validation import describe
 from heedful.learners.registry import is_packaged
 from heedful.loop import Loop
-from heedful.loop.log import Closed, Damaged
 from heedful.loop.loop import Unerased
 from heedful.loop.settings import wanted_learner
 from heedful.loop.wire import plain
@@ -25,6 +24,7 @@ from heedful.server.founding import found, naming
 from heedful.server.gate import Caller
 from heedful.server.loops import MAIN, loop_name
 from heedful.server.service import Service
+from heedful.storage import Closed, Damaged
 
 
 class Asked(NamedTuple):

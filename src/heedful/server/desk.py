@@ -22,8 +22,8 @@ from heedful.loop import Loop
 from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
 from heedful.loop.ledger import AGAIN, Draft
-from heedful.loop.log import Moved
 from heedful.loop.wire import Answer, Decision, wanted_id
+from heedful.storage import Moved
 
 T = TypeVar("T")
 

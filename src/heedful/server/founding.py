@@ -9,8 +9,8 @@ from typing import Any
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.loop.log import Closed, Damaged
 from heedful.server.problems import of_rows
+from heedful.storage import Closed, Damaged
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:

@@ -12,9 +12,9 @@ from typing import NamedTuple, NoReturn
 
 from heedful.core.validation import describe
 from heedful.server.bucket import Bucket
-from heedful.server.database import WAIT
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, in_order, wanted_rate
 from heedful.server.problems import Problem
+from heedful.storage import WAIT
 
 BURST = 2.0, 10.0
 """How many requests may come at once: so many seconds' worth of the rate, but at least so many."""

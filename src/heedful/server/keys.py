@@ -20,11 +20,10 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, exists, insert, select, update
-
 from heedful.core.validation import describe, is_number
 from heedful.loop.wire import wanted_id
-from heedful.server.database import SCHEMAS, TABLE, Damaged, Database
+from heedful.server.database import Database
+from heedful.storage import Connection, Damaged
 
 SCOPES = ("decide", "feedback", "read", "admin")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
@@ -36,7 +35,7 @@ RATES = 0.001, 1_000_000.0
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SECRET = re.compile(r"(hk_[a-z0-9]{8}_)[A-Za-z0-9_-]+")
 _LETTERS = string.ascii_lowercase + string.digits
-_COLUMNS = [column for column in TABLE.columns if column.name != "id"]
+_COLUMNS = "prefix, name, tenant, scopes, rate, digest, created, revoked"
 
 Stamp = tuple[int, ...]
 
@@ -78,25 +77,24 @@ class Keys:
         self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
     ) -> tuple[Key, str]:
         """Make a key: (what is kept of it, its text). The text is not to be had again."""
-        fields = {"name": _name(name), "tenant": tenant_name("tenant", tenant)}
-        kept, limit = _scopes(scopes), wanted_rate("rate", rate)
+        row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), wanted_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:
                 prefix = "hk_" + "".join(secrets.choice(_LETTERS) for _ in range(8))
-                if not connection.scalar(select(exists().where(TABLE.c.prefix == prefix))):
+                if connection.execute("SELECT 1 FROM keys WHERE prefix = ?", [prefix]).fetchone() is None:
                     break
             key = f"{prefix}_{secrets.token_urlsafe(32)}"
             digest = hashlib.sha256(key.encode()).digest()
-            fields |= {"prefix": prefix, "scopes": " ".join(kept)}
-            connection.execute(insert(TABLE).values(**fields, rate=limit, digest=digest, created=_now()))
+            insertion = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
+            connection.execute(insertion, (prefix, *row, digest, _now()))
             return self._wanted(connection, prefix), key
 
     def revoke(self, prefix: str) -> Key:
         """End a key for good; once more changes nothing. LookupError where there is none of that prefix."""
         self._known(prefix)
         with self._database.writing() as connection:
-            still = (TABLE.c.prefix == prefix) & TABLE.c.revoked.is_(None)
-            connection.execute(update(TABLE).where(still).values(revoked=_now()))
+            ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
+            connection.execute(ended, (_now(), prefix))
             return self._wanted(connection, prefix)
 
     def change(
@@ -117,7 +115,8 @@ class Keys:
             if self._wanted(connection, prefix).revoked is not None:
                 raise ValueError(f"prefix: wanted a key that was not revoked, got {prefix!r}; make a new one")
             if fields:
-                connection.execute(update(TABLE).where(TABLE.c.prefix == prefix).values(**fields))
+                columns = ", ".join(f"{column} = ?" for column in fields)
+                connection.execute(f"UPDATE keys SET {columns} WHERE prefix = ?", (*fields.values(), prefix))
             return self._wanted(connection, prefix)
 
     def close(self) -> None:
@@ -129,17 +128,13 @@ class Keys:
 
     def all(self) -> list[Key]:
         """Every key, in the order of making."""
-        if not self._database.there():
-            return []
         with self._database.reading() as connection:
-            return self._rows(connection)
+            return [] if connection is None else self._rows(connection)
 
     def exist(self) -> bool:
         """Whether any key was ever made, revoked or not."""
-        if not self._database.there():
-            return False
         with self._database.reading() as connection:
-            return self._database.schema(connection) != "" and bool(connection.scalar(select(exists(select(TABLE)))))
+            return connection is not None and connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
 
     def trace(self) -> Stamp | None:
         """What the file looks like from outside, which takes a microsecond: it differs from an earlier one as soon as
@@ -172,12 +167,14 @@ class Keys:
             self._unwatch()
             self._watch, self._watched = self._database.connect(), trace[:2]
             self._opened += 1
-        with self._database.errors(), self._watch.begin():
-            self._watch.exec_driver_sql(f"PRAGMA busy_timeout = {wait * 1000:.0f}").close()
+        with self._database.errors(), self._database.transaction(self._watch, writes=False):
+            self._watch.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             # Another number after every commit of any other connection, those of this process as well.
-            version = int(self._watch.exec_driver_sql("PRAGMA data_version").scalar_one())
+            [version] = self._watch.execute("PRAGMA data_version").fetchone()
             found = (*self._watched, self._opened, version)
-            return None if found == stamp else (found, self._rows(self._watch))
+            if found == stamp:
+                return None
+            return found, self._rows(self._watch) if self._database.is_filled(self._watch) else []
 
     def _unwatch(self) -> None:
         if self._watch is not None:
@@ -185,15 +182,10 @@ class Keys:
         self._watch = None
 
     def _rows(self, connection: Connection) -> list[Key]:
-        found = self._database.schema(connection)
-        if found not in ("", SCHEMAS[-1]):
-            raise Damaged(f"{self.path}: wanted keys of schema {SCHEMAS[-1]}, got {found}: open them again")
-        if not found:
-            return []
-        return [self._key(row) for row in connection.execute(select(*_COLUMNS).order_by(TABLE.c.id))]
+        return [self._key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY id")]
 
     def _wanted(self, connection: Connection, prefix: str) -> Key:
-        row = connection.execute(select(*_COLUMNS).where(TABLE.c.prefix == prefix)).one_or_none()
+        row = connection.execute(f"SELECT {_COLUMNS} FROM keys WHERE prefix = ?", [prefix]).fetchone()
         if row is None:
             raise _none(prefix)
         return self._key(row)

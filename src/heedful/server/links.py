@@ -10,17 +10,15 @@ import re
 import secrets
 import string
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as new_hmac
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import insert, select, update
-
 from heedful.core.validation import describe, is_number, wanted_count
-from heedful.server.database import LINKS, SCHEMAS, Database
+from heedful.server.database import Database
 
 LENGTH = 43
 """Characters of a token: 256 random bits."""
@@ -92,6 +90,9 @@ class Link(NamedTuple):
         return new_hmac(self.secret, f"{what} {drawn}".encode(), sha256).hexdigest()[:32]
 
 
+_COLUMNS = ", ".join(Link._fields)
+
+
 class Links:
     """The links of a folder, in its `server.db`, beside the keys; that is made with the first of either."""
 
@@ -123,31 +124,31 @@ class Links:
         ends, secret = now + int(seconds * 1e6), secrets.token_bytes(32)
         link = Link(handle, tenant, loop, founded, segment, now, ends, None, secret, people, 0, shows)
         with self._database.writing(create=True) as connection:
-            connection.execute(insert(LINKS).values(digest=_digest(token), **link._asdict()))
+            values = ", ".join("?" * (len(link) + 1))
+            connection.execute(f"INSERT INTO links (digest, {_COLUMNS}) VALUES ({values})", (_digest(token), *link))
         return link, token
 
     def begin(self, token: str) -> bool:
         """Let one more in; False where so many as it was made for have come, or it has ended."""
-        good = (LINKS.c.digest == _digest(token)) & LINKS.c.revoked.is_(None) & (LINKS.c.ends > self._now())
+        good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
-            made = update(LINKS).where(good & (LINKS.c.begun < LINKS.c.most)).values(begun=LINKS.c.begun + 1)
-            return bool(connection.execute(made).rowcount)
+            made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
+            return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
         """End a link at once; whether there was one of that handle that had not been ended so."""
-        if not self._database.there():
+        if not self._database.exists():
             return False
-        here = (LINKS.c.tenant == tenant) & (LINKS.c.loop == loop) & (LINKS.c.handle == handle)
+        here = "tenant = ? AND loop = ? AND handle = ? AND revoked IS NULL"
         with self._database.writing() as connection:
-            made = update(LINKS).where(here & LINKS.c.revoked.is_(None)).values(revoked=self._now())
-            ended = connection.execute(made).rowcount
+            made = connection.execute(f"UPDATE links SET revoked = ? WHERE {here}", (self._now(), tenant, loop, handle))
+            ended = made.rowcount
         self._seen.clear()
         return bool(ended)
 
     def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
         """Every link of a study, in the order of making."""
-        here = (LINKS.c.tenant == tenant) & (LINKS.c.loop == loop) & (LINKS.c.founded == founded)
-        return self._links(here, None)
+        return self._links("tenant = ? AND loop = ? AND founded = ?", (tenant, loop, founded))
 
     def at(self, token: str) -> Link | None:
         """The link of a token, if it may be used; None otherwise. TimeoutError where another process is writing."""
@@ -157,7 +158,7 @@ class Links:
         seen = self._seen.get(digest)
         if seen is None or not 0 <= now - seen[1] < FRESH:
             try:
-                found = self._links(LINKS.c.digest == digest, WAIT)
+                found = self._links("digest = ?", [digest], WAIT)
             except TimeoutError:
                 if seen is None or not 0 <= now - seen[1] < STALE:
                     raise
@@ -178,17 +179,14 @@ class Links:
 
     def ended(self, token: str) -> bool:
         """Whether the token is of a link that was good once."""
-        return bool(_TOKEN.fullmatch(token) and self._links(LINKS.c.digest == _digest(token), WAIT))
+        return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 
-    def _links(self, here: Any, wait: float | None) -> list[Link]:
-        if not self._database.there():
-            return []
-        columns = [LINKS.c[name] for name in Link._fields]
-        with self._database.reading(*([] if wait is None else [wait])) as connection:
-            if self._database.schema(connection) != SCHEMAS[-1]:
+    def _links(self, here: str, values: Sequence[Any], wait: float | None = None) -> list[Link]:
+        with self._database.reading(wait) as connection:
+            if connection is None:
                 return []
-            rows = connection.execute(select(*columns).where(here).order_by(LINKS.c.id)).all()
-        return [Link(*row) for row in rows]
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM links WHERE {here} ORDER BY id", values).fetchall()
+        return [Link._make(row)._replace(shows=bool(row[-1])) for row in rows]
 
     def _now(self) -> int:
         return int(self._clock() * 1e6)

@@ -18,9 +18,9 @@ from typing import Any
 
 from heedful.loop import Loop
 from heedful.loop.keeping import LOG
-from heedful.loop.log import Moved
 from heedful.server.desk import Desk
 from heedful.server.problems import Problem, out_of_files
+from heedful.storage import Moved
 
 MAIN = "main"
 SUFFIX = ".heedful"

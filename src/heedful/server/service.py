@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from heedful.loop.log import Closed, Damaged, Moved
-from heedful.server import database
 from heedful.server.bodies import Limits
 from heedful.server.gate import Gate
 from heedful.server.keys import Keys
@@ -22,6 +20,7 @@ from heedful.server.loops import Loops
 from heedful.server.meters import Meters, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
+from heedful.storage import Closed, Damaged, Moved
 
 T = TypeVar("T")
 
@@ -154,7 +153,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         log.warning("%s", error)
         told = "the loop's folder was moved or replaced; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
-    inside = isinstance(error, Closed | Damaged | database.Damaged | KeyError | IndexError)
+    inside = isinstance(error, Closed | Damaged | KeyError | IndexError)
     if isinstance(error, LookupError) and not inside:
         return bad_input(str(error)) if lookup == "bad-input" else Problem(lookup, str(error))
     if isinstance(error, ValueError) and not inside:

@@ -10,9 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import delete, insert, or_, select, update
-
-from heedful.server.database import SCHEMAS, SESSIONS, Database
+from heedful.server.database import Database
 
 IDLE = 12 * 3600.0
 """Seconds without a visit after which a session has ended."""
@@ -47,12 +45,12 @@ class Sessions:
         """Begin a session of the key of that prefix: its token, which is not to be had again. That of another token
         ends; those that have ended go."""
         token, former = secrets.token_urlsafe(32), _digest(instead_of or "")
-        mine = select(SESSIONS.c.digest).where(SESSIONS.c.prefix == prefix).order_by(SESSIONS.c.ends.desc())
-        gone = or_(SESSIONS.c.ends <= self._now(), SESSIONS.c.digest == former)
+        oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT -1 OFFSET ?"
         with self._database.writing() as connection:
-            connection.execute(delete(SESSIONS).where(gone))
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.digest.in_(mine.offset(MOST - 1))))
-            connection.execute(insert(SESSIONS).values(digest=_digest(token), prefix=prefix, ends=self._end()))
+            connection.execute("DELETE FROM sessions WHERE ends <= ? OR digest = ?", (self._now(), former))
+            connection.execute(f"DELETE FROM sessions WHERE digest IN ({oldest})", (prefix, MOST - 1))
+            insertion = "INSERT INTO sessions (digest, prefix, ends) VALUES (?, ?, ?)"
+            connection.execute(insertion, (_digest(token), prefix, self._end()))
         self._seen.clear()
         return token
 
@@ -64,8 +62,7 @@ class Sessions:
         if found is not None and self._end() - found.ends > self._idle * 1e6 / 20:  # not at every visit: it is a commit
             with suppress(OSError):  # a full disk, a lock: it is good until its end all the same
                 with self._database.writing() as connection:
-                    here = SESSIONS.c.digest == digest
-                    connection.execute(update(SESSIONS).where(here).values(ends=self._end()))
+                    connection.execute("UPDATE sessions SET ends = ? WHERE digest = ?", (self._end(), digest))
                 self._seen.pop(digest, None)
         return None if found is None else found.prefix
 
@@ -91,21 +88,20 @@ class Sessions:
         return seen if seen is not None and seen.ends > self._now() else None
 
     def _look(self, token: str, digest: bytes, now: float) -> _Seen | None:
-        if len(token) != LENGTH or not token.isascii() or not self._database.there():
+        if len(token) != LENGTH or not token.isascii():
             return None
         with self._database.reading(WAIT) as connection:
-            if self._database.schema(connection) != SCHEMAS[-1]:
+            if connection is None:
                 return None
-            row = connection.execute(select(SESSIONS.c.prefix, SESSIONS.c.ends).where(SESSIONS.c.digest == digest))
-            found = row.one_or_none()
-        return None if found is None else _Seen(str(found.prefix), int(found.ends), now)
+            row = connection.execute("SELECT prefix, ends FROM sessions WHERE digest = ?", [digest]).fetchone()
+        return None if row is None else _Seen(str(row[0]), int(row[1]), now)
 
     def end(self, token: str) -> None:
         """End a session, where there is one."""
         digest = _digest(token)
-        if self._database.there():
+        if self._database.exists():
             with self._database.writing() as connection:
-                connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == digest))
+                connection.execute("DELETE FROM sessions WHERE digest = ?", [digest])
         self._seen.pop(digest, None)
 
     def _now(self) -> int:

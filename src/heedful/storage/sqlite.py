@@ -1,0 +1,241 @@
+"""SQLite files: the one module that opens them.
+
+What the log and the keys of a server have in common is here: a new file that only its owner may read, migrations by
+numbered steps, a check that a file has our tables and nothing else, transactions, and SQLite's errors in the words of
+the user. What another database would spell otherwise is listed in docs/decisions/0005.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.storage.errors import Busy, Closed, Damaged
+
+WAIT = 5.0
+"""Seconds to wait for another process that is writing, before giving up."""
+
+Connection = sqlite3.Connection
+"""A connection to an open file. Outside this package it executes SQL and is closed, no more."""
+
+_UNREACHABLE = {
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+_MASTER = "SELECT name, type, tbl_name, sql FROM sqlite_master"
+# What ANALYZE leaves; the planner alone reads it.
+_STATISTICS = {
+    "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+}
+
+Objects = dict[str, tuple[Any, ...]]
+
+
+class Schema(NamedTuple):
+    """What a file holds."""
+
+    noun: str
+    """what messages call the file: "log" """
+    steps: tuple[tuple[str, ...], ...]
+    """SQL statements of each migration, the oldest first; the file says in `user_version` how many it has had. A step
+    that has been released is never edited."""
+    triggers: tuple[tuple[str, str], ...] = ()
+    """(name, SQL): created again after every migration"""
+    application: int = 0
+    """what the header of the file says it is, in `application_id`"""
+
+    @property
+    def newest(self) -> int:
+        """The version of a file that has had every step."""
+        return len(self.steps)
+
+
+class Database:
+    """One file of a schema. It holds no connection: whoever connects closes."""
+
+    def __init__(self, path: Path, schema: Schema, *, wait: float = WAIT) -> None:
+        """`path` need not be there; connections wait up to `wait` seconds for another process that is writing."""
+        self.path, self.schema, self.wait = path, schema, wait
+        # mode=rw: a file that went away is not made again by opening it.
+        self._address = f"{path.absolute().as_uri()}?mode=rw"
+
+    # ------------------------------------------------------------------------ the file
+
+    def create(self) -> None:
+        """Make an empty file that nobody but its owner may read. FileExistsError where anything is there already."""
+        flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)  # a link to somewhere else is there already, too
+        try:
+            os.close(os.open(self.path, flags, 0o600))
+        except FileExistsError:
+            told = f"wanted a new {self.schema.noun}, got one that is there already"
+            raise FileExistsError(errno.EEXIST, told, str(self.path)) from None
+
+    def check_header(self) -> None:
+        """Damaged where the file is of another application: said before SQLite opens it, which may change it."""
+        with self.path.open("rb") as file:
+            header = file.read(100)
+        if header[:16] != b"SQLite format 3\0" or header[68:72] != self.schema.application.to_bytes(4, "big"):
+            told = f"wanted a {self.schema.noun}, got a file of another kind or a damaged one"
+            raise Damaged(f"{self.path}: {told}")
+
+    def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
+        """A connection in autocommit mode, for any thread, to be closed by the caller."""
+        timeout = self.wait if wait is None else wait
+        with self.errors():
+            connection = sqlite3.connect(
+                self._address,
+                uri=True,
+                timeout=timeout,
+                isolation_level=None,  # a transaction begins where `transaction` says so, and holds the schema too
+                check_same_thread=False,
+                cached_statements=64,
+            )
+            try:
+                for pragma in ("trusted_schema = OFF", *pragmas):
+                    connection.execute(f"PRAGMA {pragma}").close()
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    # ------------------------------------------------------------------------ the schema
+
+    def version(self, connection: Connection) -> int:
+        """How many steps the file has had."""
+        [found] = connection.execute("PRAGMA user_version").fetchone()
+        return int(found)
+
+    def check(self, connection: Connection) -> int:
+        """The file's version. Damaged where a newer heedful wrote it, where a table is missing, or where there is more
+        than our tables, or something else: a view, a trigger, a computed column does what its author likes, and may
+        never end. Nothing of it was run before.
+
+        A missing index or trigger is not refused here."""
+        schema = self.schema
+        found = self.version(connection)
+        if found > schema.newest:
+            raise Damaged(
+                f"{self.path}: wanted a {schema.noun} of schema {schema.newest} or older, got {found}: "
+                "a newer heedful wrote it; upgrade heedful to open it"
+            )
+        there = _objects(connection)
+        known = _known(schema, max(found, 0))
+        may = known | _STATISTICS
+        wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
+        wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
+        if wrong:
+            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+            told = f"wanted the tables of a {schema.noun} and nothing else, got {', '.join(wrong[:3])}{more}"
+            raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
+        return found
+
+    def migrate(self, connection: Connection) -> None:
+        """Take the steps that the file has not had; inside a transaction that writes."""
+        found = self.version(connection)  # another process may have been faster
+        if found < self.schema.newest:
+            for step in self.schema.steps[found:]:
+                for statement in step:
+                    connection.execute(statement)
+            self.create_triggers(connection)
+            connection.execute(f"PRAGMA user_version = {self.schema.newest}")
+
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers of the schema, in place of those that are there."""
+        for name, sql in self.schema.triggers:
+            connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+            connection.execute(sql)
+
+    # ------------------------------------------------------------------------ transactions
+
+    @contextmanager
+    def transaction(self, connection: Connection, *, writes: bool = True, patient: bool = True) -> Iterator[None]:
+        """Commits when the block ends, rolls back where it raises. One that is not `patient` waits for nobody: Busy
+        where another process is writing."""
+        if not patient:
+            self._begin_at_once(connection)
+        else:
+            # One that reads first and then wants to write may fail at once, however long it would wait.
+            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _begin_at_once(self, connection: Connection) -> None:
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if _code(error) == sqlite3.SQLITE_BUSY:
+                raise Busy(f"{self.path}: another process is writing") from None
+            raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
+
+    # ------------------------------------------------------------------------ errors
+
+    @contextmanager
+    def errors(self, *, writing: bool = False) -> Iterator[None]:
+        """SQLite's errors in the words of the operating system and of the user: TimeoutError, OSError, Damaged, Closed.
+        Inside a block that is `writing`, a statement that is refused is raised as it is."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            if "closed" in str(error):
+                raise Closed(f"{self.path}: the {self.schema.noun} is closed: open it again") from None
+            raise
+        except sqlite3.Error as error:
+            code, name, noun = _code(error), str(self.path), self.schema.noun
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                told = f"{name}: another process is writing; nothing was changed: try again"
+                raise TimeoutError(told) from error
+            if code == sqlite3.SQLITE_FULL:
+                told = "the disk is full; nothing was changed: make room and try again"
+                raise OSError(errno.ENOSPC, told, name) from error
+            if code in _UNREACHABLE:
+                told = f"the {noun} cannot be read or written ({error}); nothing was changed"
+                raise OSError(errno.EIO, told, name) from error
+            if "decode" in str(error):  # text that is none any more; what it is now is not repeated
+                raise Damaged(f"{name}: wanted a whole {noun}, got a damaged one: restore a back-up") from None
+            # Nobody but us asks: where a question makes no sense to the database, its schema is damaged.
+            if not writing or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                told = f"wanted a whole {noun}, got a damaged file or one of another kind ({error}): restore a back-up"
+                raise Damaged(f"{name}: {told}") from error
+            raise
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code of an error, 0 where it has none: https://sqlite.org/rescode.html"""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def _objects(connection: Connection) -> Objects:
+    """What a database has, by name: (type, table, SQL with its spaces evened out)."""
+    return {
+        name: (kind, table, " ".join(sql.split()) if isinstance(sql, str) else sql)
+        for name, kind, table, sql in connection.execute(_MASTER)
+    }
+
+
+@lru_cache
+def _known(schema: Schema, version: int) -> Objects:
+    """What a file of that version has."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in [statement for step in schema.steps[:version] for statement in step]:
+            connection.execute(statement)
+        for _, sql in schema.triggers if version else ():
+            connection.execute(sql)
+        return _objects(connection)
