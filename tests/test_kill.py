@@ -155,7 +155,8 @@ STEPS = """
 import json, os, pathlib, sys
 sys.path.insert(0, sys.argv[1])
 import numpy, safetensors.numpy, scipy
-from heedful import Loop, snapshot
+from heedful import Loop
+from heedful.core import serialization
 
 act, die_at, folders = sys.argv[2], None, json.loads(sys.argv[3])
 step = 0
