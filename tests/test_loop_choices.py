@@ -202,7 +202,7 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
         assert "choice" not in plain(loop.explain(d.id))
         assert loop.feedback(d.id, choice="first").status == "applied"
         assert all(b"predicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
-        with pytest.raises(ValueError, match="standing: wanted a loop of choices, got one of pairwise-logistic"):
+        with pytest.raises(ValueError, match="standing: wanted a loop of choices, got a loop of rankings"):
             loop.standing()
         with pytest.raises(ValueError, match="edit: wanted the corrected text"):
             loop.feedback(d.id, edit=["i0", "i1"])

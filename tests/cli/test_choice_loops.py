@@ -159,7 +159,7 @@ def test_a_standing_is_of_loops_of_choices(folder: Path) -> None:
     done("init cars covers.csv --kind pages=number")
     got = heedful("standing cars")
     assert (got.code, got.out) == (2, "")
-    assert "standing: wanted a loop of choices, got one of fair-pairs" in got.err
+    assert "standing: wanted a loop of choices, got a loop of rankings" in got.err
 
 
 def test_without_a_file_items_come_later(folder: Path) -> None:
