@@ -1,6 +1,7 @@
 """From what a caller says to what a learner takes, and back out of the log."""
 
 import math
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from heedful import TEXTS, Encoding, Loop, Settings, infer
 from heedful.loop.interactions.forms import parse_feedback
 from heedful.loop.request import Requests
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from loops import rows
+from loops import rows, small_loop
 
 ITEMS = [{**row, "colour": ["red", "blue", "green"][j % 3]} for j, row in enumerate(rows(9, 2))]
 ITEMS[4]["f1"] = None  # so that there is a feature for what is missing
@@ -303,3 +304,16 @@ N = X.shape[1]
 def test_features_that_are_none(loop: Loop, wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"^candidates: wanted f"):
         loop.decide(wrong)
+
+
+def test_numbers_whose_squares_are_beyond_float32_are_numbers_all_the_same(tmp_path: Path) -> None:
+    """Warnings are errors here: 1e30 squared is one that nobody is to hear of."""
+    with small_loop(tmp_path / "loop") as loop, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        size = loop.founding.candidates.size
+        for value in (1e30, -3e38):
+            features = np.full((3, size), value, np.float32)
+            assert loop.decide(features).shown == ("0", "1", "2")
+        features[1, 0] = np.inf
+        with pytest.raises(ValueError, match="candidates: wanted finite numbers"):
+            loop.decide(features)

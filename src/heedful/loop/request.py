@@ -236,14 +236,11 @@ class Requests:
         wanted = "candidates: wanted finite numbers that fit into float32"
         if features.dtype.kind not in "fiu":
             raise ValueError(f"{wanted}, got {features.dtype}")
-        if features.dtype == np.float32:
-            X = features
-        else:
-            with np.errstate(over="ignore"):
-                X = np.asarray(features, np.float32)
-        flat = X.reshape(-1)  # where the sum of the squares is finite they all are, and that takes half the time
-        if not math.isfinite(flat.dot(flat)) and not np.isfinite(X).all():
-            raise ValueError(f"{wanted}, got one that is not")
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = np.asarray(features, np.float32)
+            flat = X.reshape(-1)  # where the sum of the squares is finite they all are, and that takes half the time
+            if not math.isfinite(flat.dot(flat)) and not np.isfinite(X).all():
+                raise ValueError(f"{wanted}, got one that is not")
         return X
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
