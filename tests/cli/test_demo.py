@@ -23,7 +23,7 @@ from command import heedful
 
 from heedful import Loop
 from heedful.cli import demo_loops, demo_once
-from heedful.server.pages.verdict import verdict
+from heedful.server.pages.report_view import verdict
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 

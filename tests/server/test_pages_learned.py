@@ -18,7 +18,7 @@ from heedful.loop.lessons import LessonTold
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
 from heedful.server.keys import Keys
-from heedful.server.pages import pictures, telling, verdict
+from heedful.server.pages import charts, formatting, report_view
 from heedful.server.pages.learned import LESSONS
 from heedful.server.running import served
 from heedful.server.service import Options
@@ -63,7 +63,7 @@ def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> 
     told = loop.lessons(LESSONS)
     rows = page.all("tr[@data-event]")
     assert [row.attrib["data-event"] for row in rows] == [each.event for each in told]
-    assert all(telling.lesson(each) in words(row) for each, row in zip(told, rows))
+    assert all(formatting.describe_lesson(each) in words(row) for each, row in zip(told, rows))
     assert words(page.all("ol/li")[0]).endswith(f"Answer: would rather have {told[0].chosen[0]}")
     head, _ = loop.ledger.log.last()
     assert [int(each.attrib["data-seq"]) for each in page.all("ol/li")] == list(range(head, head - 50, -1))
@@ -227,17 +227,17 @@ def report(
 
 def test_the_verdict_says_what_the_interval_says() -> None:
     arms = Arm(100, 90, 0.625), Arm(20, 18, 0.25)
-    better = verdict.verdict(report(*arms, Difference(0.375, 0.25, 0.5, 40)), 0.2)
+    better = report_view.verdict(report(*arms, Difference(0.375, 0.25, 0.5, 40)), 0.2)
     assert (better.kind, better.short) == ("good", "Yes: learned lists are better.")
     assert better.more == (
         "How high what people wanted stood, where 1 is always first and 0.5 always second: 0.62 in learned lists, 0.25 "
         "in those left alone, as they came.",
         "The difference is +0.38; with 95 % certainty it lies between +0.25 and +0.50.",
     )
-    worse = verdict.verdict(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), 0.2)
+    worse = report_view.verdict(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), 0.2)
     assert (worse.kind, worse.short) == ("bad", "No: learned lists are worse.")
     assert "−0.38" in worse.more[1]
-    open_ = verdict.verdict(report(*arms, Difference(0.1, -0.01, 0.21, 40)), 0.2)
+    open_ = report_view.verdict(report(*arms, Difference(0.1, -0.01, 0.21, 40)), 0.2)
     assert (open_.kind, open_.short) == ("open", "It cannot be told from chance yet.")
 
 
@@ -247,7 +247,7 @@ def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visit
     assert "That cannot be known here." in blind
     assert "as control is 0" in blind
     assert "--control 0.05" in blind
-    early = verdict.verdict(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), 0.05)
+    early = report_view.verdict(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), 0.05)
     assert early.short == "Too early to say."
     assert early.more[0] == "No list was left in its own order so far."
     assert early.more[1].startswith("One list in 20 is left alone")
@@ -264,7 +264,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
         assert f"{arm.shown} {arm.answered} {arm.mean:.2f}" in page.at("report")
     assert f"{found.difference.by:+.2f}".replace("-", "−") in page.at("report")
     empty, against, late, undone = found.feedback[1:]
-    shares = [f"{telling.share(n, 121)} ({n})" for n in (empty, against, late, undone)]
+    shares = [f"{formatting.share(n, 121)} ({n})" for n in (empty, against, late, undone)]
     assert empty == 1
     assert [words(each) for each in page.all("dd[@class='figure']")] == shares
     plot = json.loads(page.all("div[@data-plot]")[0].attrib["data-plot"])
@@ -274,7 +274,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
 
 
 def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path) -> None:
-    assert verdict.besides(report(Arm(9, 9, 0.5))) == ""
+    assert report_view.besides(report(Arm(9, 9, 0.5))) == ""
     with taught(folder / "cars.heedful", 9) as loop:
         for n in range(2):
             loop.record(["i0", "i1"], ["i1", "i0"], id=f"e{n}-seen")
@@ -304,11 +304,11 @@ def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path)
 
 def test_a_kind_of_list_with_few_answers_is_drawn_as_a_level(visitor: Visitor) -> None:
     few = [Window(i, i, Arm(9, 9, 0.5), Arm(2, 2 if i < 4 else 0, 0.25 if i < 4 else None)) for i in range(20)]
-    drawn = verdict.picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)))
+    drawn = report_view.picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)))
     assert drawn is not None
     learned, left = json.loads(drawn.data)["lines"]
     assert (left["label"], set(left["values"])) == ("left alone, on average", {0.25})
-    fewer = verdict.picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])))
+    fewer = report_view.picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])))
     assert fewer is not None
     assert [line["label"] for line in json.loads(fewer.data)["lines"]] == [learned["label"]]
 
@@ -317,7 +317,7 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
     rng = np.random.default_rng(0)
     arms = [Arm(5, int(n), float(rng.uniform(0.2, 1)) if n else None) for n in rng.integers(0, 4, 97)]
     series = tuple(Window(i, i, arm, NONE) for i, arm in enumerate(arms))
-    drawn = verdict.picture(report(Arm(485, 9, 0.5), series=series))
+    drawn = report_view.picture(report(Arm(485, 9, 0.5), series=series))
     assert drawn is not None
     [line] = json.loads(drawn.data)["lines"]
     began, points = 0, 0
@@ -325,11 +325,11 @@ def test_every_point_of_the_picture_rests_on_several_lists() -> None:
         if value is not None:
             part = [arm for arm in arms[began : i + 1] if arm.mean is not None]
             answered = sum(arm.answered for arm in part)
-            assert answered >= pictures.EACH
+            assert answered >= charts.EACH
             assert value == pytest.approx(sum(arm.answered * (arm.mean or 0.0) for arm in part) / answered, abs=1e-4)
             began, points = i + 1, points + 1
-    assert 2 <= points <= pictures.POINTS
-    assert verdict.picture(report(Arm(9, 9, 0.5), series=series[:1])) is None
+    assert 2 <= points <= charts.POINTS
+    assert report_view.picture(report(Arm(9, 9, 0.5), series=series[:1])) is None
 
 
 def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Visitor, folder: Path) -> None:
@@ -362,7 +362,7 @@ def told(form: str, chosen: tuple[str, ...] = (), over: tuple[str, ...] = (), **
     """A lesson in words."""
     values, text = more.get("values", ()), more.get("text")
     lesson = LessonTold("e", 1, 0, form, "d", "learned", None, chosen, over, values, text, False, False, True)
-    return telling.lesson(lesson)
+    return formatting.describe_lesson(lesson)
 
 
 def test_lessons_in_words() -> None:
@@ -417,16 +417,16 @@ def test_every_form_of_feedback_is_told_on_the_page(visitor: Visitor, folder: Pa
 
 
 def test_sizes_shares_and_lists_of_names() -> None:
-    assert [telling.size(n) for n in (0, 999, 1000, 12_345, 5e6, 3e9, 2e15)] == [
+    assert [formatting.size(n) for n in (0, 999, 1000, 12_345, 5e6, 3e9, 2e15)] == [
         *("0 B", "999 B", "1.0 kB", "12 kB", "5.0 MB", "3.0 GB", "2,000.0 TB")
     ]
-    shares = [telling.share(*each) for each in ((0, 0), (0, 9), (1, 1000), (1, 3), (999, 1000), (9, 9))]
+    shares = [formatting.share(*each) for each in ((0, 0), (0, 9), (1, 1000), (1, 3), (999, 1000), (9, 9))]
     assert shares == ["0 %", "0 %", "under 1 %", "33 %", "over 99 %", "100 %"]
-    names = [telling.listed(list("abcdef")[:n]) for n in range(7)]
+    names = [formatting.join_names(list("abcdef")[:n]) for n in range(7)]
     assert names[:5] == ["", "a", "a and b", "a, b and c", "a, b, c and d"]
     assert names[5:] == ["a, b, c, d and 1 more", "a, b, c, d and 2 more"]
-    assert telling.count(1, "list") == "1 list"
-    assert telling.count(2000, "list") == "2,000 lists"
+    assert formatting.count(1, "list") == "1 list"
+    assert formatting.count(2000, "list") == "2,000 lists"
 
 
 def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: Path) -> None:

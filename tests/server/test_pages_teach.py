@@ -17,11 +17,11 @@ from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import Crossed
 from heedful.loop.interactions import interaction_type
 from heedful.loop.settings import Founding
+from heedful.server.pages.card_order import Placement, ordinal
+from heedful.server.pages.card_selection import HAND
 from heedful.server.pages.cards import value
-from heedful.server.pages.dealing import HAND
-from heedful.server.pages.fields import MOST
-from heedful.server.pages.placing import Placed, ordinal
-from heedful.server.pages.words import STRONG, Phrases, level
+from heedful.server.pages.feature_phrases import STRONG, Phrases, level
+from heedful.server.pages.forms import MOST
 from heedful.server.running import served
 from heedful.server.service import Options
 from loops import rows
@@ -286,8 +286,8 @@ def test_what_was_put_is_what_the_page_was_given(page: Page, text: str) -> None:
 
 
 def test_cards_around_what_was_put() -> None:
-    def put(*cards: str) -> Placed:
-        return Placed(("a", "b", "c", "d"), cards, "order", "e", 7)
+    def put(*cards: str) -> Placement:
+        return Placement(("a", "b", "c", "d"), cards, "order", "e", 7)
 
     assert put("b").around("dcba", 7) == ("a", "b", "c", "d")
     assert put("b").around("dcba", 8) == ("d", "b", "c", "a")

@@ -19,7 +19,7 @@ from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.server.keys import Keys
 from heedful.server.links import FRESH, Links
-from heedful.server.pages import asking, taking
+from heedful.server.pages import participant, question_flow
 from heedful.server.running import served
 
 SECRET = "heedful-participant"
@@ -216,7 +216,7 @@ def test_the_token_is_in_no_log_even_where_something_breaks(
     def broken(*_: object) -> None:
         raise RuntimeError("a pipe has burst")
 
-    monkeypatch.setattr(asking, "place_of", broken)
+    monkeypatch.setattr(question_flow, "place_of", broken)
     page = who.client.get(link)
     assert page.status_code == 500
     assert "a pipe" not in page.text
@@ -298,9 +298,9 @@ def test_a_link_lets_in_as_many_as_it_was_made_for(url: str, tmp_path: Path) -> 
 
 
 def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "PERSON_RATE", (0.01, 5.0))
-    monkeypatch.setattr(taking, "LINK_RATE", (0.01, 20.0))
-    monkeypatch.setattr(taking, "BEGIN_RATE", (0.01, 2.0))
+    monkeypatch.setattr(participant, "PERSON_RATE", (0.01, 5.0))
+    monkeypatch.setattr(participant, "LINK_RATE", (0.01, 20.0))
+    monkeypatch.setattr(participant, "BEGIN_RATE", (0.01, 2.0))
     path = study_of_rows(tmp_path / "words.heedful", 8)
     with served(tmp_path) as address:
         link, another = link_to(path), link_to(path)
@@ -322,7 +322,7 @@ def test_programs_are_slowed_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_who_looks_at_a_ranking_has_a_rate_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "LOOK_RATE", (0.01, 5.0))
+    monkeypatch.setattr(participant, "LOOK_RATE", (0.01, 5.0))
     path = study_of_rows(tmp_path / "words.heedful", 4)
     with served(tmp_path) as address:
         link, shown = link_to(path), link_to(path, shows=True)
@@ -353,7 +353,7 @@ def test_a_question_has_one_answer_of_one_person(url: str, tmp_path: Path) -> No
 
 
 def test_what_was_said_long_ago_stays_said(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "SINCE", 3)
+    monkeypatch.setattr(participant, "SINCE", 3)
     path = tmp_path / "words.heedful"
     link = link_to(path)
     who, other = Somebody(url, link), Somebody(url, link)
@@ -380,8 +380,8 @@ def last_of(page: httpx.Response) -> str:
 
 
 def test_one_person_leaves_others_their_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "OWN_RATE", (0.01, 2.0))
-    monkeypatch.setattr(taking, "UNDO_RATE", (0.01, 3.0))
+    monkeypatch.setattr(participant, "OWN_RATE", (0.01, 2.0))
+    monkeypatch.setattr(participant, "UNDO_RATE", (0.01, 3.0))
     path = study_of_rows(tmp_path / "words.heedful", 8)
     with served(tmp_path) as address:
         link = link_to(path)
@@ -400,7 +400,7 @@ def test_one_person_leaves_others_their_undo(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_undo_does_not_tell_what_others_answered(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "SINCE", -1)  # whatever is looked at was long ago
+    monkeypatch.setattr(participant, "SINCE", -1)  # whatever is looked at was long ago
     path = tmp_path / "words.heedful"
     with Loop.open(path) as loop:
         loop.decide(person="you", id="ask-0-you")
@@ -436,8 +436,8 @@ def test_who_comes_after_the_end_is_told_that_what_was_said_is_kept(url: str, tm
 def test_one_person_leaves_so_much_in_the_log_and_no_more(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "ANSWERS", 6)
-    monkeypatch.setattr(taking, "TAKEN_BACK", 3)
+    monkeypatch.setattr(participant, "ANSWERS", 6)
+    monkeypatch.setattr(participant, "TAKEN_BACK", 3)
     path = tmp_path / "words.heedful"
     who = Somebody(url, link_to(path))
     who.begin()

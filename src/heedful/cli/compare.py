@@ -355,7 +355,7 @@ def _founded(path: Path) -> int:
 
 
 def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
-    from heedful.server.pages.telling import moment
+    from heedful.server.pages.formatting import moment
 
     when = _founded(path)
     name = path.name.removesuffix(".heedful")
@@ -388,7 +388,7 @@ def _say(
 def _tell(path: Path, json: bool) -> None:
     """What is known now."""
     from heedful.loop import Loop
-    from heedful.server.pages.telling import count
+    from heedful.server.pages.formatting import count
     from heedful.studies.answers import said
 
     if json:
@@ -401,7 +401,7 @@ def _tell(path: Path, json: bool) -> None:
 
 
 def _verdict(loop: Loop) -> str:
-    from heedful.server.pages.telling import count
+    from heedful.server.pages.formatting import count
 
     found = loop.standing()
     if not found.answers:

@@ -147,7 +147,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 def _tell(home: Path, kept: Path | None) -> None:
     """What was learned, in words, and what becomes of it."""
     from heedful import Loop
-    from heedful.server.pages.words import Phrases, level
+    from heedful.server.pages.feature_phrases import Phrases, level
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))

@@ -102,7 +102,7 @@ def phrase(feature: str, weight: float) -> str:
 
 def helped(report: Report, control: float) -> str:
     """Whether the learned order beats the lists that were left alone, as the page tells it."""
-    from heedful.server.pages.verdict import verdict
+    from heedful.server.pages.report_view import verdict
 
     told = verdict(report, control)
     return " ".join([told.short, *told.more])

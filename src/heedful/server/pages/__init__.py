@@ -18,9 +18,9 @@ from heedful.core.validation import describe
 from heedful.server.bodies import once
 from heedful.server.gate import Caller
 from heedful.server.keys import in_order
-from heedful.server.pages import compare, keys, learned, loops, results, session, taking, teach
+from heedful.server.pages import compare, keys, learned, loops, participant, results, session, teach
+from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, page, static_files
-from heedful.server.pages.telling import listed
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
 
@@ -43,17 +43,17 @@ def mount(service: Service) -> Starlette:
         routes.setdefault(each.path, {})[each.method] = each
     made = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
     made += [
-        Route("/sign-in", _told(session.sign_in(service)), methods=["GET", "POST"]),
-        Route("/sign-out", _told(session.sign_out(service)), methods=["POST"]),
-        Route("/static/{path:path}", _told(static), methods=["GET"]),
-        *taking.routes(service),
+        Route("/sign-in", _with_error_pages(session.sign_in(service)), methods=["GET", "POST"]),
+        Route("/sign-out", _with_error_pages(session.sign_out(service)), methods=["POST"]),
+        Route("/static/{path:path}", _with_error_pages(static), methods=["GET"]),
+        *participant.routes(service),
     ]
-    app = Starlette(routes=made, exception_handlers={HTTPException: elsewhere})
+    app = Starlette(routes=made, exception_handlers={HTTPException: error_page})
     app.router.redirect_slashes = False
     return app
 
 
-def _told(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
     """`work`, with its errors as pages."""
 
     async def endpoint(request: Request) -> Response:
@@ -72,8 +72,8 @@ def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awai
         caller = None
         try:
             caller = await page_caller(service, request)
-            _allowed(service, request, caller, route.scopes)
-            response = await _answered(service, route, request, caller)
+            _check_scopes(service, request, caller, route.scopes)
+            response = await _respond(service, route, request, caller)
         except Exception as error:
             response = _problem(request, as_problem(error, "not-found"), caller)
         label, tenant = f"{route.method} {route.path}", "" if caller is None else caller.tenant
@@ -92,17 +92,17 @@ async def page_caller(service: Service, request: Request) -> Caller:
     return service.gate.visit(prefix, headers.get(b"host"), headers.get(b"origin"))
 
 
-def _allowed(service: Service, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
+def _check_scopes(service: Service, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
     """Problem where the caller may not do all of these, with the command that lets them."""
     missing = in_order(set(scopes) - caller.scopes)
     if missing:
-        told = f"this takes a key that may {listed(missing)}; yours may {listed(in_order(caller.scopes))}"
+        told = f"this takes a key that may {join_names(missing)}; yours may {join_names(in_order(caller.scopes))}"
         wanted = " ".join(f"--scope {scope}" for scope in in_order({*caller.scopes, *missing}))
         command = f"heedful keys scopes {caller.prefix} {wanted} --folder {folder_for(service, request)}"
         raise Problem("no-scope", told, command=command)
 
 
-async def _answered(service: Service, route: Page, request: Request, caller: Caller) -> Response:
+async def _respond(service: Service, route: Page, request: Request, caller: Caller) -> Response:
     query = once(request.query_params.multi_items())
     form = await form_of(request, service) if request.method == "POST" else {}
     name = request.path_params.get("loop")
@@ -146,7 +146,7 @@ def _sign_in(request: Request) -> str:
     return f"/sign-in?{urlencode({'next': asked})}" if asked != "/" else "/sign-in"
 
 
-async def elsewhere(request: Request, error: Exception) -> Response:
+async def error_page(request: Request, error: Exception) -> Response:
     """What is said where there is no page, or none for this method."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:

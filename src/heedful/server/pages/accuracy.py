@@ -6,8 +6,8 @@ from itertools import accumulate
 
 from heedful.loop.accuracy import Accuracy
 from heedful.loop.report import Report
-from heedful.server.pages.pictures import DASHES, Picture, Verdict, drawn, signed, stroke, together
-from heedful.server.pages.telling import count, moment
+from heedful.server.pages.charts import DASHES, Picture, Verdict, chart_json, format_signed, merge_windows, stroke
+from heedful.server.pages.formatting import count, moment
 
 IMPORTED = "noted without a prediction, or imported: grades of those teach, and are not compared"
 """What lists are that somebody else made."""
@@ -28,8 +28,8 @@ def verdict(found: Accuracy) -> Verdict:
     if apart is None:
         return Verdict("open", "Too early to say.", (compared, right, f"{_capital(found.unsaid)}."))
     between = (
-        f"The difference is {signed(apart.by)}, where below 0 is better; with 95 % certainty it lies between "
-        f"{signed(apart.low)} and {signed(apart.high)}."
+        f"The difference is {format_signed(apart.by)}, where below 0 is better; with 95 % certainty it lies between "
+        f"{format_signed(apart.low)} and {format_signed(apart.high)}."
     )
     if apart.high < 0.0:
         return Verdict(
@@ -49,7 +49,7 @@ def _capital(text: str) -> str:
 
 def picture(found: Accuracy) -> Picture | None:
     """Both errors over time; None where two points of it cannot be drawn."""
-    parts = together([(each.grades, each.loss, each.constant) for each in found.series])
+    parts = merge_windows([(each.grades, each.loss, each.constant) for each in found.series])
     if len(parts) < 2:
         return None
     _, loss, constant = zip(*parts)
@@ -59,7 +59,7 @@ def picture(found: Accuracy) -> Picture | None:
         stroke("always the middle grade", "--muted", [round(each, 4) for each in constant], DASHES),
     ]
     return Picture(
-        drawn(x, "grades given", "off", lines),
+        chart_json(x, "grades given", "off", lines),
         f"Over {count(x[-1], 'grade')} predictions went from {loss[0]:.2f} to {loss[-1]:.2f} of a grade "
         f"off; always saying the middle one went from {constant[0]:.2f} to {constant[-1]:.2f}.",
         "How far off was it, as time went on? In grades; lower is better.",

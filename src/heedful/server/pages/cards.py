@@ -9,7 +9,7 @@ import msgspec
 
 from heedful.loop import Loop
 from heedful.loop.lessons import LessonTold
-from heedful.server.pages.words import label, short
+from heedful.server.pages.feature_phrases import label, short
 
 FACTS = 6
 _TITLES = ("title", "name", "label")
@@ -49,7 +49,7 @@ def title_of(loop: Loop, name: str) -> str:
     return next((card.title for card in cards(loop, [name])), name)
 
 
-def titled(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
+def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
     """Lessons with the titles of items that are on offer in place of their names, as their cards have them."""
     names = dict.fromkeys(name for told in lessons for name in (*told.chosen, *told.over))
     titles = {card.name: card.title for card in cards(loop, list(names))}

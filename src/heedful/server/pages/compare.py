@@ -9,10 +9,10 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from heedful.loop import wire
-from heedful.server.pages import asking
-from heedful.server.pages.dealing import TEACH
+from heedful.server.pages import question_flow
+from heedful.server.pages.card_selection import TEACH
+from heedful.server.pages.images import image_response
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.pages.shown import picture
 from heedful.server.pages.standing import summary
 from heedful.server.problems import Problem
 from heedful.studies.answers import OWN
@@ -21,32 +21,32 @@ from heedful.studies.study import Study, study_of
 
 async def compare(visit: Visit) -> Response:
     """The question that somebody is at: `person`, or whoever sits here."""
-    return await _asked(visit, "compare.html", _who(visit.query))
+    return await _render_question(visit, "compare.html", _who(visit.query))
 
 
-async def answered(visit: Visit) -> Response:
+async def answer(visit: Visit) -> Response:
     """One answer; then the next question."""
     assert visit.desk is not None
     await _study(visit)
     who = _who(visit.form)
-    status = await asking.answer(visit.desk, who, visit.form)
+    status = await question_flow.answer(visit.desk, who, visit.form)
     visit.service.meters.events[visit.caller.tenant, visit.name, "feedback", status] += 1
-    return await _then(visit, who, "That question was answered before." if status == "other" else "")
+    return await _respond(visit, who, "That question was answered before." if status == "other" else "")
 
 
-async def undone(visit: Visit) -> Response:
+async def undo(visit: Visit) -> Response:
     """The last answer taken back; then its question again."""
     assert visit.desk is not None
     await _study(visit)
     who = _who(visit.form)
-    gone = await asking.take_back(visit.desk, who, visit.form.get("event", ""))
-    return await _then(visit, who, "Taken back." if gone else "")
+    gone = await question_flow.take_back(visit.desk, who, visit.form.get("event", ""))
+    return await _respond(visit, who, "Taken back." if gone else "")
 
 
-async def pictured(visit: Visit) -> Response:
+async def picture(visit: Visit) -> Response:
     """A picture of the study."""
     assert visit.desk is not None
-    return await picture(visit.desk, visit.request.path_params["number"])
+    return await image_response(visit.desk, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:
@@ -57,10 +57,10 @@ async def so_far(visit: Visit) -> Response:
     return render(visit, "so_far.html", base=base_of(visit), standing=standing, fresh=fresh)
 
 
-async def _asked(visit: Visit, template: str, who: str, told: str = "") -> Response:
+async def _render_question(visit: Visit, template: str, who: str, told: str = "") -> Response:
     assert visit.desk is not None
     study = await _study(visit)
-    asked = await asking.question(visit.desk, study, who)
+    asked = await question_flow.question(visit.desk, study, who)
     person = "" if who == OWN else who
     return render(
         visit, template, tab="compare", study=study, base=base_of(visit), question=asked, place=asked.place,
@@ -68,10 +68,10 @@ async def _asked(visit: Visit, template: str, who: str, told: str = "") -> Respo
     )  # fmt: skip
 
 
-async def _then(visit: Visit, who: str, told: str) -> Response:
+async def _respond(visit: Visit, who: str, told: str) -> Response:
     if not visit.scripted:
         return back(base_of(visit), **({} if who == OWN else {"person": who}))
-    return await _asked(visit, "ask_parts.html", who, told)
+    return await _render_question(visit, "ask_parts.html", who, told)
 
 
 async def _study(visit: Visit) -> Study:
@@ -91,15 +91,15 @@ def _who(given: Mapping[str, str]) -> str:
     person = given.get("person", "").strip()
     if not person:
         return OWN
-    if len(wire.wanted_id("person", person)) > asking.LONGEST:
-        raise ValueError(f"person: wanted at most {asking.LONGEST} characters, got {len(person)}")
+    if len(wire.wanted_id("person", person)) > question_flow.LONGEST:
+        raise ValueError(f"person: wanted at most {question_flow.LONGEST} characters, got {len(person)}")
     return person
 
 
 PAGES = (
     Page("GET", "/loops/{loop}/compare", TEACH, compare),
     Page("GET", "/loops/{loop}/compare/so-far", ("read",), so_far),
-    Page("GET", "/loops/{loop}/compare/pictures/{number}", ("read",), pictured),
-    Page("POST", "/loops/{loop}/compare/answer", TEACH, answered),
-    Page("POST", "/loops/{loop}/compare/undo", TEACH, undone),
+    Page("GET", "/loops/{loop}/compare/pictures/{number}", ("read",), picture),
+    Page("POST", "/loops/{loop}/compare/answer", TEACH, answer),
+    Page("POST", "/loops/{loop}/compare/undo", TEACH, undo),
 )

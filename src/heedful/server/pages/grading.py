@@ -11,9 +11,9 @@ from heedful.core.validation import describe
 from heedful.loop import Loop, wire
 from heedful.loop.grading import GradingModel
 from heedful.loop.wire import Answer
+from heedful.server.pages.card_feedback import Told, Way, answers_to, reply
+from heedful.server.pages.card_order import Hand
 from heedful.server.pages.cards import title_of
-from heedful.server.pages.given import Told, Way, given_to, reply
-from heedful.server.pages.placing import Hand
 
 BUTTONS = 10
 """Up to so many grades have a button each; of more, one is typed in."""
@@ -62,7 +62,7 @@ def board(loop: Loop, hand: Hand, person: str | None) -> Board | None:
     there = [name for name in hand.names if name in loop.ledger.shelf.current]
     predicted = loop.predict(there, person=person) if there else {}
     given: dict[str, int] = {}
-    for each in given_to(loop, hand.decision):
+    for each in answers_to(loop, hand.decision):
         given.setdefault(each.item, int(each.value))
     marks = {name: Mark(int(predicted[name].value), given.get(name)) for name in there}
     return Board(loop.grades, marks, tuple(range(1, loop.grades + 1)) if loop.grades <= BUTTONS else ())

@@ -12,8 +12,8 @@ from heedful.core.validation import describe
 from heedful.server.gate import Caller
 from heedful.server.keys import SCOPES, Key, in_order, masked
 from heedful.server.pages import session
+from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.page import Page, Visit, back, folder_for, render
-from heedful.server.pages.telling import Moment, moment
 
 WHAT = {
     "decide": "ask what to show",
@@ -48,9 +48,9 @@ class Given(NamedTuple):
     rate: str = ""
 
 
-async def every(visit: Visit) -> Response:
+async def list_keys(visit: Visit) -> Response:
     """The list, and a form for another."""
-    return await _shown(visit)
+    return await _render(visit)
 
 
 async def make(visit: Visit) -> Response:
@@ -69,11 +69,11 @@ async def make(visit: Visit) -> Response:
         made, text = await asyncio.get_running_loop().run_in_executor(visit.service.pool, create)
     except ValueError as error:
         again = Given(masked(given.name)[:KEPT], scopes, masked(given.rate)[:KEPT])
-        return await _shown(visit, 422, given=again, wrong=masked(str(error)))
+        return await _render(visit, 422, given=again, wrong=masked(str(error)))
     if not first:
-        return await _shown(visit, secret=text, made=made.name)
+        return await _render(visit, secret=text, made=made.name)
     signed_in = visit._replace(caller=Caller(made.tenant, made.scopes, made.prefix))
-    response = await _shown(signed_in, secret=text, made=made.name, begun=True)
+    response = await _render(signed_in, secret=text, made=made.name, begun=True)
     await session.begin(visit.service, visit.request, response, made.prefix)
     return response
 
@@ -113,7 +113,7 @@ async def _all(visit: Visit) -> list[Key]:
     return await asyncio.get_running_loop().run_in_executor(visit.service.pool, visit.service.keys.all)
 
 
-async def _shown(visit: Visit, status: int = 200, **more: Any) -> Response:
+async def _render(visit: Visit, status: int = 200, **more: Any) -> Response:
     found = await _all(visit)
     first = not found
     _, most = _limits(visit, found)
@@ -149,7 +149,7 @@ def _row(visit: Visit, key: Key, admins: list[str]) -> Row:
 
 
 PAGES = (
-    Page("GET", "/keys", ("admin",), every),
+    Page("GET", "/keys", ("admin",), list_keys),
     Page("POST", "/keys", ("admin",), make),
     Page("POST", "/keys/revoke", ("admin",), revoke),
 )

@@ -18,11 +18,11 @@ from heedful.loop import Loop, wire
 from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import grading, liked, telling, verdict
-from heedful.server.pages.cards import titled
+from heedful.server.pages import formatting, grading, rating_summary, report_view
+from heedful.server.pages.cards import with_titles
+from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
+from heedful.server.pages.formatting import Moment, count, moment
 from heedful.server.pages.page import Page, Visit, back, example, render
-from heedful.server.pages.telling import Moment, count, moment
-from heedful.server.pages.words import STRONGEST, level, phrases_of
 
 MOST = 40
 """Weights that are told when asked for; a long text has thousands."""
@@ -77,7 +77,7 @@ async def learned(visit: Visit) -> Response:
     """The page; of a loop of choices, its results."""
     if visit.loop.choices is not None:
         return back(f"/loops/{quote(visit.name)}/results")
-    return await _shown(visit, Asked.of(visit.query))
+    return await _render(visit, Asked.of(visit.query))
 
 
 async def undo(visit: Visit) -> Response:
@@ -89,16 +89,16 @@ async def undo(visit: Visit) -> Response:
     accepted(answer)
     if not visit.scripted:
         return back(f"{_path(visit)}{asked.query()}#lessons")
-    return await _shown(visit, asked, said="Undone: it is as if it had never been said.")
+    return await _render(visit, asked, said="Undone: it is as if it had never been said.")
 
 
 def _path(visit: Visit) -> str:
     return f"/loops/{quote(visit.name)}/learned"
 
 
-async def _shown(visit: Visit, asked: Asked, said: str = "") -> Response:
+async def _render(visit: Visit, asked: Asked, said: str = "") -> Response:
     assert visit.desk is not None
-    told = await visit.desk.read(partial(_told, visit.loop, asked, visit.service.options.words))
+    told = await visit.desk.read(partial(_context, visit.loop, asked, visit.service.options.words))
     path = _path(visit)
     return render(
         visit,
@@ -118,12 +118,12 @@ async def _shown(visit: Visit, asked: Asked, said: str = "") -> Response:
     )
 
 
-def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
+def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     """All that the page tells; in a thread, as it reads much."""
     loop.ledger.look()  # another process may have taught it
     log = loop.ledger.log
     head, _ = log.last()
-    lessons = titled(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
+    lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
     own = loop.settings.shrink > 0.0 or loop.ratings is not None
     known = asked.person is not None and log.newest("decision", asked.person) > 0
     overflown = loop.overflown
@@ -140,13 +140,13 @@ def _told(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
         "grades": loop.grades,
-        "liked": liked.of(loop, asked.person, asked.why is not None),
+        "liked": rating_summary.of(loop, asked.person, asked.why is not None),
         "undirected": loop.founding.learner if loop.grades is not None and not hasattr(loop.learner, "weights") else "",
         "line": grading.line(loop, asked.person if known else None),
         "lessons": [_lesson(each) for each in lessons[:LESSONS]],
         "more": len(lessons) > LESSONS,
         "events": _events(loop, head),
-        **verdict.of(loop),
+        **report_view.of(loop),
     }
 
 
@@ -172,7 +172,7 @@ def _lesson(told: LessonTold) -> Lesson:
     return Lesson(
         told.event,
         told.seq,
-        telling.lesson(told),
+        formatting.describe_lesson(told),
         told.person,
         moment(told.time),
         told.undone,
@@ -186,7 +186,7 @@ def _events(loop: Loop, head: int) -> list[Happened]:
     for event in islice(loop.ledger.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
         if line is not None and len(found) < EVENTS:
-            found.append(Happened(event.seq, moment(event.time), telling.event(line)))
+            found.append(Happened(event.seq, moment(event.time), formatting.describe_event(line)))
     return found
 
 

@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from heedful.loop import Loop
 from heedful.server.api import about, whole
+from heedful.server.pages.formatting import Moment, moment, size
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.pages.telling import Moment, moment, size
 from heedful.server.problems import Problem
 from heedful.server.service import as_problem
 
@@ -51,7 +51,7 @@ class Row(NamedTuple):
     """whether a snapshot was kept just now"""
 
 
-async def every(visit: Visit) -> Response:
+async def list_loops(visit: Visit) -> Response:
     """The list."""
     start = whole(visit.query, "start", 0, 0)
     names = visit.service.loops.names(visit.caller.tenant)
@@ -131,7 +131,7 @@ def _sizes(loop: Loop) -> list[int]:
 
 
 PAGES = (
-    Page("GET", "/", ("read",), every),
+    Page("GET", "/", ("read",), list_loops),
     Page("GET", "/loops/{name}/row", ("read",), row),
     Page("POST", "/loops/{loop}/snapshot", ("admin", "read"), snapshot),
 )

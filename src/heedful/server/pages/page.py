@@ -101,10 +101,10 @@ def render(visit: Visit, template: str, status: int = 200, **context: Any) -> HT
 def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """A page without a visitor."""
     told = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False} | context
-    return HTMLResponse(filled(template, **told), status, SAFE)
+    return HTMLResponse(fill_template(template, **told), status, SAFE)
 
 
-def filled(template: str, **context: Any) -> str:
+def fill_template(template: str, **context: Any) -> str:
     """A template with what it tells."""
     return str(_templates().get_template(template).render(context))
 

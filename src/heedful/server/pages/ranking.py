@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from heedful.data.spreadsheet import plain_cell
 from heedful.loop.standing import Standing
-from heedful.server.pages.page import filled
+from heedful.server.pages.formatting import count
+from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
-from heedful.server.pages.telling import count
 
 TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 COLUMNS = ("place", "item", "utility", "sd", "best", "low", "high", "asked", "level")
@@ -63,7 +63,7 @@ def picture(summary: Summary, ask: str) -> bytes:
         told.append(f"And {len(summary.ranking) - len(shown):,} more.")
     notes = [line for each in told for line in wrap(each, 100)]
     foot = top + ROW * len(shown) + 26.0
-    drawn = filled(
+    drawn = fill_template(
         "ranking.svg", question=question, notes=notes, marks=_marks(shown, top), left=LEFT, foot=foot,
         height=foot + 20.0 * len(notes) + 10.0,
     )  # fmt: skip

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from heedful.loop.foretelling import Foretelling
 from heedful.loop.report import Report
-from heedful.server.pages.pictures import (
+from heedful.server.pages.charts import (
     DASHES,
     EACH,
     Lists,
     Picture,
     Verdict,
-    besides,
-    drawn,
-    points,
-    signed,
+    chart_json,
+    describe_excluded,
+    format_signed,
+    mean_points,
+    merge_windows,
     stroke,
-    together,
 )
-from heedful.server.pages.telling import count, moment
+from heedful.server.pages.formatting import count, moment
 
 LEARNED, APART = "chosen by what it learned", "left to chance"
 """What the two kinds of lists are called."""
@@ -45,7 +45,7 @@ def of(report: Report, found: Foretelling, low: float, high: float, control: flo
         "verdict": verdict(report, found, low, high, control),
         "arms": lists if any(arm.shown for _, arm in arms) else [],
         "heights": "Mean rating",
-        "besides": besides(report, IMPORTED),
+        "besides": describe_excluded(report, IMPORTED),
         "picture": picture(report, low, high),
         "foretold": foretold(found) if found.ratings else None,
         "measured": measured(report),
@@ -72,8 +72,8 @@ def verdict(report: Report, found: Foretelling, low: float, high: float, control
         f"{_mean(left.mean)} where they were {APART}."
     )
     between = (
-        f"The difference is {signed(apart.by)}; with 95 % certainty it lies between {signed(apart.low)} and "
-        f"{signed(apart.high)}."
+        f"The difference is {format_signed(apart.by)}; with 95 % certainty it lies between "
+        f"{format_signed(apart.low)} and {format_signed(apart.high)}."
     )
     if apart.low > 0.0:
         return Verdict("good", "Yes: what it chooses is rated higher.", (compared, between))
@@ -89,8 +89,8 @@ def _mean(mean: float | None) -> str:
 
 def picture(report: Report, low: float, high: float) -> Picture | None:
     """The mean rating of what was shown over time, of both kinds; None where two points of it cannot be drawn."""
-    learned = points([window.learned for window in report.series])
-    left = points([window.control for window in report.series])
+    learned = mean_points([window.learned for window in report.series])
+    left = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
     if len(ends) < 2:
         return None
@@ -104,7 +104,7 @@ def picture(report: Report, low: float, high: float) -> Picture | None:
     if len(lines) > 1:
         beside = f" What was {APART} was rated {_mean(report.control.mean)} on average."
     return Picture(
-        drawn(x, "lists shown", [low, high], lines),
+        chart_json(x, "lists shown", [low, high], lines),
         f"Over {count(x[-1], 'list')} the mean rating of what was {LEARNED} went from {_mean(ends[0])} to "
         f"{_mean(ends[-1])}.{beside}",
         "How was what it showed rated, as time went on? Higher is better.",
@@ -124,11 +124,11 @@ def foretold(found: Foretelling) -> Foretold:
         told.append(f"{found.unsaid[:1].upper()}{found.unsaid[1:]}.")
     else:
         told.append(
-            f"The difference is {signed(apart.by)}, where below 0 is better; with 95 % certainty it lies between "
-            f"{signed(apart.low)} and {signed(apart.high)}."
+            f"The difference is {format_signed(apart.by)}, where below 0 is better; with 95 % certainty it lies "
+            f"between {format_signed(apart.low)} and {format_signed(apart.high)}."
         )
     series = [(each.ratings, each.error, each.item_mean) for each in found.series if each.error is not None]
-    parts = together(series)
+    parts = merge_windows(series)
     if len(parts) < 2:
         return Foretold(tuple(told), None)
     _, error, item_mean = zip(*parts)
@@ -138,7 +138,7 @@ def foretold(found: Foretelling) -> Foretold:
         stroke("always the item’s mean", "--muted", [round(each, 4) for each in item_mean], DASHES),
     ]
     shown = Picture(
-        drawn(x, "ratings given", "off", lines),
+        chart_json(x, "ratings given", "off", lines),
         f"Over {count(x[-1], 'rating')} what was expected went from {error[0]:.2f} to {error[-1]:.2f} off; always "
         f"saying the item's mean went from {item_mean[0]:.2f} to {item_mean[-1]:.2f}.",
         "How far off was it, as time went on? Lower is better.",

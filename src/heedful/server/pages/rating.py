@@ -13,9 +13,9 @@ from heedful.loop.interactions.protocol import Predicted
 from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.loop.settings import Settings
 from heedful.loop.wire import Answer
+from heedful.server.pages.card_feedback import Told, Way, answers_to, reply
+from heedful.server.pages.card_order import Hand
 from heedful.server.pages.cards import title_of
-from heedful.server.pages.given import Told, Way, given_to, reply
-from heedful.server.pages.placing import Hand
 
 BUTTONS = 11
 """Up to so many whole ratings have a button each; otherwise one is typed in."""
@@ -95,7 +95,7 @@ def board(loop: Loop, hand: Hand, person: str | None, acting: bool = False) -> B
     foreseen = expected(loop, there, person)
     given: dict[str, float] = {}
     done: dict[str, dict[str, str]] = {name: {} for name in there}
-    for each in given_to(loop, hand.decision):
+    for each in answers_to(loop, hand.decision):
         if each.form == "rating":
             given.setdefault(each.item, each.value)
         for action in each.done:
@@ -166,7 +166,7 @@ def _left(loop: Loop, person: str | None) -> list[str]:
 def finished(loop: Loop, hand: Hand) -> bool:
     """Whether all cards of a list have their answers: rated, or acted on as loudly as a rating."""
     weight = dict.fromkeys(hand.names, 0.0)
-    for each in given_to(loop, hand.decision):
+    for each in answers_to(loop, hand.decision):
         if each.item in weight:
             actions = [loop.settings.actions[name][1] for name in each.done if name in loop.settings.actions]
             weight[each.item] += 1.0 if each.form == "rating" else sum(actions)

@@ -21,10 +21,10 @@ from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import ranking
+from heedful.server.pages.formatting import Moment, count, moment
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
+from heedful.server.pages.participant import created_at
 from heedful.server.pages.standing import MANY, segments, summary
-from heedful.server.pages.taking import founded
-from heedful.server.pages.telling import Moment, count, moment
 from heedful.server.problems import Problem
 from heedful.studies.answers import Said, choices_of, said
 from heedful.studies.study import study_of
@@ -65,13 +65,13 @@ class Made(NamedTuple):
 
 async def results(visit: Visit) -> Response:
     """The ranking, of all or of one segment."""
-    return await _shown(visit)
+    return await _render(visit)
 
 
 async def make(visit: Visit) -> Response:
     """Make a link, and show it this once."""
     assert visit.desk is not None
-    _wanted(visit)
+    _check_study(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
         raise ValueError(f"shows: wanted 0 or 1, got {describe(shows)}")
@@ -82,22 +82,22 @@ async def make(visit: Visit) -> Response:
         segment = " ".join(segment.split())
     if days not in DAYS:
         raise ValueError(f"days: wanted one of {', '.join(DAYS)}, got {describe(days)}")
-    when = await visit.desk.read(partial(founded, visit.desk))
+    when = await visit.desk.read(partial(created_at, visit.desk))
     links, tenant = visit.service.links, visit.caller.tenant
     people = visit.form.get("people", str(PEOPLE))
     if not people.isascii() or not people.isdecimal() or len(people) > 9:
         raise ValueError(f"people: wanted a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
     seconds = float(days) * 86_400
     given: dict[str, Any] = {"segment": segment, "seconds": seconds, "people": int(people), "shows": shows == "1"}
-    link, token = await _thread(visit, partial(links.create, tenant, visit.name, when, **given))
-    return await _shown(visit, _made(visit, link, token))
+    link, token = await _in_thread(visit, partial(links.create, tenant, visit.name, when, **given))
+    return await _render(visit, _show_once(visit, link, token))
 
 
 async def revoke(visit: Visit) -> Response:
     """End a link at once."""
-    _wanted(visit)
+    _check_study(visit)
     handle = visit.form.get("handle", "")
-    await _thread(visit, partial(visit.service.links.revoke, visit.caller.tenant, visit.name, handle))
+    await _in_thread(visit, partial(visit.service.links.revoke, visit.caller.tenant, visit.name, handle))
     return back(f"/loops/{quote(visit.name)}/results")
 
 
@@ -110,7 +110,7 @@ def code_of(url: str) -> str:
     return str(segno.make(url, error="m").svg_data_uri(scale=5, border=3, dark="#000", light="#fff"))
 
 
-def _made(visit: Visit, link: Link, token: str) -> Made:
+def _show_once(visit: Visit, link: Link, token: str) -> Made:
     origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
@@ -118,16 +118,16 @@ def _made(visit: Visit, link: Link, token: str) -> Made:
     return Made(url, code_of(url), link.segment, near, link.shows)
 
 
-async def _shown(visit: Visit, made: Made | None = None) -> Response:
+async def _render(visit: Visit, made: Made | None = None) -> Response:
     assert visit.desk is not None
-    _wanted(visit)
+    _check_study(visit)
     desk, loop = visit.desk, visit.loop
     whose = await _segments(visit)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
     told, fresh = await summary(desk, _people(whose, segment), segment)
     study = await desk.read(partial(study_of, loop.path))
-    when = await desk.read(partial(founded, desk))
-    links = await _thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
+    when = await desk.read(partial(created_at, desk))
+    links = await _in_thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
     return render(
         visit, "results.html", tab="results", study=study, standing=told, fresh=fresh,
         segment=segment,
@@ -156,7 +156,7 @@ def _row(link: Link) -> Row:
     return Row(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
 
 
-def _wanted(visit: Visit) -> None:
+def _check_study(visit: Visit) -> None:
     if visit.loop.choices is None:
         raise Problem("not-found", "this loop does not learn from choices: it has no results of that kind")
 
@@ -167,20 +167,20 @@ def _wanted(visit: Visit) -> None:
 async def export(visit: Visit) -> Response:
     """All answers that stand: CSV, which `heedful rank` reads; JSON; PrefLib, as orders with ties, incomplete."""
     assert visit.desk is not None
-    _wanted(visit)
+    _check_study(visit)
     form = visit.request.path_params["form"]
     if form not in TYPES:
         raise Problem("not-found", f"answers are written as {', '.join(TYPES)}")
     segment = visit.query.get("segment", "")
     people = _people(await _segments(visit), segment)
-    content = await visit.desk.read(partial(written, visit.loop, visit.name, form, people))
+    content = await visit.desk.read(partial(write_answers, visit.loop, visit.name, form, people))
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
 
 async def export_ranking(visit: Visit) -> Response:
     """The ranking, of all or of one segment: CSV, or a picture."""
     assert visit.desk is not None
-    _wanted(visit)
+    _check_study(visit)
     form = visit.request.path_params["form"]
     if form not in ranking.TYPES:
         raise Problem("not-found", f"the ranking is written as {', '.join(ranking.TYPES)}")
@@ -202,13 +202,13 @@ def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, medi
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
 
 
-def written(loop: Loop, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
+def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
     """The answers of a study, or of these people in it, as a file of that form. ValueError where there is none, or a
     name does not fit it."""
     of = None if people is None else set(people)
     if form == "json":
         study = study_of(loop.path)
-        answers = [_dated(each) for each in said(loop) if of is None or each.person in of]
+        answers = [_with_date(each) for each in said(loop) if of is None or each.person in of]
         told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.choices, "items": loop.items}
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
@@ -223,12 +223,12 @@ def written(loop: Loop, name: str, form: str, people: Sequence[str] | None = Non
         return path.read_bytes()
 
 
-def _dated(each: Said) -> dict[str, Any]:
+def _with_date(each: Said) -> dict[str, Any]:
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
     return each._asdict() | {"time": when}
 
 
-async def _thread(visit: Visit, work: Callable[[], T]) -> T:
+async def _in_thread(visit: Visit, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(visit.service.pool, work)
 
 

@@ -55,13 +55,13 @@ def _ours(host: str | None, origin: str | None, site: str | None) -> bool:
 async def prefix_of(service: Service, request: Request) -> str | None:
     """The prefix of the key that the visitor signed in with; None where nobody did."""
     token = _token(service, request)
-    return None if token is None else await _thread(service, partial(service.sessions.prefix_of, token))
+    return None if token is None else await _in_thread(service, partial(service.sessions.prefix_of, token))
 
 
 async def holds(service: Service, request: Request) -> bool:
     """Whether the session that a request came with goes on."""
     token = _token(service, request)
-    return token is not None and await _thread(service, partial(service.sessions.holds, token))
+    return token is not None and await _in_thread(service, partial(service.sessions.holds, token))
 
 
 def _token(service: Service, request: Request) -> str | None:
@@ -108,7 +108,7 @@ def sign_out(service: Service) -> Work:
 async def begin(service: Service, request: Request, response: Response, prefix: str) -> None:
     """Sign the browser in with the key of that prefix, by a cookie of `response`."""
     former = _token(service, request)
-    token = await _thread(service, partial(service.sessions.create, prefix, instead_of=former))
+    token = await _in_thread(service, partial(service.sessions.create, prefix, instead_of=former))
     # As the browser sees it, also where a proxy stands between.
     secure = request.headers.get("origin", "").startswith("https:")
     name = cookies(service.folder)[0 if secure else 1]
@@ -120,7 +120,7 @@ async def end(service: Service, request: Request) -> Response:
     response = back("/sign-in")
     for name in cookies(service.folder):
         if (token := request.cookies.get(name)) is not None:
-            await _thread(service, partial(service.sessions.end, token))
+            await _in_thread(service, partial(service.sessions.end, token))
             secure = name.startswith("__Host-")
             response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
     return response
@@ -137,5 +137,5 @@ def _local(to: str) -> str:
     return to if fine else "/"
 
 
-async def _thread(service: Service, work: Callable[[], T]) -> T:
+async def _in_thread(service: Service, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(service.signing, work)

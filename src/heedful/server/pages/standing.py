@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from heedful.loop import Loop
 from heedful.loop.standing import Standing
 from heedful.server.desk import Desk
-from heedful.server.pages.asking import Thing, things
-from heedful.server.pages.telling import count, listed
+from heedful.server.pages.formatting import count, join_names
+from heedful.server.pages.question_flow import Thing, things
 from heedful.studies.answers import OWN, habits, segment_of
 from heedful.studies.study import study_of
 
@@ -184,7 +184,7 @@ def _verdict(told: Any) -> str:
 
 def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
     """Groups of neighbours of which nobody can yet say, of any two, which is better."""
-    told = [f"{listed(group)} cannot be told apart." for group in groups[:most]]
+    told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 
 

@@ -16,14 +16,14 @@ from heedful.loop.wire import Answer
 from heedful.server.events import always, stream
 from heedful.server.fast import accepted, outcome
 from heedful.server.pages import grading, rating, session
-from heedful.server.pages.cards import cards, titled
-from heedful.server.pages.dealing import TEACH, count, hand_of, look, ranked, way_of
-from heedful.server.pages.fields import acting, names_of, on_offer, person_of
-from heedful.server.pages.given import Way, replaced
+from heedful.server.pages.card_feedback import Way, earlier_answers
+from heedful.server.pages.card_order import Hand, Placement
+from heedful.server.pages.card_selection import TEACH, count, hand_of, look, rank_cards, way_of
+from heedful.server.pages.cards import cards, with_titles
+from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
+from heedful.server.pages.formatting import SEEN, describe_lesson
+from heedful.server.pages.forms import acting, names_of, on_offer, person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
-from heedful.server.pages.placing import Hand, Placed
-from heedful.server.pages.telling import SEEN, lesson
-from heedful.server.pages.words import STRONGEST, level, phrases_of
 from heedful.server.problems import Problem
 
 LESSONS = 6
@@ -50,14 +50,14 @@ async def teach(visit: Visit) -> Response:
     if visit.loop.choices is not None:
         return back(f"/loops/{quote(visit.name)}/{'compare' if visit.may(*TEACH) else 'results'}")
     person = person_of(visit.query)
-    return await _shown(visit, "teach.html", await hand_of(visit, visit.query, person), person)
+    return await _render(visit, "teach.html", await hand_of(visit, visit.query, person), person)
 
 
 async def hand(visit: Visit) -> Response:
     """The parts of the page that change, for a script: `deal=new` for other items, or those of `hand` as they lie now:
     ranked anew, around what the person has `placed`."""
     person = person_of(visit.query)
-    return await _shown(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
+    return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
 
 async def live(visit: Visit) -> Response:
@@ -69,12 +69,12 @@ async def live(visit: Visit) -> Response:
     return stream(visit.service, visit.caller, visit.desk, query, headers, holds)
 
 
-async def _shown(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
+async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
     assert visit.desk is not None
-    return render(visit, template, tab="teach", **await visit.desk.read(partial(_told, visit, hand, person, said)))
+    return render(visit, template, tab="teach", **await visit.desk.read(partial(_context, visit, hand, person, said)))
 
 
-def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
+def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
     """What the templates of this page tell."""
     loop = visit.loop
     control = loop.settings.control
@@ -94,8 +94,8 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
         "level": level(bars[:STRONGEST]),
         "strongest": STRONGEST,
         "example": example(visit),
-        "lessons": titled(loop, loop.lessons(limit=LESSONS, person=person)),
-        "lesson": lesson,
+        "lessons": with_titles(loop, loop.lessons(limit=LESSONS, person=person)),
+        "lesson": describe_lesson,
         "version": loop.version,
         "one_in": round(1 / control) if control > 0.0 else 0,
         "single": loop.settings.k == 1,
@@ -117,7 +117,7 @@ def _told(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str,
 # ---------------------------------------------------------------------------- what is said
 
 
-async def taught(visit: Visit) -> Response:
+async def take_answer(visit: Visit) -> Response:
     """One correction: what the person would rather have (`item`), an `order`, or none of these; in a grading loop the
     `grade` of an `item`, in a loop of ratings its `rating`, or an `action`."""
     assert visit.desk is not None
@@ -146,10 +146,10 @@ async def taught(visit: Visit) -> Response:
     accepted(answer)
     if kind == "none":
         told = "None of these: noted, but there is no lesson in it. Here are others."
-        return await _then(visit, {}, person, Said(told, event))
-    own = Placed(tuple(form["better"]), tuple(moved), kind, event, 0)
-    lie, said = await visit.desk.read(partial(_learned, visit, dealt, person, before, answer, own))
-    return await _then(visit, lie, person, said)
+        return await _respond(visit, {}, person, Said(told, event))
+    own = Placement(tuple(form["better"]), tuple(moved), kind, event, 0)
+    lie, said = await visit.desk.read(partial(_after_correction, visit, dealt, person, before, answer, own))
+    return await _respond(visit, lie, person, said)
 
 
 async def _scored(visit: Visit, way: Way, names: Sequence[str], event: str, person: str | None) -> Response:
@@ -169,7 +169,7 @@ async def _scored(visit: Visit, way: Way, names: Sequence[str], event: str, pers
     answer = await desk.feedback({"decision": decision, "id": event, **told.form})
     count(visit, "feedback", outcome(answer))
     accepted(answer)
-    for earlier in await desk.read(partial(replaced, loop, decision, told.item, event)):
+    for earlier in await desk.read(partial(earlier_answers, loop, decision, told.item, event)):
         count(visit, "undo", outcome(await desk.run(partial(loop.undo, earlier))))
     after = await desk.read(partial(way.predicted, loop, told.item, person))
     said = await desk.read(partial(way.said, loop, told, before, after, answer))
@@ -177,7 +177,7 @@ async def _scored(visit: Visit, way: Way, names: Sequence[str], event: str, pers
     if loop.ratings is not None and await desk.read(partial(rating.finished, loop, hand)):
         hand = await hand_of(visit, {}, person)
         said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
-    return await _then(visit, hand, person, Said(said, event))
+    return await _respond(visit, hand, person, Said(said, event))
 
 
 async def undo(visit: Visit) -> Response:
@@ -190,7 +190,7 @@ async def undo(visit: Visit) -> Response:
     accepted(answer)
     hand = await hand_of(visit, visit.form, person)
     told = await visit.desk.read(partial(_lesson, visit, event))
-    return await _then(visit, hand, person, Said(f"Taken back: “{told}”."))
+    return await _respond(visit, hand, person, Said(f"Taken back: “{told}”."))
 
 
 def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     raise ValueError(f"kind: wanted pick, order or none, got {describe(kind)}")
 
 
-async def _then(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:
+async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:
     """What is shown after a correction: to a script the parts that change, to a browser the page anew."""
     if not visit.scripted:
         query: dict[str, str] = {}
@@ -215,14 +215,14 @@ async def _then(visit: Visit, hand: Hand | Mapping[str, str], person: str | None
         query |= {"actions": "1"} if acting(visit) else {}
         return back(f"/loops/{quote(visit.name)}", **query, **({"person": person} if person else {}))
     shown = hand if isinstance(hand, Hand) else await hand_of(visit, hand, person)
-    return await _shown(visit, "teach_parts.html", shown, person, said)
+    return await _render(visit, "teach_parts.html", shown, person, said)
 
 
-def _learned(
-    visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placed
+def _after_correction(
+    visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
 ) -> tuple[Hand, Said]:
     """The cards as they lie after a correction, and what it did, in a sentence."""
-    version, hand = visit.loop.version, ranked(visit, dealt, person)
+    version, hand = visit.loop.version, rank_cards(visit, dealt, person)
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
     hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
@@ -239,13 +239,13 @@ def _lesson(visit: Visit, event: str) -> str:
     """What was said in a correction."""
     there = visit.loop.ledger.log.find("feedback", event)
     told = visit.loop.lessons(limit=1, before=there.seq + 1) if there else ()
-    return "".join(lesson(each) for each in titled(visit.loop, told))
+    return "".join(describe_lesson(each) for each in with_titles(visit.loop, told))
 
 
 PAGES = (
     Page("GET", "/loops/{loop}", ("read",), teach),
     Page("GET", "/loops/{loop}/hand", ("read",), hand),
     Page("GET", "/loops/{loop}/live", ("read",), live),
-    Page("POST", "/loops/{loop}/teach", TEACH, taught),
+    Page("POST", "/loops/{loop}/teach", TEACH, take_answer),
     Page("POST", "/loops/{loop}/undo", ("feedback", "read"), undo),
 )

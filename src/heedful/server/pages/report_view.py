@@ -10,19 +10,19 @@ from heedful.loop.interactions.lists import MUTE
 from heedful.loop.report import Report
 from heedful.loop.simulation import Measured
 from heedful.server.pages import accuracy, rated
-from heedful.server.pages.pictures import (
+from heedful.server.pages.charts import (
     DASHES,
     EACH,
     Lists,
     Picture,
     Verdict,
-    besides,
-    drawn,
-    points,
-    signed,
+    chart_json,
+    describe_excluded,
+    format_signed,
+    mean_points,
     stroke,
 )
-from heedful.server.pages.telling import count, moment, share
+from heedful.server.pages.formatting import count, moment, share
 
 
 class Share(NamedTuple):
@@ -55,7 +55,7 @@ def of(loop: Loop) -> dict[str, Any]:
         return told | {
             "verdict": accuracy.verdict(grades),
             "arms": [],
-            "besides": besides(report, accuracy.IMPORTED),
+            "besides": describe_excluded(report, accuracy.IMPORTED),
             "picture": accuracy.picture(grades),
             "measured": accuracy.measured(report, grades),
         }
@@ -64,7 +64,7 @@ def of(loop: Loop) -> dict[str, Any]:
     return told | {
         "verdict": verdict(report, loop.settings.control),
         "arms": lists(report),
-        "besides": besides(report),
+        "besides": describe_excluded(report),
         "picture": picture(report),
         "measured": measured(report),
     }
@@ -91,8 +91,8 @@ def verdict(report: Report, control: float) -> Verdict:
         f"learned lists, {height(left.mean)} in those left alone, as they came."
     )
     between = (
-        f"The difference is {signed(found.by)}; with 95 % certainty it lies between {signed(found.low)} and "
-        f"{signed(found.high)}."
+        f"The difference is {format_signed(found.by)}; with 95 % certainty it lies between "
+        f"{format_signed(found.low)} and {format_signed(found.high)}."
     )
     if found.low > 0.0:
         return Verdict("good", "Yes: learned lists are better.", (compared, between))
@@ -116,8 +116,8 @@ def lists(report: Report) -> list[Lists]:
 
 def picture(report: Report) -> Picture | None:
     """Both kinds over time; None where two points of it cannot be drawn."""
-    learned = points([window.learned for window in report.series])
-    left = points([window.control for window in report.series])
+    learned = mean_points([window.learned for window in report.series])
+    left = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
     if len(ends) < 2:
         return None
@@ -128,7 +128,7 @@ def picture(report: Report) -> Picture | None:
     elif report.control.answered >= EACH:  # too few for a line over time
         lines.append(stroke("left alone, on average", "--muted", [report.control.mean] * len(x), DASHES))
     return Picture(
-        drawn(x, "lists shown", "place", lines),
+        chart_json(x, "lists shown", "place", lines),
         f"Over {count(x[-1], 'list')} it went from {height(ends[0])} to {height(ends[-1])} how high what people wanted "
         "stood in learned lists; 1 is always first.",
         "At which place stood what people wanted, as time went on? Higher is better.",
@@ -202,7 +202,7 @@ def truth(found: Measured) -> Truth:
     lines = [stroke("regret", "--accent", regret)]
     lines += [stroke("bound", "--muted", limit, DASHES)] if found.bound is not None else []
     shown = Picture(
-        drawn(x, "answered lists", "log", lines),
+        chart_json(x, "answered lists", "log", lines),
         f"Average regret over {after}, now {found.regret:.3g}.",
         "How far the lists shown fell short of the best, on average so far; lower is better. The axis is logarithmic.",
     )

@@ -23,9 +23,9 @@ from starlette.routing import Route
 from heedful.server.bucket import Buckets
 from heedful.server.desk import Desk
 from heedful.server.links import NOBODY, Link
-from heedful.server.pages import asking, session
+from heedful.server.pages import question_flow, session
+from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, page
-from heedful.server.pages.shown import picture
 from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
 from heedful.server.service import Service, as_problem
@@ -91,9 +91,9 @@ def routes(service: Service) -> list[Route]:
     made: tuple[tuple[str, str, Work], ...] = (
         ("GET", "", ask),
         ("POST", "/agree", agree),
-        ("POST", "/answer", answered),
-        ("POST", "/undo", undone),
-        ("GET", "/pictures/{number}", pictured),
+        ("POST", "/answer", answer),
+        ("POST", "/undo", undo),
+        ("GET", "/pictures/{number}", picture),
     )
     rates = Rates(*[Buckets(*rate) for rate in (PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE, OWN_RATE, UNDO_RATE)])
     return [
@@ -107,9 +107,9 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
         try:
             session.same_origin(request)
             token = request.path_params["token"]
-            link = service.links.remembered(token) or await _thread(service, partial(service.links.at, token))
+            link = service.links.remembered(token) or await _in_thread(service, partial(service.links.at, token))
             if link is None:
-                ended = await _thread(service, partial(service.links.ended, token))
+                ended = await _in_thread(service, partial(service.links.ended, token))
                 raise Problem("not-found", OVER if ended else ENDED)
             tenant = link.tenant
             if link.shows and path not in SHOWN:
@@ -146,12 +146,12 @@ def _who(request: Request, link: Link) -> str | None:
 
 def _study(desk: Desk, link: Link) -> Study:
     """The study of a link. Problem where another loop of its name is there now."""
-    if founded(desk) != link.founded or desk.loop.choices is None:
+    if created_at(desk) != link.founded or desk.loop.choices is None:
         raise Problem("not-found", ENDED)
     return study_of(desk.loop.path)
 
 
-def founded(desk: Desk) -> int:
+def created_at(desk: Desk) -> int:
     """When a loop was made, in microseconds since 1970."""
     first = desk.ledger.log.at(1)
     return 0 if first is None else first.time
@@ -176,7 +176,7 @@ async def ask(taking: Taking) -> Response:
         raise Problem("rejected", FULL.format(taking.link.most))
     if who is None:
         return page("consent.html", study=taking.study, base=taking.base, of=_questions(taking))
-    return await _asked(taking, who, "taking.html", more="more" in taking.request.query_params)
+    return await _render_question(taking, who, "taking.html", more="more" in taking.request.query_params)
 
 
 async def show(taking: Taking) -> Response:
@@ -193,7 +193,7 @@ async def agree(taking: Taking) -> Response:
     """Begin: from now on the browser knows who they are."""
     response = back(taking.base)
     if taking.who is None:
-        if not await _thread(taking.service, partial(taking.service.links.begin, taking.token)):
+        if not await _in_thread(taking.service, partial(taking.service.links.begin, taking.token)):
             raise Problem("rejected", FULL.format(taking.link.most))
         secure = taking.request.headers.get("origin", "").startswith("https:")
         left = max(int(taking.link.ends / 1e6 - time.time()), 1)
@@ -204,22 +204,22 @@ async def agree(taking: Taking) -> Response:
     return response
 
 
-async def answered(taking: Taking) -> Response:
+async def answer(taking: Taking) -> Response:
     """One answer; then the next question."""
     form = await form_of(taking.request, taking.service, FORM)
-    who = _wanted(taking)
-    status = await asking.answer(taking.desk, who, form)
+    who = _require_person(taking)
+    status = await question_flow.answer(taking.desk, who, form)
     taking.service.meters.events[taking.link.tenant, taking.link.loop, "feedback", status] += 1
-    return await _then(taking, who, form, told="That question was answered before." if status == "other" else "")
+    return await _respond(taking, who, form, told="That question was answered before." if status == "other" else "")
 
 
-async def undone(taking: Taking) -> Response:
+async def undo(taking: Taking) -> Response:
     """Their last answer taken back; then its question again."""
     form = await form_of(taking.request, taking.service, FORM)
-    who, event = _wanted(taking), form.get("event", "")
-    place = await taking.desk.read(partial(asking.place_of, taking.desk.loop, who))
+    who, event = _require_person(taking), form.get("event", "")
+    place = await taking.desk.read(partial(question_flow.place_of, taking.desk.loop, who))
     if not event or event != place.last:  # of no other event is anything told, and it costs nobody anything
-        return await _then(taking, who, form, told="")
+        return await _respond(taking, who, form, told="")
     attempt = attempt_of(event)
     if attempt is not None and attempt >= TAKEN_BACK - 1:
         raise Problem("rejected", f"this question was answered {TAKEN_BACK} times, and stays as it is now")
@@ -228,15 +228,15 @@ async def undone(taking: Taking) -> Response:
     taking.rates.undo.take(taking.link.handle, now)
     if await taking.desk.read(partial(_since, taking.desk, event)) > SINCE:
         raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
-    gone = await asking.take_back(taking.desk, who, event)
-    return await _then(taking, who, form, told="Taken back." if gone else "")
+    gone = await question_flow.take_back(taking.desk, who, event)
+    return await _respond(taking, who, form, told="Taken back." if gone else "")
 
 
-async def pictured(taking: Taking) -> Response:
+async def picture(taking: Taking) -> Response:
     """A picture of this study."""
     if not taking.link.shows:
-        _wanted(taking)
-    return await picture(taking.desk, taking.request.path_params["number"])
+        _require_person(taking)
+    return await image_response(taking.desk, taking.request.path_params["number"])
 
 
 def _since(desk: Desk, id: str) -> int:
@@ -245,34 +245,34 @@ def _since(desk: Desk, id: str) -> int:
     return 0 if event is None else desk.ledger.log.last()[0] - event.seq
 
 
-def _wanted(taking: Taking) -> str:
+def _require_person(taking: Taking) -> str:
     if taking.who is None:
         raise Problem("rejected", "this browser has not begun here, or keeps no cookies: load the page anew")
     return taking.who
 
 
-async def _then(taking: Taking, who: str, form: Mapping[str, str], told: str) -> Response:
+async def _respond(taking: Taking, who: str, form: Mapping[str, str], told: str) -> Response:
     more = bool(form.get("more"))
     if "hx-request" not in taking.request.headers:
         return back(taking.base, **({"more": "1"} if more else {}))
-    return await _asked(taking, who, "ask_parts.html", more, told)
+    return await _render_question(taking, who, "ask_parts.html", more, told)
 
 
 def _questions(taking: Taking) -> int:
     return min(taking.study.questions, comb(len(taking.desk.ledger.shelf.current), 2))
 
 
-async def _asked(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
+async def _render_question(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
     desk, study = taking.desk, taking.study
-    place = await desk.read(partial(asking.place_of, desk.loop, who))
+    place = await desk.read(partial(question_flow.place_of, desk.loop, who))
     of = _questions(taking)
     known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
     known |= {"owner": False, "person": "", "on": place.answered < ANSWERS}
     if place.answered >= (max(of, ANSWERS) if more else of):
         return page(template, place=place, question=None, **known)
-    asked = await asking.question(desk, study, who)
+    asked = await question_flow.question(desk, study, who)
     return page(template, place=asked.place, question=asked, **known)
 
 
-async def _thread(service: Service, work: Callable[[], T]) -> T:
+async def _in_thread(service: Service, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(service.signing, work)

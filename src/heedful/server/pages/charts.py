@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from heedful.loop.report import Arm, Report
-from heedful.server.pages.telling import count
+from heedful.server.pages.formatting import count
 
 POINTS = 20
 """Of a line over time, at most."""
@@ -46,7 +46,7 @@ class Picture(NamedTuple):
     caption: str
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """A difference, +0.38 or −0.38."""
     return f"{value:+.2f}".replace("-", "−")
 
@@ -56,12 +56,14 @@ def stroke(label: str, ink: str, values: Sequence[float | None], dash: Sequence[
     return {"label": label, "ink": ink, "dash": list(dash), "values": list(values)}
 
 
-def drawn(x: Sequence[int], label: str, y: str | Sequence[float], lines: Sequence[dict[str, Any]]) -> str:
+def chart_json(x: Sequence[int], label: str, y: str | Sequence[float], lines: Sequence[dict[str, Any]]) -> str:
     """Lines as the page's script takes them."""
     return json.dumps({"x": list(x), "label": label, "y": y, "lines": list(lines)}, separators=(",", ":"))
 
 
-def besides(report: Report, imported: str = "put in order by the page itself after a lesson, or imported") -> str:
+def describe_excluded(
+    report: Report, imported: str = "put in order by the page itself after a lesson, or imported"
+) -> str:
     """What is in neither kind of list, in a sentence; "" where nothing is. `imported` says what lists are that somebody
     else made."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
@@ -70,7 +72,7 @@ def besides(report: Report, imported: str = "put in order by the page itself aft
     return f"Besides these: {'; '.join(told)}." if told else ""
 
 
-def points(arms: Sequence[Arm]) -> list[float | None]:
+def mean_points(arms: Sequence[Arm]) -> list[float | None]:
     """The means of one arm over time, window by window: several together, at the last of them, so that no point rests
     on a handful of lists."""
     found: list[float | None] = [None] * len(arms)
@@ -84,7 +86,7 @@ def points(arms: Sequence[Arm]) -> list[float | None]:
     return found
 
 
-def together(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
+def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
     """Neighbouring (how many, mean, another mean) as one, so that no more than `POINTS` are left."""
     step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
     for start in range(0, len(series), step):

@@ -12,7 +12,7 @@ from heedful.core.validation import describe
 from heedful.loop import wire
 
 
-class Placed(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True):
     """What a person last said of the cards on the page. The page keeps it, and hands it in again as it is."""
 
     order: tuple[str, ...]
@@ -48,7 +48,7 @@ class Hand(NamedTuple):
     arm: str = ""
     ranked: tuple[str, ...] = ()
     """as the model has them"""
-    placed: Placed | None = None
+    placed: Placement | None = None
     """what the person said of them, where she did: it stands, and they are shown so"""
 
     def place(self, name: str) -> int:
@@ -62,10 +62,10 @@ class Hand(NamedTuple):
         return f"By what it learned so far {title} would stand {ordinal(self.place(name))}."
 
 
-def placed(text: str, most: int) -> Placed:
+def parse_placement(text: str, most: int) -> Placement:
     """What a page was given to keep, of at most so many cards. ValueError where it is something else."""
     try:
-        found = decoder(Placed).decode(text)
+        found = decoder(Placement).decode(text)
         for names in (found.order, found.cards):
             if len(wire.distinct("placed", list(names), 0)) > most:
                 raise ValueError(f"at most {most} cards")

@@ -10,9 +10,9 @@ from heedful.loop import Loop
 from heedful.loop.explain import Explanation
 from heedful.loop.packing import Known
 from heedful.loop.rating import CONSUMED, RatingModel
-from heedful.server.pages.cards import cards, title_of, titled
+from heedful.server.pages.cards import cards, title_of, with_titles
+from heedful.server.pages.formatting import Moment, count, describe_lesson, moment
 from heedful.server.pages.rating import expected, told
-from heedful.server.pages.telling import Moment, count, lesson, moment
 
 BEST = 10
 """Items that are told of."""
@@ -211,8 +211,8 @@ def _known(loop: Loop, found: Explanation, person: str, span: float) -> list[str
 
 def _said(loop: Loop, seq: int, person: str) -> str:
     """What was said in one piece of feedback."""
-    found = titled(loop, loop.lessons(limit=1, before=seq + 1))
+    found = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
     if not found or found[0].seq != seq:
         return ""
     who = found[0].person
-    return lesson(found[0]) if who == person else f"{who or 'Somebody'}: {lesson(found[0])}"
+    return describe_lesson(found[0]) if who == person else f"{who or 'Somebody'}: {describe_lesson(found[0])}"

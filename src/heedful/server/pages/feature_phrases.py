@@ -128,7 +128,7 @@ def _phrases(encoding: Encoding, words: Words) -> dict[str, tuple[str, str]]:
 
 def _each(encoding: Encoding, words: Words) -> Iterable[tuple[str, str]]:
     for column in encoding.columns:
-        plain = _lowered(label(column.name))
+        plain = _lower_first(label(column.name))
         features = column.features()
         missing = [f"unknown {plain}"] if column.missing and features else []
         for own in features[: len(features) - len(missing)]:
@@ -148,7 +148,7 @@ def _each(encoding: Encoding, words: Words) -> Iterable[tuple[str, str]]:
         yield from ((unknown, f"known {plain}") for unknown in missing)
 
 
-def _lowered(text: str) -> str:
+def _lower_first(text: str) -> str:
     """Weight in lbs -> weight in lbs; MPG stays."""
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 

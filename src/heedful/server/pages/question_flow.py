@@ -22,8 +22,8 @@ from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
 from heedful.server.desk import Desk
 from heedful.server.pages.cards import Fact, value
+from heedful.server.pages.feature_phrases import label, short
 from heedful.server.pages.plates import Plates, plates
-from heedful.server.pages.words import label, short
 from heedful.server.problems import Problem
 from heedful.studies.answers import decision_id, event_id
 from heedful.studies.study import Study, picture_ratio
@@ -148,12 +148,12 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     if shown and shown != await desk.read(partial(_mark, desk, decision_id(who, number))):
         raise Problem("rejected", "this answer is to another question than is asked here now: load the page anew")
     event = event_id(who, number, attempt)
-    before = await desk.read(partial(_said, desk, event, choice))
+    before = await desk.read(partial(_status_of, desk, event, choice))
     if before or (number, attempt) != (place.number, place.attempt):
         return before or "other"  # a question has one answer: whoever says more than that meant an older page
     given = await desk.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
     if given.status == "rejected":
-        before = await desk.read(partial(_said, desk, event, choice))  # another window was sooner
+        before = await desk.read(partial(_status_of, desk, event, choice))  # another window was sooner
         if not before:
             raise Problem("rejected", f"this answer could not be taken: {given.reason}")
         return before
@@ -167,7 +167,7 @@ def _mark(desk: Desk, id: str) -> str:
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
 
-def _said(desk: Desk, event: str, choice: str) -> str:
+def _status_of(desk: Desk, event: str, choice: str) -> str:
     """Whether an answer of that id is there: "duplicate" where it says the same, "other" where it does not; or ""."""
     there = desk.ledger.log.find("feedback", event)
     if there is None:
@@ -209,7 +209,9 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing
     identifier = loop.founding.encoding.identifier
     keys = study.show or tuple(key for key in row if key != identifier)
     hidden = bool(study.show) and identifier not in study.show
-    seen = [(key, told) for key in keys if key != identifier and (told := _told(key, row.get(key))) not in (None, "–")]
+    seen = [
+        (key, told) for key in keys if key != identifier and (told := _text_of(key, row.get(key))) not in (None, "–")
+    ]
     title = "" if hidden or (identifier == "row" and seen) else name
     if not title and len(seen) == 1:  # a column of texts
         return Thing(name, "", seen[0][1] or "", "", ())
@@ -223,6 +225,6 @@ def _plates(desk: Desk, shown: Sequence[Thing]) -> Plates | None:
     return plates([picture_ratio(desk.loop.path, thing.picture) for thing in shown])
 
 
-def _told(key: str, given: Any) -> str | None:
+def _text_of(key: str, given: Any) -> str | None:
     """An attribute as people read it: texts in full."""
     return given if isinstance(given, str) and given.strip() else value(key, given)

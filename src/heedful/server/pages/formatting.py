@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from heedful.loop.lessons import LessonTold
-from heedful.server.pages.words import short
+from heedful.server.pages.feature_phrases import short
 
 SOME = 4
 """How many names are told of many."""
@@ -50,7 +50,7 @@ def share(n: int, of: int) -> str:
     return "over 99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
 
-def listed(names: Sequence[str], most: int = SOME) -> str:
+def join_names(names: Sequence[str], most: int = SOME) -> str:
     """Names in a sentence, the first of many."""
     told = list(names[:most])
     if len(names) > most:
@@ -58,7 +58,7 @@ def listed(names: Sequence[str], most: int = SOME) -> str:
     return " and ".join([", ".join(told[:-1]), told[-1]]) if len(told) > 1 else "".join(told)
 
 
-def opening(text: str, words: int = 8) -> str:
+def beginning(text: str, words: int = 8) -> str:
     """How a text begins."""
     told = text.split()
     return short(" ".join(told[:words]) + (" …" if len(told) > words else ""))
@@ -67,29 +67,29 @@ def opening(text: str, words: int = 8) -> str:
 # ---------------------------------------------------------------------------- lessons
 
 
-def lesson(told: LessonTold) -> str:
+def describe_lesson(told: LessonTold) -> str:
     """What was said in one piece of feedback."""
-    chosen, over = listed(told.chosen), f" before {listed(told.over)}" if told.over else ""
+    chosen, over = join_names(told.chosen), f" before {join_names(told.over)}" if told.over else ""
     if told.form == "clicks":
-        return f"Clicked {chosen}{over and f', not {listed(told.over)}'}" if told.chosen else "Clicked nothing"
+        return f"Clicked {chosen}{over and f', not {join_names(told.over)}'}" if told.chosen else "Clicked nothing"
     if told.form == "thumb":
         return f"Thumb {'up' if told.values[0] > 0.0 else 'down'} for {chosen or 'the list'}"
     if told.form == "action":
-        return f"{(told.text or 'an action').capitalize()}: {chosen}{over and f', shown below {listed(told.over)}'}"
+        return f"{(told.text or 'an action').capitalize()}: {chosen}{over and f', shown below {join_names(told.over)}'}"
     if told.form in ("rating", "grade"):
         numbers = [f"{name}: {value:g}" for name, value in zip(told.chosen, told.values)]
-        return f"{'Rated' if told.form == 'rating' else 'Graded'} {listed(numbers)}"
+        return f"{'Rated' if told.form == 'rating' else 'Graded'} {join_names(numbers)}"
     if told.form == "actions":
         done = (told.text or "an action").split("; ")
         if len(done) != len(told.chosen):  # a name of an action may have a semicolon
-            return f"{(told.text or 'an action').capitalize()}: {listed(told.chosen)}"
-        return listed([f"{what.capitalize()}: {name}" for name, what in zip(told.chosen, done)])
+            return f"{(told.text or 'an action').capitalize()}: {join_names(told.chosen)}"
+        return join_names([f"{what.capitalize()}: {name}" for name, what in zip(told.chosen, done)])
     if told.form == "edit":
         if told.chosen:
-            return f"Corrected {listed(told.over)} to {chosen}"
-        return "Corrected what was shown" + (f" to “{opening(told.text)}”" if told.text else "")
+            return f"Corrected {join_names(told.over)} to {chosen}"
+        return "Corrected what was shown" + (f" to “{beginning(told.text)}”" if told.text else "")
     if told.form == "choice":
-        return f"Chose {chosen}, not {listed(told.over)}" if told.chosen else "Could not choose between the two"
+        return f"Chose {chosen}, not {join_names(told.over)}" if told.chosen else "Could not choose between the two"
     if told.form == "none":
         return "Wanted none of these"
     return f"Put {chosen}{over}" if over else f"Agreed that {told.chosen[0]} is first"
@@ -98,13 +98,13 @@ def lesson(told: LessonTold) -> str:
 # ---------------------------------------------------------------------------- events
 
 
-def event(line: Mapping[str, Any]) -> str:
+def describe_event(line: Mapping[str, Any]) -> str:
     """One event, as `heedful.io` writes it, in words."""
     kind, person = line["kind"], line.get("person")
     if kind == "item":
-        return f"Item {_named(line)} is on offer"
+        return f"Item {_name(line)} is on offer"
     if kind == "withdraw":
-        return f"Item {_named(line)} was taken off"
+        return f"Item {_name(line)} was taken off"
     if kind == "activate":
         return "A list that was made ahead was shown"
     if kind == "undo":
@@ -115,7 +115,7 @@ def event(line: Mapping[str, Any]) -> str:
         how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
         if "predicted" in line and line["arm"] == "control":
             how = " (for comparison)"
-        return f"Shown{who}: {listed(line['shown'])}{how}"
+        return f"Shown{who}: {join_names(line['shown'])}{how}"
     return f"Answer: {answer(line)}"
 
 
@@ -125,16 +125,16 @@ SEEN = "-seen"
 """How the ids of lists end that the page put in order after a lesson, and noted as shown."""
 
 
-def _named(line: Mapping[str, Any]) -> str:
+def _name(line: Mapping[str, Any]) -> str:
     return str(line.get("id", ""))
 
 
 def answer(line: Mapping[str, Any]) -> str:
     """What a person answered, in words, without the names of what was shown beside it."""
     if "clicks" in line:
-        return f"clicked {listed(line['clicks'])}" if line["clicks"] else "clicked nothing"
+        return f"clicked {join_names(line['clicks'])}" if line["clicks"] else "clicked nothing"
     if "better" in line:
-        return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{listed(line['better'])}"
+        return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{join_names(line['better'])}"
     if "edit" in line:
         return "corrected what was shown"
     if "thumb" in line:
@@ -143,10 +143,10 @@ def answer(line: Mapping[str, Any]) -> str:
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
     for form in ("rating", "grade"):
         if form in line:
-            return f"{form} {listed([f'{name}: {value:g}' for name, value in line[form].items()])}"
+            return f"{form} {join_names([f'{name}: {value:g}' for name, value in line[form].items()])}"
     if "actions" in line:
         done = line["actions"].items()
-        return listed([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
+        return join_names([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
     if "choice" in line:
         return _CHOICES[line["choice"]]
     return "none of these"

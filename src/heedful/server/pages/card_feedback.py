@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from heedful.loop import Loop, wire
 from heedful.loop.wire import Answer
-from heedful.server.pages.placing import Hand
+from heedful.server.pages.card_order import Hand
 
 LOOKED = 5000
 """Answers since a list was shown that are looked at for those to it, the newest first."""
@@ -53,7 +53,7 @@ class Given(NamedTuple):
     """whether this answer says nothing of other items"""
 
 
-def given_to(loop: Loop, decision: str) -> Iterator[Given]:
+def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
     """What was said of what is in a list and not taken back, the newest first."""
     known = loop.ledger.known(decision) if decision else None
     if known is None:
@@ -75,15 +75,15 @@ def given_to(loop: Loop, decision: str) -> Iterator[Given]:
             yield Given(event.seq, event.id, feedback.form, known.names[j], value, done, alone)
 
 
-def replaced(loop: Loop, decision: str, item: str, event: str) -> list[str]:
+def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
     """The answers that a new grade or rating of the same card stands in place of: those before it that say nothing
     else. Actions stand beside each other."""
-    found = [each for each in given_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
+    found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
     return [each.event for each in found if own and each.seq < own[0].seq]
 
 
-def lying(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
+def hand_as_dealt(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
     """Cards as they were dealt: what is learned of one moves none of the others from under a hand. None where the list
     is not there, or another person's."""
     known = loop.ledger.known(decision) if decision else None

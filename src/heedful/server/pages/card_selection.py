@@ -8,10 +8,10 @@ from functools import partial
 
 from heedful.loop import Loop
 from heedful.server.pages import grading, rating
-from heedful.server.pages.fields import MOST, on_offer
-from heedful.server.pages.given import Way, lying
+from heedful.server.pages.card_feedback import Way, hand_as_dealt
+from heedful.server.pages.card_order import Hand, Placement, parse_placement
+from heedful.server.pages.forms import MOST, on_offer
 from heedful.server.pages.page import Visit
-from heedful.server.pages.placing import Hand, Placed, placed
 
 HAND = 8
 """How many items are shown at a time."""
@@ -31,9 +31,9 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
     await visit.desk.read(partial(look, visit))
     if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
         if way_of(visit.loop) is not None:
-            return await visit.desk.read(partial(_lying, visit, names, given.get("decision", ""), person))
-        own = placed(given["placed"], MOST) if given.get("placed") else None
-        return await visit.desk.read(partial(ranked, visit, names, person, own))
+            return await visit.desk.read(partial(_as_dealt, visit, names, given.get("decision", ""), person))
+        own = parse_placement(given["placed"], MOST) if given.get("placed") else None
+        return await visit.desk.read(partial(rank_cards, visit, names, person, own))
     if visit.loop.ratings is not None:
         return await _slate(visit, given, person)
     names = list(visit.loop.ledger.shelf.current)
@@ -41,7 +41,7 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
         return Hand((), ())
     names = random.sample(names, min(HAND, len(names)))
     if not visit.may(*TEACH) or not _asked_by_a_person(visit):
-        return await visit.desk.read(partial(ranked, visit, names, person))
+        return await visit.desk.read(partial(rank_cards, visit, names, person))
     decision = await visit.desk.decide({"candidates": names, "person": person})
     count(visit, "decision", decision.arm)
     shown = set(decision.shown)  # of k = 1 a single one
@@ -60,7 +60,7 @@ async def _slate(visit: Visit, given: Mapping[str, str], person: str | None) -> 
         return Hand((), ())
     show = min(visit.loop.settings.k, rating.SLATE, len(names))
     if not teaching or not _asked_by_a_person(visit):
-        best = (await visit.desk.read(partial(ranked, visit, names, person))).ranked[:show]
+        best = (await visit.desk.read(partial(rank_cards, visit, names, person))).ranked[:show]
         return Hand(best, best)
     among = {"candidates": names} if past else {}
     decision = await visit.desk.decide({**among, "person": person, "show": show})
@@ -68,7 +68,7 @@ async def _slate(visit: Visit, given: Mapping[str, str], person: str | None) -> 
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
 
-def ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed | None = None) -> Hand:
+def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Placement | None = None) -> Hand:
     """Cards as the model ranks them, around what the person has put in `own` places."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
@@ -77,9 +77,9 @@ def ranked(visit: Visit, dealt: Sequence[str], person: str | None, own: Placed |
     return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)
 
 
-def _lying(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:
+def _as_dealt(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:
     """Cards that are scored as they were dealt; in the model's order where it is not known how."""
-    return lying(visit.loop, names, decision, person) or ranked(visit, names, person)
+    return hand_as_dealt(visit.loop, names, decision, person) or rank_cards(visit, names, person)
 
 
 def look(visit: Visit) -> None:

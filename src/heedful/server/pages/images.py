@@ -20,7 +20,7 @@ HEADERS = {
 }
 
 
-async def picture(desk: Desk, number: str) -> Response:
+async def image_response(desk: Desk, number: str) -> Response:
     """The picture of that number. Problem where the study has none."""
     found = await desk.read(partial(picture_in, desk.loop.path, number))
     if found is None:
