@@ -92,9 +92,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
         **({} if founding.query is None else {"query_features": list(founding.query.places)}),
-        **({} if loop.grades is None else {"grades": loop.grades}),
-        **({} if loop.ratings is None else {"ratings": loop.ratings}),
-        **({} if loop.choices is None else {"choices": loop.choices}),
+        **loop.ledger.interaction.facts(),
     }
 
 

@@ -62,7 +62,7 @@ class Desk:
         """`pool` runs what takes long."""
         self.loop = loop
         self.ledger = loop.ledger
-        self._slow = loop.choices is not None
+        self._slow = loop.ledger.interaction.slow
         """whether a decision, and a lesson, take milliseconds: nobody else waits for them, they are done in a thread"""
         if self._slow:
             alone()

@@ -113,10 +113,10 @@ class Fast:
             for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
                 raise ValueError(f"query: wanted none, as only raw numbers have fields there, got {describe(name)}")
         if numbers:
-            size = desk.loop.founding.candidates.size if desk.loop.choices is None else 0
+            interaction = desk.ledger.interaction
+            size = 0 if interaction.by_number else desk.loop.founding.candidates.size
             if not size:
-                kind_of = "ratings" if desk.loop.choices is None else "choices"
-                raise ValueError(f"body: wanted names of items, in a loop of {kind_of}, got raw numbers")
+                raise ValueError(f"body: wanted names of items, in {interaction.loop}, got raw numbers")
             return from_numbers(body, parameters(query) if isinstance(query, bytes) else query, size)
         if what == DECISIONS:
             return bodies.fields(bodies.decode(body, kind) if body else {}, names(Decide))

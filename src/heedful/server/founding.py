@@ -18,6 +18,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
 
     def make(folder: Path) -> Loop:
         from heedful.features import TEXTS, declare, infer, unseen
+        from heedful.loop.interactions import default_learner, interaction_type, interactions
         from heedful.loop.settings import Settings
 
         rows = _rows("items", given.get("items"))
@@ -43,15 +44,16 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         features = given.get("features")
         if features is not None and not isinstance(features, bool):
             raise ValueError(f"features: wanted true or false, got {describe(features)}")
-        if features is not None and told.choices is None:
-            raise ValueError("features: wanted it in a loop of choices alone, got it in another")
-        bare = told.choices is not None and not (kinds if features is None else features)
-        if told.choices is not None and features is False and kinds:
+        kind = interaction_type(default_learner(told) if learner is None else learner, told)
+        if features is not None and kind.item_features != "asked":
+            where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
+            raise ValueError(f"features: wanted it in {where} alone, got it in another")
+        if features is False and kinds:
             raise ValueError("kinds: wanted none where features is false, got some")
-        if told.ratings is not None and kinds:
-            raise ValueError("kinds: wanted none in a loop of ratings, which looks at no column, got some")
+        if kind.item_features == "none" and kinds:
+            raise ValueError(f"kinds: wanted none in {kind.loop}, which looks at no column, got some")
         with naming("items"):
-            if told.ratings is not None or bare:
+            if not kind.looks_at_items(kinds if features is None else features):
                 encoding = unseen(rows, identifier=identifier)
             else:
                 keep = [pair[1] for pair in pairs]

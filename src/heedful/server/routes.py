@@ -16,6 +16,7 @@ from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from heedful import __version__
+from heedful.loop.interactions.schemas import Standings
 from heedful.server import api, bodies, schema
 from heedful.server.api import Asked
 from heedful.server.description import EVENTS, TEXT, openapi
@@ -109,8 +110,8 @@ ROUTES = (
           schema.Replay, schema.Replayed),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
           gives=schema.Weights, query=("person",)),
-    Route("GET", f"{_ONE}/standing", "read", "How things stand in a loop of choices", api.standing,
-          gives=schema.Standings, query=("person",)),
+    Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
+          gives=Standings, query=("person",)),
     Route("GET", f"{_ONE}/report", "read", "What the loop learned, measured", api.report,
           gives=schema.Report, query=("last",)),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,

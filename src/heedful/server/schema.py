@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-# Types with `Meta` may be freed twice in the interpreter's last collection, which then crashes (msgspec issue 717):
-# nothing is left for it to collect.
-atexit.register(gc.freeze)
+from heedful.loop.interactions import interactions
+from heedful.loop.interactions import schemas as kinds
+from heedful.loop.interactions.forms import FORMS
+from heedful.loop.interactions.schemas import Difference, Learned
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
@@ -47,11 +46,6 @@ Unknown = Annotated[list[str], Meta(description="candidates that are not on offe
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
-Learned = Annotated[
-    float | None, Meta(description="null where it is no number any more: the weights overflowed, as caveats say")
-]
-
-
 class _Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A body: what is not among its fields is refused."""
 
@@ -70,10 +64,7 @@ class Decide(_Body):
     deferred: bool | UnsetType = UNSET
     repeats: Annotated[
         bool | UnsetType,
-        Meta(
-            description="in a loop of ratings, whether what the person has consumed may be shown, in a loop of choices "
-            "whether a pair may be asked again"
-        ),
+        Meta(description="whether what the person answered before may be shown again, in a loop that leaves it out"),
     ] = UNSET
     strict: Strict | UnsetType = UNSET
 
@@ -131,30 +122,34 @@ class Decision(msgspec.Struct, kw_only=True):
     unknown: Unknown | UnsetType = UNSET
 
 
-class Feedback(_Body):
-    """What a person answered to a decision, in one form: clicks, better, edit, thumb, action, actions, rating, grade,
-    choice or none. docs/feedback.md says what each means. A loop that predicts grades takes grade and none, a loop of
-    ratings rating, actions and none, a loop of choices choice, better, clicks and none."""
+def _taken() -> str:
+    """Which forms each kind of loop takes, in words."""
+    *most, last = FORMS
+    told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
+    taken = []
+    for kind in interactions().values():
+        *first, last = kind.forms
+        taken.append(f"{kind.loop} takes {', '.join(first)} and {last}")
+    return f"What a person answered to a decision, {told} {'; '.join(taken)[0].upper()}{'; '.join(taken)[1:]}."
+
+
+def _fields() -> list[tuple[str, Any, Any]]:
+    """The fields of all forms of feedback, with their JSON schemas."""
+    schemas = {
+        name: schema for form in FORMS.values() for name, schema in {form.name: form.schema, **form.beside}.items()
+    }
+    return [(name, Annotated[Any, Meta(extra_json_schema=dict(schema))], UNSET) for name, schema in schemas.items()]
+
+
+_Forms: Any = msgspec.defstruct("_Forms", _fields(), bases=(_Body,), kw_only=True)
+
+
+class Feedback(_Forms):
+    __doc__ = _taken()
 
     decision: Id
     id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET
     time: Time | UnsetType = UNSET
-    clicks: list[Id] | UnsetType = UNSET
-    chain: list[Id] | UnsetType = UNSET
-    better: Names | Id | UnsetType = UNSET
-    edit: str | Object | UnsetType = UNSET
-    nearest: bool | UnsetType = UNSET
-    thumb: Literal["up", "down"] | UnsetType = UNSET
-    action: Id | UnsetType = UNSET
-    item: Id | UnsetType = UNSET
-    actions: (
-        Annotated[dict[Id, Id | Annotated[list[Id], Meta(min_length=1, max_length=100)]], Meta(min_length=1)]
-        | UnsetType
-    ) = UNSET
-    rating: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
-    grade: Annotated[dict[Id, Number], Meta(min_length=1)] | UnsetType = UNSET
-    choice: Literal["first", "second", "equal", "cannot_judge"] | UnsetType = UNSET
-    none: Literal[True] | UnsetType = UNSET
 
 
 class Activate(_Body):
@@ -206,11 +201,11 @@ class NewLoop(_Body):
     ] = UNSET
     features: Annotated[
         bool | UnsetType,
-        Meta(description="in a loop of choices, whether items that are like each other are liked alike"),
+        Meta(description="whether items that are like each other are liked alike, in a loop that can do without"),
     ] = UNSET
 
 
-class Loop(msgspec.Struct, kw_only=True):
+class Loop(kinds.Loop, kw_only=True):
     """What there is to know of a loop."""
 
     name: str
@@ -227,14 +222,6 @@ class Loop(msgspec.Struct, kw_only=True):
     unknown: dict[str, int]
     query_features: Annotated[
         list[str] | UnsetType, Meta(description="names of what each request says of each item, where it says anything")
-    ] = UNSET
-    grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
-    ratings: Annotated[
-        Annotated[list[float], Meta(min_length=2, max_length=2)] | UnsetType,
-        Meta(description="of a loop of ratings: the lowest and the highest"),
-    ] = UNSET
-    choices: Annotated[
-        Literal["best", "ranking"] | UnsetType, Meta(description="of a loop of choices: what they are for")
     ] = UNSET
 
 
@@ -298,32 +285,7 @@ class Moved(msgspec.Struct):
     by: Learned
 
 
-class Foreseen(msgspec.Struct):
-    """What a loop of ratings expected of an item, and from how many ratings; an action counts as its weight."""
-
-    expected: Annotated[float | None, Meta(description="null of a learner that does not say")]
-    spread: Annotated[float | None, Meta(description="the standard deviation of that belief")]
-    by_all: float
-    mean_of_all: float | None
-    by_person: float
-    mean_of_person: float | None
-    own: Annotated[float, Meta(description="of this item by this person")]
-    mean_of_own: float | None
-
-
-class Weighed(msgspec.Struct):
-    """What a loop of choices believed of two items when it asked which is better."""
-
-    rule: Annotated[str | None, Meta(description="that asked it; null where chance or somebody else did")]
-    chosen: Annotated[float, Meta(description="how likely the first was to be chosen")]
-    better: Annotated[float, Meta(description="how likely it is better")]
-    spread: Annotated[float, Meta(description="the standard deviation of the margin")]
-    asked_first: Annotated[int, Meta(description="of how many pairs with the first in it the person had been asked")]
-    asked_second: int
-    answers: Annotated[int, Meta(description="of the person in all")]
-
-
-class Explanation(msgspec.Struct):
+class Explanation(kinds.Explanation, kw_only=True):
     """Why the first stood first."""
 
     decision: str
@@ -334,15 +296,9 @@ class Explanation(msgspec.Struct):
     margin: Learned
     features: list[Part]
     lessons: list[Moved]
-    grade: Annotated[int | UnsetType, Meta(description="of a loop that predicts grades: of the first")] = UNSET
-    between: Annotated[
-        list[float | None] | UnsetType, Meta(description="the scores that this grade lies between; null at an end")
-    ] = UNSET
-    rating: Annotated[Foreseen | UnsetType, Meta(description="of a loop of ratings: of the first")] = UNSET
-    choice: Annotated[Weighed | UnsetType, Meta(description="of a loop of choices: of the first two")] = UNSET
 
 
-class Replayed(msgspec.Struct):
+class Replayed(kinds.Replayed, kw_only=True):
     """What another learner makes of the log."""
 
     learner: str
@@ -350,10 +306,6 @@ class Replayed(msgspec.Struct):
     weights: dict[str, Learned]
     agreement: float | None
     comparisons: float
-    rank_loss: Annotated[float | UnsetType, Meta(description="of grades: the mean of |predicted - given|")] = UNSET
-    graded: Annotated[int | UnsetType, Meta(description="how many grades that is over")] = UNSET
-    error: Annotated[float | UnsetType, Meta(description="of ratings: the mean of |predicted - given|")] = UNSET
-    rated: Annotated[int | UnsetType, Meta(description="how many ratings that is over")] = UNSET
 
 
 class Arm(msgspec.Struct):
@@ -364,19 +316,10 @@ class Arm(msgspec.Struct):
     mean: Annotated[
         float | None,
         Meta(
-            description="of 1 / the place of what was preferred, over those answered; in a loop of ratings of ratings, "
-            "in a loop of choices the share that was foretold"
+            description="of how good it was, over those answered: 1 / the place of what was preferred, or as the loop's "
+            "kind of feedback has it"
         ),
     ]
-
-
-class Difference(msgspec.Struct):
-    """Learned less control, with its 95 % interval."""
-
-    by: float
-    low: float
-    high: float
-    people: Annotated[int, Meta(description="who answered; a list of nobody in particular counts as one")]
 
 
 class Window(msgspec.Struct):
@@ -416,132 +359,6 @@ class Measured(msgspec.Struct):
     curve: list[At]
 
 
-class Stretch(msgspec.Struct):
-    """Some grades that were given one after the other."""
-
-    seq: int
-    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
-    grades: int
-    loss: float
-    constant: float
-
-
-class Accuracy(msgspec.Struct):
-    """How well grades were predicted, each before it was known."""
-
-    grades: Annotated[int, Meta(description="how many were given to what had been predicted and shown")]
-    loss: Annotated[float | None, Meta(description="the mean of |predicted - given|")]
-    exact: Annotated[float | None, Meta(description="the share that was predicted exactly")]
-    constant: Annotated[float | None, Meta(description="the loss of the median of the grades so far")]
-    difference: Annotated[Difference | None, Meta(description="loss less constant: below 0 is better")]
-    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
-    series: list[Stretch]
-
-
-class Span(msgspec.Struct):
-    """Some ratings that were given one after the other."""
-
-    seq: int
-    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
-    ratings: int
-    mean: float
-    error: float | None
-    item_mean: float
-
-
-class Picked(msgspec.Struct):
-    """What the first of a list would have been given, chosen in one of three ways, over lists of the control in which
-    two or more were rated."""
-
-    lists: int
-    learned: Annotated[float, Meta(description="the rating of what the model expected most of")]
-    popular: Annotated[float, Meta(description="of the item with the highest mean so far")]
-    chance: Annotated[float, Meta(description="of any of them")]
-    difference: Annotated[Difference | None, Meta(description="learned less popular")]
-
-
-class Foretelling(msgspec.Struct):
-    """What ratings were given, and how well they were predicted, each before it was known."""
-
-    ratings: Annotated[int, Meta(description="how many were given to what the loop had shown")]
-    mean: Annotated[float | None, Meta(description="of the ratings")]
-    error: Annotated[float | None, Meta(description="the mean of |predicted - given|")]
-    item_mean: Annotated[float | None, Meta(description="the same of always saying the item's mean so far")]
-    difference: Annotated[Difference | None, Meta(description="error less that: below 0 is better")]
-    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
-    series: list[Span]
-    picked: Annotated[
-        Picked | UnsetType, Meta(description="the model beside what is most popular, in lists of the control")
-    ] = UNSET
-
-
-class Tried(msgspec.Struct):
-    """Some answers that were given one after the other."""
-
-    seq: int
-    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
-    answers: int
-    right: float
-    guess: float
-
-
-class Guessing(msgspec.Struct):
-    """How often what was foretold was chosen, each before it was known."""
-
-    answers: int
-    right: Annotated[float | None, Meta(description="the share in which what was likeliest was chosen")]
-    guess: Annotated[float | None, Meta(description="the same of who guesses")]
-    difference: Annotated[Difference | None, Meta(description="right less guess")]
-    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
-    by_chance: Annotated[int, Meta(description="of the answers, to questions that chance picked")]
-    right_by_chance: Annotated[float | None, Meta(description="the share that was right of those")]
-    equal: int
-    unsure: Annotated[int, Meta(description="nobody could judge, or nothing was chosen")]
-    series: list[Tried]
-
-
-class Standing(msgspec.Struct):
-    """One item in the ranking of a loop of choices."""
-
-    item: str
-    utility: Annotated[float, Meta(description="in units of the noise of one choice, less the average of all")]
-    sd: float
-    best: Annotated[float, Meta(description="how likely it is the best")]
-    low: Annotated[int, Meta(description="from this position, 1 the first, to the next with 90 % probability")]
-    high: int
-    asked: Annotated[int, Meta(description="in how many pairs that somebody was asked about it was")]
-    level: Annotated[bool, Meta(description="which of it and the next is better is less than 90 % sure")]
-
-
-class Left(msgspec.Struct):
-    """About how many questions are left: a median, and the middle half."""
-
-    about: int
-    low: int
-    high: int
-    most: Annotated[int, Meta(description="where a number is this, it is that many or more")]
-    told: str
-
-
-class Standings(msgspec.Struct):
-    """How things stand in a loop of choices."""
-
-    version: int
-    goal: Literal["best", "ranking"]
-    person: Annotated[str | None, Meta(description="null: all together")]
-    people: int
-    answers: int
-    stop: Annotated[bool, Meta(description="whether it is as sure as it has to be, 90 %")]
-    sure: Annotated[float, Meta(description="that the favourite is the best; of a ranking, the pairs in order")]
-    favourite: str
-    left: Left
-    ranking: Annotated[list[Standing], Meta(description="best first")]
-    alike: Annotated[
-        list[list[str]],
-        Meta(description="groups of neighbours of which no two can be told apart, best first; they may overlap"),
-    ]
-
-
 class Share(msgspec.Struct):
     """Thumbs that were given in one arm."""
 
@@ -560,7 +377,7 @@ class Approval(msgspec.Struct):
     difference: Annotated[Difference | None, Meta(description="of the shares: learned less control")]
 
 
-class Report(msgspec.Struct):
+class Report(kinds.Report, kw_only=True):
     """What a loop learned, measured from its log."""
 
     version: int
@@ -576,9 +393,6 @@ class Report(msgspec.Struct):
     series: list[Window]
     feedback: Counts
     simulation: Measured | None
-    grades: Annotated[Accuracy | UnsetType, Meta(description="of a loop that predicts grades")] = UNSET
-    ratings: Annotated[Foretelling | UnsetType, Meta(description="of a loop of ratings")] = UNSET
-    choices: Annotated[Guessing | UnsetType, Meta(description="of a loop of choices")] = UNSET
     thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
     unknown: Annotated[
         int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")

@@ -45,6 +45,7 @@ class Comparison(Interaction[ChoiceModel]):
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
     reported, compares_arms = "choices", False
+    item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
     splits_items, takes_prior = True, False
     folds_items, takes_repeats, keeps_unshown = True, True, False
@@ -109,6 +110,10 @@ class Comparison(Interaction[ChoiceModel]):
                 Setting("repeats", "whether a pair is asked again before all were", True),
             ),
         )
+
+    def facts(self) -> dict[str, Any]:
+        """What choices are for."""
+        return {"choices": self.founding.settings.choices}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first is better."""

@@ -91,6 +91,10 @@ class Ordinal(Interaction[GradingModel]):
             arms=("learned", "left in their own order"),
         )
 
+    def facts(self) -> dict[str, Any]:
+        """How many grades there are."""
+        return {"grades": self._k}
+
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The highest grade for the first."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -191,6 +191,10 @@ class Interaction(Protocol[M]):
     """of a loop that a setting makes of this kind, where none is named"""
     by_number: bool = False
     """whether the learner knows items by number, not by features: then candidates are items on offer, by name"""
+    item_features: Literal["all", "asked", "none"] = "all"
+    """whether all columns of items are features, only where that is asked for, or none"""
+    slow: bool = False
+    """whether a decision, and a lesson, take milliseconds: a server does them in a thread of their own"""
     splits_items: bool = False
     """whether an item with other features is another one, with a number of its own"""
     takes_prior: bool = True
@@ -243,6 +247,11 @@ class Interaction(Protocol[M]):
         return [*founding.candidate_names, CALLERS_SCORE]
 
     @classmethod
+    def looks_at_items(cls, asked: Any) -> bool:
+        """Whether columns of items are features, where that was `asked` for or not."""
+        return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
+
+    @classmethod
     def check_spec(cls, spec: str) -> None:
         """ValueError, by name, where `spec` gives a learner of this kind parameters that it does not have."""
         make_learner(spec, n_features=1, space=Ranking(2))
@@ -274,6 +283,10 @@ class Interaction(Protocol[M]):
             forms=tuple(self.forms.values()),
             compares_arms=self.compares_arms,
         )
+
+    def facts(self) -> dict[str, Any]:
+        """What a loop of this kind was made with and others have not, by name, as JSON."""
+        return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """(what somebody might do about items that were shown, in words, the first not none; as the fields of feedback

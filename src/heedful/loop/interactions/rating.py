@@ -48,6 +48,7 @@ class Rating(Interaction[RatingModel]):
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
     reported = "ratings"
+    item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown = True, True, False
 
@@ -108,6 +109,10 @@ class Rating(Interaction[RatingModel]):
                 Setting("repeats", "whether what a person has rated is shown to them again", True),
             ),
         )
+
+    def facts(self) -> dict[str, Any]:
+        """The lowest and the highest rating."""
+        return {"ratings": list(self.span())}
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The highest rating for the first."""
