@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -143,3 +144,107 @@ def test_learners_by_name_and_nothing_else() -> None:
     for wrong in ("Perceptrom", "np", "_private"):
         with pytest.raises(AttributeError, match=wrong):
             getattr(heedful, wrong)
+
+
+# ---------------------------------------------------------------------------- kinds of feedback
+
+HOUSE = ("cli", "client", "core", "diagnostics", "features", "io", "loop", "server", "studies")
+"""What stands around the learners: of the kinds of feedback it asks the interaction."""
+KIND = re.compile(
+    r"\b(coactive|ordinal|pairwise)\b|\bloops? of (rankings|grades|ratings|choices)\b|\b(grading|rating) loops?\b"
+    r"|\bpredicts? grades\b",
+    re.IGNORECASE,
+)
+"""A kind of feedback in words."""
+OF_KINDS = {"grades", "ratings", "choices", "chances"}
+"""What only loops of one kind have: of settings, decisions, reports."""
+LOOPS = re.compile(r"(^|_)(loop|settings|ledger|decision|record|report|found|said|told)$")
+"""What such a thing may be an attribute of."""
+OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
+NOT_YET = {
+    "cli/__init__.py",
+    "cli/compare.py",
+    "cli/demo_loops.py",
+    "cli/founding.py",
+    "cli/grid.py",
+    "cli/grid_data.py",
+    "cli/learners.py",
+    "cli/rank.py",
+    "cli/simulate_ordinal.py",
+    "cli/simulate_ratings.py",
+    "cli/standing.py",
+    "cli/sweep.py",
+    "client/deciding.py",
+    "client/loop.py",
+    "client/operations.py",
+    "io/line_schema.py",
+    "loop/accuracy.py",
+    "loop/choosers.py",
+    "loop/choosing.py",
+    "loop/counterfactual.py",
+    "loop/explain.py",
+    "loop/foretelling.py",
+    "loop/graders.py",
+    "loop/grading.py",
+    "loop/guessing.py",
+    "loop/loop.py",
+    "loop/packing.py",
+    "loop/raters.py",
+    "loop/rating.py",
+    "loop/report.py",
+    "loop/settings.py",
+    "loop/simulation.py",
+    "loop/standing.py",
+    "loop/wire.py",
+    "server/pages/accuracy.py",
+    "server/pages/compare.py",
+    "server/pages/dealing.py",
+    "server/pages/given.py",
+    "server/pages/grading.py",
+    "server/pages/learned.py",
+    "server/pages/liked.py",
+    "server/pages/loops.py",
+    "server/pages/rated.py",
+    "server/pages/rating.py",
+    "server/pages/results.py",
+    "server/pages/taking.py",
+    "server/pages/teach.py",
+    "server/pages/verdict.py",
+    "server/pages/words.py",
+    "studies/study.py",
+}
+"""Files that name a kind all the same, until they ask the interaction: each that does not any more has to go."""
+
+
+def kinds_named(path: Path) -> set[str]:
+    """How a file names kinds of feedback: in its words, in the names it uses."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {each.group() for each in KIND.finditer(node.value)}
+            found |= {node.value} & OF_KINDS
+        elif isinstance(node, ast.Attribute):
+            of = getattr(node.value, "attr", getattr(node.value, "id", ""))
+            found |= {f".{node.attr}"} if node.attr in OF_KINDS and LOOPS.search(of) else set()
+            found |= {node.attr} & OWN
+        elif isinstance(node, ast.Name | ast.alias):
+            found |= {node.id if isinstance(node, ast.Name) else node.name} & OWN
+        elif isinstance(node, ast.keyword | ast.arg):
+            found |= {str(node.arg)} & OF_KINDS
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found |= {node.target.id} & OF_KINDS
+    return found
+
+
+def in_the_house() -> list[str]:
+    files = [path.relative_to(SRC) for part in HOUSE for path in (SRC / part).rglob("*.py")]
+    return sorted(str(path) for path in files if path.parts[:2] != ("loop", "interactions"))
+
+
+@pytest.mark.parametrize("file", in_the_house())
+def test_only_interactions_name_a_kind_of_feedback(file: str) -> None:
+    named = kinds_named(SRC / file)
+    if file in NOT_YET:
+        assert named, f"{file} names no kind any more: take it off the list"
+    else:
+        assert not named, f"{file} names {', '.join(sorted(named))}: ask the interaction"

@@ -271,11 +271,12 @@ class _Counts:
         }
         told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
         yield Finding("events", "ok", told)
+        from heedful.loop.interactions.protocol import CALLERS_SCORE
+
         names = self.loop.feature_names
-        if self.loop.ratings is None and self.loop.choices is None:
-            yield Finding("features", "ok", f"{len(names):,}, the caller's score among them")
-        elif names:
-            yield Finding("features", "ok", f"{len(names):,}")
+        if names:
+            told = ", the caller's score among them" if CALLERS_SCORE in names else ""
+            yield Finding("features", "ok", f"{len(names):,}{told}")
         if self.unknown:
             most = ", ".join(f"{name} ({count:,} times)" for name, count in self.unknown.most_common(5))
             more = f", and {len(self.unknown) - 5:,} more" if len(self.unknown) > 5 else ""

@@ -269,6 +269,7 @@ def _made(
         from heedful.data.table import read_table
         from heedful.features import TEXTS, declare, infer, unseen
         from heedful.loop import Loop
+        from heedful.loop.interactions import default_learner, interaction_type
         from heedful.loop.settings import Settings
 
         told = Settings(**settings)
@@ -279,7 +280,8 @@ def _made(
             raise Failure(str(error)) from error
         seen = columns.pop("features")
         crossed = _named(cross, requests or [], rows)
-        if told.ratings is not None or (told.choices is not None and not seen):
+        kind = interaction_type(default_learner(told) if learner is None else learner, told)
+        if not kind.looks_at_items(seen):
             encoding = unseen(rows, identifier=columns["identifier"])
         else:
             encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
@@ -353,13 +355,14 @@ def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[
 
 
 def _next(loop: Loop, name: str) -> str:
-    if loop.items and (loop.ratings is not None or loop.choices is not None):
+    by_number = loop.ledger.interaction.by_number
+    if loop.items and by_number:
         return quoted(["heedful", "decide", name, "--person", "NAME"])
     if loop.items and loop.founding.query is not None:
         return quoted(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
         return quoted(["heedful", "decide", name])
-    if loop.ratings is not None or loop.choices is not None:
+    if by_number:
         return quoted(["heedful", "import", name, "--features", "ITEMS.csv"])
     return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
@@ -378,72 +381,36 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
         "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
         "features": len(loop.feature_names),
         "caveats": loop.caveats,
-        **({} if loop.grades is None else {"grades": loop.grades}),
-        **({} if loop.ratings is None else {"ratings": list(loop.ratings)}),
-        **({} if loop.choices is None else {"choices": loop.choices}),
+        **loop.ledger.interaction.facts(),
         "next": _next(loop, name),
     }
 
 
 def _show(loop: Loop, name: str, n_items: int) -> None:
-    founding, screen = loop.founding, console()
-    if loop.ratings is not None:
-        _show_ratings(loop, n_items)
-        return
-    if loop.choices is not None:
-        _show_choices(loop, n_items)
-        return
-    screen.print(_table(f"{loop.path}: {n_items:,} items by {founding.encoding.identifier}", founding.encoding))
+    founding, interaction, screen = loop.founding, loop.ledger.interaction, console()
+    whole = interaction.item_features == "all"
+    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items or whole else "no items yet"
+    if whole or founding.encoding.size:
+        screen.print(_table(f"{loop.path}: {items}", founding.encoding))
+    else:
+        screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
     if founding.query is not None:
         screen.print(_table("What a request says of each", founding.query))
     if founding.context is not None:
         screen.print(_table("The context", founding.context))
-    n = len(loop.feature_names)
-    crossed = "crosses included, " if founding.crosses else ""
-    screen.print(
-        f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features for "
-        "good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
-        markup=False,
-        soft_wrap=True,
-    )
-    if loop.grades is not None:
-        told = f"It predicts a grade from 1 to {loop.grades} for each, by {founding.learner}, and learns from grades."
+    if whole:
+        n, crossed = len(loop.feature_names), "crosses included, " if founding.crosses else ""
+        screen.print(
+            f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features "
+            "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
+            markup=False,
+            soft_wrap=True,
+        )
+    for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)
     if founding.context is not None and not founding.crosses:
-        told = "a context alone adds the same to every item, which never changes an order"
-        if loop.grades is not None:
-            told = "a context alone is no feature"
+        told = interaction.context_alone()
         screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
-    for caveat in loop.caveats:
-        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
-
-
-def _show_ratings(loop: Loop, n_items: int) -> None:
-    screen, founding, (low, high) = console(), loop.founding, loop.ratings or (0.0, 0.0)
-    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items else "no items yet"
-    screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
-    again = "may be shown again" if founding.settings.repeats else "is not shown again"
-    told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {founding.learner}, from no features"
-    screen.print(f"{told}. What a person has rated {again}.", markup=False, soft_wrap=True)
-    for name, (rating, weight) in founding.settings.actions.items():
-        screen.print(f"  {name}: a rating of {rating:g} that counts as {weight:g}", markup=False)
-    for caveat in loop.caveats:
-        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
-
-
-def _show_choices(loop: Loop, n_items: int) -> None:
-    screen, founding = console(), loop.founding
-    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items else "no items yet"
-    if founding.encoding.size:
-        screen.print(_table(f"{loop.path}: {items}", founding.encoding))
-        told = f"What is known of one item tells of others that are like it, by {len(loop.feature_names):,} features"
-    else:
-        screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
-        told = "Each item is known by its name alone"
-    wanted = "which item is the best" if loop.choices == "best" else "the ranking of all items"
-    rule = getattr(loop.learner, "rule", "")
-    asked = f"It asks which of two is better, by {founding.learner}{f' and {rule}' if rule else ''}, to find {wanted}"
-    screen.print(f"{asked}. {told}.", markup=False, soft_wrap=True)
     for caveat in loop.caveats:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
 

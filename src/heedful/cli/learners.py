@@ -54,10 +54,10 @@ def _list(json: bool) -> None:
     screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
     screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001;", markup=False)
     screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
-    screen.print(
-        "Coactive learners take corrections and clicks, ordinal ones grades, rating ones ratings of what is shown, "
-        "pairwise ones choices."
-    )
+    from heedful.loop.interactions import interactions
+
+    taken = ", ".join(f"{kind.name} ones {kind.takes}" for kind in interactions().values())
+    screen.print(f"Learners take what their interaction says: {taken}.")
     return screen.print("`heedful learners NAME` explains one. Your own: FILE.py:Class or module:Class.")
 
 
@@ -77,7 +77,7 @@ def _summary(name: str, cls: type) -> dict[str, Any]:
 def _explain(name: str, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.learners.registry import ALIASES, about, learner_class
+    from heedful.learners.registry import ALIASES, learner_class
 
     with reading_input():
         cls: Any = learner_class(name)
@@ -91,7 +91,7 @@ def _explain(name: str, json: bool) -> None:
     for parameter in parameters:
         if "default" not in parameter:
             parameter |= {"default": None, "given_by": _FROM_DATA.get(parameter["name"], "you: it has no default")}
-    docstring, example = inspect.getdoc(cls) or "", _example(name, about(cls).interaction, parameters)
+    docstring, example = inspect.getdoc(cls) or "", _example(name, cls, parameters)
     if json:
         plain = [p | {"default": repr(p["default"])} if isinstance(p["default"], tuple) else p for p in parameters]
         told = {"docstring": docstring, "parameters": plain, "example": example}
@@ -115,15 +115,10 @@ def _reflowed(text: str) -> str:
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
 
 
-_COMMAND = {
-    "ordinal": "heedful simulate ordinal ratings.csv --target rating",
-    "rating": "heedful simulate ratings ratings.csv",
-    "pairwise": "heedful init study items.csv --choices",
-}
+def _example(name: str, cls: type, parameters: list[dict[str, Any]]) -> str:
+    from heedful.loop.interactions import interaction_class
 
-
-def _example(name: str, interaction: str, parameters: list[dict[str, Any]]) -> str:
     given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name
-    command = _COMMAND.get(interaction, "heedful simulate catalogue items.csv --user better")
+    command = interaction_class(cls).command or "heedful init NAME ITEMS.csv"
     return f"{command} --learner {spec}"

@@ -70,11 +70,10 @@ class Importer:
         return len(self._waiting)
 
     def waits_for(self, kind: str, id: str) -> bool:
-        """Whether something before it, in the same batch, is about this event: in its order, that came too early. In a
-        loop of ratings an item takes with it what was said of it before, and nothing that is said later; in a loop of
-        choices it joins what the next answer teaches."""
-        by_numbers = self._loop.ratings is not None or self._loop.choices is not None
-        comes_or_goes = kind in ("item", "withdraw") and by_numbers
+        """Whether something before it, in the same batch, is about this event: in its order, that came too early.
+        Where the model is made of items too, one that goes may take with it what was said of it before, and nothing
+        that is said later."""
+        comes_or_goes = kind in ("item", "withdraw") and self._loop.ledger.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: Told) -> None:

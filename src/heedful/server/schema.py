@@ -316,7 +316,7 @@ class Arm(msgspec.Struct):
     mean: Annotated[
         float | None,
         Meta(
-            description="of how good it was, over those answered: 1 / the place of what was preferred, or as the loop's "
+            description="of how good it was, over those answered: 1 / the place of what was preferred, or as the "
             "kind of feedback has it"
         ),
     ]

@@ -37,7 +37,8 @@ Array = npt.NDArray[np.float64]
 class Coactive(Interaction[Model]):
     """What is shown is answered by something better."""
 
-    name = "coactive"
+    name, takes = "coactive", "corrections and clicks"
+    command = "heedful simulate catalogue items.csv --user better"
     default_learner = "fair-pairs"
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Comparison(Interaction[ChoiceModel]):
     """What is shown is answered by what is better of it."""
 
-    name = "pairwise"
+    name, takes, command = "pairwise", "choices", "heedful init study items.csv --choices"
     loop = "a loop of choices"
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
@@ -91,6 +91,17 @@ class Comparison(Interaction[ChoiceModel]):
         return self.founding.settings.choices
 
     # ------------------------------------------------------------------------ how it speaks of itself
+
+    def introduce(self) -> list[str]:
+        """What is asked, by which rule, to find what."""
+        names, rule = self.names, getattr(self.learner, "rule", "")
+        told = "Each item is known by its name alone"
+        if names:
+            told = f"What is known of one item tells of others that are like it, by {len(names):,} features"
+        best = self.founding.settings.choices == "best"
+        wanted = "which item is the best" if best else "the ranking of all items"
+        asked = f"It asks which of two is better, by {self.founding.learner}{f' and {rule}' if rule else ''}"
+        return [f"{asked}, to find {wanted}. {told}."]
 
     def describe(self) -> Card:
         """The better of two; chance asks some of the questions, and the two arms are not compared."""

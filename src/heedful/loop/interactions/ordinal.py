@@ -42,7 +42,7 @@ INTERCEPT, LEVEL = "always 1", "how much she asks for"
 class Ordinal(Interaction[GradingModel]):
     """What is shown is answered by its true grade."""
 
-    name = "ordinal"
+    name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
@@ -76,6 +76,16 @@ class Ordinal(Interaction[GradingModel]):
         ]
 
     # ------------------------------------------------------------------------ how it speaks of itself
+
+    @classmethod
+    def context_alone(cls) -> str:
+        """Nothing."""
+        return "a context alone is no feature"
+
+    def introduce(self) -> list[str]:
+        """Grades from 1 to k."""
+        told = f"It predicts a grade from 1 to {self._k} for each, by {self.founding.learner}, and learns from grades."
+        return [told]
 
     def describe(self) -> Card:
         """Grades from 1 to k."""

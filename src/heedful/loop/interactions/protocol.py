@@ -179,6 +179,10 @@ class Interaction(Protocol[M]):
 
     name: str
     """by which a learner's docstring names it"""
+    takes: str = ""
+    """what its learners learn from: "corrections and clicks\""""
+    command: str = ""
+    """a command that tries a learner of this kind, but for --learner; "" where there is none"""
     loop: str = "this loop"
     """a loop of this kind, in a sentence: "a loop of ratings\""""
     forms: Mapping[str, Form]
@@ -270,6 +274,15 @@ class Interaction(Protocol[M]):
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
 
     # ------------------------------------------------------------------------ how it speaks of itself
+
+    @classmethod
+    def context_alone(cls) -> str:
+        """What features of a request are worth that are crossed with none of an item, in words."""
+        return "a context alone adds the same to every item, which never changes an order"
+
+    def introduce(self) -> list[str]:
+        """What a new loop learns, in sentences, and how its settings have it; [] where there is nothing to add."""
+        return []
 
     def describe(self) -> Card:
         """How a page, a command or OpenAPI speaks of it."""

@@ -43,7 +43,7 @@ MOST = 30
 class Rating(Interaction[RatingModel]):
     """What is shown is answered by a number."""
 
-    name = "rating"
+    name, takes, command = "rating", "ratings of what is shown", "heedful simulate ratings ratings.csv"
     loop = "a loop of ratings"
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
@@ -89,6 +89,15 @@ class Rating(Interaction[RatingModel]):
         return self.span()
 
     # ------------------------------------------------------------------------ how it speaks of itself
+
+    def introduce(self) -> list[str]:
+        """The range, whether items are shown again, and what actions stand for."""
+        (low, high), settings = self.span(), self.founding.settings
+        again = "may be shown again" if settings.repeats else "is not shown again"
+        told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.founding.learner}, from no "
+        actions = settings.actions.items()
+        stands = [f"  {name}: a rating of {value:g} that counts as {weight:g}" for name, (value, weight) in actions]
+        return [f"{told}features. What a person has rated {again}.", *stands]
 
     def describe(self) -> Card:
         """Ratings within the loop's range."""
