@@ -12,6 +12,7 @@ import pytest
 from asking import FLOAT32, Caller, Said, is_problem, raw_numbers
 
 from heedful import Loop
+from heedful.loop.interactions import schemas as kinds
 from heedful.loop.wire import plain as told
 from heedful.server import schema
 from heedful.server.running import served
@@ -103,14 +104,14 @@ def test_every_field_of_a_loop_of_choices_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
-            (explanation["choice"], schema.Weighed),
+            (explanation["choice"], kinds.Weighed),
             (ok(ask.post(f"{path}/replays", {"learner": "hierarchical-gp"})), schema.Replayed),
             (report, schema.Report),
-            (report["choices"], schema.Guessing),
-            (report["choices"]["series"][0], schema.Tried),
-            (standing, schema.Standings),
-            (standing["left"], schema.Left),
-            (standing["ranking"][0], schema.Standing),
+            (report["choices"], kinds.Guessing),
+            (report["choices"]["series"][0], kinds.Tried),
+            (standing, kinds.Standings),
+            (standing["left"], kinds.Left),
+            (standing["ranking"][0], kinds.Standing),
         ):
             assert value.keys() == set(struct.__struct_fields__) - others, struct
 

@@ -13,6 +13,7 @@ import pytest
 from asking import Caller, Said, is_problem
 
 from heedful import Loop
+from heedful.loop.interactions import schemas as kinds
 from heedful.loop.wire import plain as told
 from heedful.server import schema
 from heedful.server.routes import description
@@ -98,8 +99,8 @@ def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> N
             (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
             (ok(ask.post(f"{path}/replays", {"learner": "prank"})), schema.Replayed),
             (report, schema.Report),
-            (report["grades"], schema.Accuracy),
-            (report["grades"]["series"][0], schema.Stretch),
+            (report["grades"], kinds.Accuracy),
+            (report["grades"]["series"][0], kinds.Stretch),
         ):
             assert value.keys() == set(struct.__struct_fields__) - ratings, struct
 

@@ -12,6 +12,7 @@ import pytest
 from asking import FLOAT32, Caller, Said, is_problem, raw_numbers
 
 from heedful import Loop
+from heedful.loop.interactions import schemas as kinds
 from heedful.loop.wire import plain as told
 from heedful.server import schema
 from heedful.server.running import served
@@ -103,12 +104,12 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
-            (explanation["rating"], schema.Foreseen),
+            (explanation["rating"], kinds.Foreseen),
             (ok(ask.post(f"{path}/replays", {"learner": "bmf"})), schema.Replayed),
             (report, schema.Report),
-            (report["ratings"], schema.Foretelling),
-            (report["ratings"]["series"][0], schema.Span),
-            (report["ratings"]["picked"], schema.Picked),
+            (report["ratings"], kinds.Foretelling),
+            (report["ratings"]["series"][0], kinds.Span),
+            (report["ratings"]["picked"], kinds.Picked),
         ):
             assert value.keys() == set(struct.__struct_fields__) - grades, struct
 
