@@ -62,18 +62,18 @@ COMMANDS = {
     ),
     "explain": CommandEntry(
         "hindsight:explain",
-        "Say why the first stood first: which features put it there, and which feedback moved it.",
+        "Say why the first stood first: what put it there, and which feedback moved it.",
         "heedful explain cars d3",
     ),
     "standing": CommandEntry(
         "standing:standing",
-        "Say how things stand in a loop of choices: the ranking, how sure it is, and about how many questions are "
-        "left.",
+        "Say how things stand: the ranking by what people chose, how sure it is, and about how many questions are left.",
         "heedful standing covers --person ann",
     ),
     "report": CommandEntry(
         "report:report",
-        "Say what a loop learned: learned lists against those left alone, and what feedback was worth.",
+        "Say what a loop learned: learned lists against those left alone, how well answers were predicted, and what "
+        "feedback was worth.",
         "heedful report cars --last 1000",
     ),
     "replay": CommandEntry(
