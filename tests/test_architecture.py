@@ -172,7 +172,6 @@ NOT_YET = {
     "cli/rank.py",
     "cli/simulate_ordinal.py",
     "cli/simulate_ratings.py",
-    "cli/standing.py",
     "cli/sweep.py",
     "client/deciding.py",
     "client/loop.py",
