@@ -67,13 +67,12 @@ COMMANDS = {
     ),
     "standing": CommandEntry(
         "standing:standing",
-        "Say how things stand: the ranking by what people chose, how sure it is, and about how many questions are left.",
+        "Say how things stand: the ranking by what people chose, how sure it is, about how many questions are left.",
         "heedful standing covers --person ann",
     ),
     "report": CommandEntry(
         "report:report",
-        "Say what a loop learned: learned lists against those left alone, how well answers were predicted, and what "
-        "feedback was worth.",
+        "Say what a loop learned, how well answers were predicted, and what feedback was worth.",
         "heedful report cars --last 1000",
     ),
     "replay": CommandEntry(

@@ -29,8 +29,9 @@ def report(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Say what a loop learned: learned lists against those left alone, how well answers were predicted, and what
-    feedback was worth. What is measured depends on what the loop learns from.
+    """Say what a loop learned, how well answers were predicted, and what feedback was worth.
+
+    What is measured depends on what the loop learns from: learned lists against those left alone, or predictions.
 
     How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
     nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.

@@ -23,7 +23,7 @@ def standing(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Say how things stand: the ranking by what people chose, how sure it is, and about how many questions are left.
+    """Say how things stand: the ranking by what people chose, how sure it is, about how many questions are left.
 
     A range of positions holds with 90 % probability; where two neighbours cannot be told apart, a sign says so. Of all
     people together, it is the ranking of the mean of what they like; of a person without answers, which is said, what
