@@ -9,7 +9,7 @@ import pytest
 
 from heedful.core.fold import Session
 from heedful.learners.ratings.bmf import BMF
-from heedful.loop.implicit_feedback import Action, wanted_actions, weighed
+from heedful.loop.interactions.rating.implicit_feedback import Action, wanted_actions, weighed
 from heedful.spaces.slate import Slate
 
 SPACE = Slate(3, 1.0, 5.0)

@@ -205,9 +205,9 @@ def test_a_newer_server_may_say_more() -> None:
     from heedful.client import calls
     from heedful.loop.comparison import Difference
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+    from heedful.loop.interactions.comparison.standing import Left, Standing, Standings
     from heedful.loop.report import Arm, Counts, Report, Window
     from heedful.loop.simulation import At, Measured
-    from heedful.loop.standing import Left, Standing, Standings
     from heedful.loop.wire import plain
 
     def more(said: Any) -> Any:

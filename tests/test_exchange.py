@@ -14,7 +14,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line, read_lines
 from heedful.features import infer
 from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
-from heedful.loop.model import Model
+from heedful.loop.interactions.coactive.model import Model
 from loops import bits, bits_of, rows, small_loop, specs
 
 SHOPS = [{"daypart": "morning", "hurry": 1.5}, {"daypart": "evening", "hurry": 0.0}, {"daypart": "night", "hurry": 3.0}]

@@ -771,7 +771,7 @@ def test_items_are_put_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_who_reads_after_an_interruption_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For somebody whose lesson was begun: what is in the log is folded by whoever reads first."""
-    from heedful.loop.model import Model
+    from heedful.loop.interactions.coactive.model import Model
 
     with small_loop(tmp_path / "loop", control=0.0, shrink=2.0) as loop:
         d = loop.decide(id="d", person="p")

@@ -657,7 +657,7 @@ def test_a_restart_at_any_point_changes_nothing(folder: Path, learner: str) -> N
 
 def test_a_snapshot_saves_the_folding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was learned before it is not learned again: the fold goes on from it."""
-    from heedful.loop.model import Model
+    from heedful.loop.interactions.coactive.model import Model
 
     taught = []
     teach = Model.teach

@@ -21,8 +21,8 @@ from heedful.data.jsonl import Line
 from heedful.inference.gp.stopping import stopping
 from heedful.inference.standing import standing
 from heedful.io import export_lines, import_lines, rehearse
-from heedful.loop.choosing import ChoiceModel
-from heedful.loop.standing import Standings
+from heedful.loop.interactions.comparison.model import ChoiceModel
+from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.wire import plain
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 

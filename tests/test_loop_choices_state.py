@@ -19,8 +19,8 @@ import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
-from heedful.loop.choosers import chooser
 from heedful.loop.interactions.comparison import Comparison
+from heedful.loop.interactions.comparison.learners import chooser
 from heedful.spaces.comparison import EQUAL, UNSURE, Pool
 from loops import bits
 

@@ -19,7 +19,7 @@ import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
-from heedful.loop.graders import grader
+from heedful.loop.interactions.ordinal.learners import grader
 from loops import bits
 
 COLUMNS = ("f0", "f1")

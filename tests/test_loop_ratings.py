@@ -718,7 +718,7 @@ def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("spec", SAYS)
 def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> None:
     """Round for round with the learner's own functions."""
-    from heedful.loop.raters import rater
+    from heedful.loop.interactions.rating.learners import rater
     from heedful.spaces.slate import Offer, Rated
 
     with rating_loop(folder / "l") as loop:

@@ -19,7 +19,7 @@ import heedful.loop.ledger
 from budget import FACTOR
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
-from heedful.loop.raters import rater
+from heedful.loop.interactions.rating.learners import rater
 from heedful.spaces.slate import Offer, Weighed
 from loops import bits
 

@@ -22,7 +22,7 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.coactive.fair_pairs import Perturbed
-from heedful.loop.model import order_shown
+from heedful.loop.interactions.lists import order_shown
 from loops import bits
 
 COLUMNS = ("f0", "f1")

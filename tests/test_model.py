@@ -13,7 +13,9 @@ from budget import examples
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.registry import make_learner
-from heedful.loop.model import Context, Model, order_shown
+from heedful.loop.interactions.coactive.model import Model
+from heedful.loop.interactions.lists import order_shown
+from heedful.loop.model import Context
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Primed, Ranking
 

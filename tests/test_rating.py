@@ -11,10 +11,10 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.slate import Watched, _places
+from heedful.loop.interactions.rating.learners import is_rating, rater, wanted_range, wanted_table
+from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.interactions.rating.slate import Watched, _places
 from heedful.loop.model import Context
-from heedful.loop.raters import is_rating, rater, wanted_range, wanted_table
-from heedful.loop.rating import RatingModel
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from heedful.spaces.slate import Slate
 

@@ -67,7 +67,7 @@ def coactive(spec: str) -> Any:
 def test_the_version_is_that_of_model_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert learner_version(coactive("perceptron")) == learner_version(coactive("perceptron:batch=2")) == "1.1"
     monkeypatch.setattr("heedful.learners.coactive.perceptron.PreferencePerceptron.version", 7)
-    monkeypatch.setattr("heedful.loop.model.Model.version", 3)
+    monkeypatch.setattr("heedful.loop.interactions.coactive.model.Model.version", 3)
     assert learner_version(coactive("perceptron")) == "3.7"
     assert learner_version(coactive("second-order")) == "3.1"
     assert learner_version(folds.golden_learner("prank")) == "1.1"

@@ -16,7 +16,7 @@ from heedful.learners.coactive.online_convex import Template
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.loop.model import direction_of
+from heedful.loop.interactions.coactive.model import direction_of
 from heedful.spaces.ranking import Assignment, Primed, Ranking
 
 N = 4

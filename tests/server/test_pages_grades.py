@@ -13,9 +13,9 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
-from heedful.loop.accuracy import Accuracy, Stretch
 from heedful.loop.comparison import Difference
-from heedful.loop.grading import GradingModel
+from heedful.loop.interactions.ordinal.model import GradingModel
+from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
 from heedful.server.pages import accuracy, grading
 from heedful.server.running import served
 from loops import bits, diverged, small_loop, values

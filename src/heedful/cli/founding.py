@@ -244,7 +244,7 @@ def _learner(given: str | None, grades: int | None) -> str:
     if grades is None:
         return "fair-pairs" if given is None else given
     from heedful.learners.registry import learner_class
-    from heedful.loop.graders import graded_spec, is_grading
+    from heedful.loop.interactions.ordinal.learners import graded_spec, is_grading
 
     with asking():
         wanted_count("--grades", grades, least=2, most=MOST_RANKS)

@@ -10,7 +10,7 @@ from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.terminal import console, new_table, print_json
 
 if TYPE_CHECKING:
-    from heedful.loop.standing import Standings
+    from heedful.loop.interactions.comparison.standing import Standings
 
 ROWS = 50  # of a table; --json has all
 

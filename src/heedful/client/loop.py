@@ -22,9 +22,9 @@ from heedful.client.question import features_of
 from heedful.data.frames import Frame, rows_in
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation
+from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten
 from heedful.loop.report import Report
-from heedful.loop.standing import Standings
 from heedful.loop.wire import Answer, new_id
 
 

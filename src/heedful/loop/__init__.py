@@ -6,17 +6,15 @@ request    from names and attributes to indices and arrays
 settings   what a loop is founded on
 log        the database: append-only, group commits, forgetting
 shelf      items and their versions
-model      what is folded: a learner, the caller's prior, people's offsets
-grading    the same for a learner of grades, graders how such a learner is named
-rating     the same for a learner of ratings, raters how one is named
+model      what all models have: a person's own, a decision with its arrays
 ledger     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
-interactions  what differs from one kind of feedback to another: one instance a loop, which all others ask
+interactions  what differs from one kind of feedback to another, its model too: one instance a loop, which all ask
 explain    why a decision was made: fold again, look, change nothing
 counterfactual  replay: what another learner would have made of the log
 lessons    what was said, by name, the newest first
-report     what was learned, measured: learned lists against those left alone (comparison), predicted grades against
-           those given (accuracy), ratings (foretelling), what feedback was worth
+report     what was learned, measured: learned lists against those left alone (comparison), what was predicted against
+           what was answered (the interaction says), what feedback was worth
 simulation the truth that only a simulation knows: regret and bound
 """
 

@@ -36,11 +36,11 @@ from heedful.loop.wire import Answer, Decision
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.protocol import Predicted
     from heedful.loop.lessons import LessonTold
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
-    from heedful.loop.standing import Standings
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")

@@ -10,7 +10,6 @@ was chosen had been foretold; as the rule asks what is least certain, arms are n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +17,16 @@ import numpy as np
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.loop import wire
-from heedful.loop.accuracy import Accuracy, Stretch
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.comparison import Difference, difference
-from heedful.loop.foretelling import Foretelling
-from heedful.loop.guessing import Guessing
+from heedful.loop.interactions.comparison.prediction_report import Guessing
+from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
+from heedful.loop.interactions.rating.prediction_report import Foretelling
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
+from heedful.loop.windows import windows
 from heedful.loop.wire import FeedbackRecord
-
-WINDOWS, LEAST = 100, 10
-"""Windows that the lists are divided into over time, at most; lists of a window, at least."""
 
 
 class Arm(NamedTuple):
@@ -278,9 +275,7 @@ def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
 
 def _series(lists: list[_Shown]) -> tuple[Window, ...]:
     """The lists over time, in windows of about as many each."""
-    n = min(WINDOWS, max(len(lists) // LEAST, min(len(lists), 1)))
-    edges = np.linspace(0, len(lists), n + 1).astype(int).tolist()
-    parts = [lists[start:end] for start, end in pairwise(edges)]
+    parts = [lists[start:end] for start, end in windows(len(lists))]
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 
 

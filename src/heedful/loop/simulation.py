@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, top
 from heedful.loop.interactions.coactive import direction
+from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.keeping import read_own
 from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
-from heedful.loop.model import Lesson, Model, Thumb
 from heedful.loop.packing import Known
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces.ranking import Ranking

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.jit.kernel import Ints, visible
 from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Proposal, Question
-from heedful.loop.model import Person, order_shown
+from heedful.loop.model import Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Settings
 from heedful.loop.strangers import around
@@ -41,6 +42,12 @@ Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
 def draws_of(learner: Any) -> Draws:
     """What a learner says of its draws."""
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
+
+
+def order_shown(y: Any) -> Ints:
+    """The candidates of a proposal, best first."""
+    seen: Ints = visible(y)
+    return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
 
 def propose_list(

@@ -21,7 +21,7 @@ from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Model, Person
+from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.request import Request
 from heedful.loop.settings import Founding, Settings
@@ -32,9 +32,10 @@ from heedful.spaces.ranking import Primed, Ranking
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Moved
+    from heedful.loop.interactions.coactive.model import Model
+    from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.ledger import Ledger
     from heedful.loop.report import Arm, Report
-    from heedful.loop.standing import Standings
 
 
 class Folded(Protocol):

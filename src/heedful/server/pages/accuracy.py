@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from heedful.loop.accuracy import Accuracy
+from heedful.loop.interactions.ordinal.prediction_report import Accuracy
 from heedful.loop.report import Report
 from heedful.server.pages.charts import DASHES, Picture, Verdict, chart_json, format_signed, merge_windows, stroke
 from heedful.server.pages.formatting import count, moment

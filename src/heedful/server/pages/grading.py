@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import Loop, wire
-from heedful.loop.grading import GradingModel
+from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.wire import Answer
 from heedful.server.pages.card_feedback import Told, Way, answers_to, reply
 from heedful.server.pages.card_order import Hand

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from heedful.data.spreadsheet import plain_cell
-from heedful.loop.standing import Standing
+from heedful.loop.interactions.comparison.standing import Standing
 from heedful.server.pages.formatting import count
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from heedful.loop.foretelling import Foretelling
+from heedful.loop.interactions.rating.prediction_report import Foretelling
 from heedful.loop.report import Report
 from heedful.server.pages.charts import (
     DASHES,

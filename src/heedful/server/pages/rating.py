@@ -10,7 +10,7 @@ from typing import NamedTuple
 from heedful.core.validation import describe
 from heedful.loop import Loop, wire
 from heedful.loop.interactions.protocol import Predicted
-from heedful.loop.rating import CONSUMED, RatingModel
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.settings import Settings
 from heedful.loop.wire import Answer
 from heedful.server.pages.card_feedback import Told, Way, answers_to, reply

@@ -8,8 +8,8 @@ import numpy as np
 
 from heedful.loop import Loop
 from heedful.loop.explain import Explanation
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.packing import Known
-from heedful.loop.rating import CONSUMED, RatingModel
 from heedful.server.pages.cards import cards, title_of, with_titles
 from heedful.server.pages.formatting import Moment, count, describe_lesson, moment
 from heedful.server.pages.rating import expected, told

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
-from heedful.loop.standing import Standing
+from heedful.loop.interactions.comparison.standing import Standing
 from heedful.server.desk import Desk
 from heedful.server.pages.formatting import count, join_names
 from heedful.server.pages.question_flow import Thing, things

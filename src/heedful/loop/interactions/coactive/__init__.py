@@ -1,6 +1,6 @@
 """The coactive interaction: a person says what is better than what was shown, by clicks, an order, an edit, a thumb.
 
-The model is `heedful.loop.model.Model`: weights of features that all share, and an offset for each person.
+The model is `Model`, in `model`: weights of features that all share, and an offset for each person.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions import coactive_texts, telling
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Setting
+from heedful.loop.interactions.coactive import texts
+from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Lesson, Model, Person, Thumb
+from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.settings import Founding
 from heedful.loop.wire import FeedbackRecord
@@ -108,11 +110,11 @@ class Coactive(Interaction[Model]):
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """Features of the first and the second, and feedback."""
-        return coactive_texts.explanation(told)
+        return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
         """The share of comparisons that each ranks as people did."""
-        return telling.agreements(folds, coactive_texts.UNKNOWN)
+        return telling.agreements(folds, texts.UNKNOWN)
 
     def tell_report(self, found: Report) -> list[telling.Part]:
         """How high what was preferred stood in learned lists, and in those left alone."""

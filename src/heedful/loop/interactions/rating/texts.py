@@ -24,8 +24,8 @@ from heedful.loop.interactions.telling import (
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Foreseen
-    from heedful.loop.foretelling import Foretelling, Picked
     from heedful.loop.interactions.card import Card
+    from heedful.loop.interactions.rating.prediction_report import Foretelling, Picked
     from heedful.loop.report import Report
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, rated, without_item
-from heedful.loop.implicit_feedback import Action, weighed
+from heedful.loop.interactions.rating.implicit_feedback import Action, weighed
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces.slate import Offer, Weighed
@@ -54,7 +54,7 @@ class Number(NamedTuple):
 class RatingModel:
     """The state of a loop of ratings: of its learner, and who has which number. `teach` is the fold's step.
 
-    A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
+    Candidates are the numbers of items (m,).
     """
 
     version = 1

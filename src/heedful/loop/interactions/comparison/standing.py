@@ -21,7 +21,7 @@ from heedful.inference.gp.remaining_questions import questions_left
 from heedful.inference.standing import Standing as Found
 from heedful.inference.standing import enough, standing
 from heedful.jit.kernel import Ints
-from heedful.loop.choosing import ChoiceModel
+from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
 

@@ -18,8 +18,8 @@ from heedful.loop.interactions.telling import (
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation, Weighed
-    from heedful.loop.guessing import Guessing
     from heedful.loop.interactions.card import Card
+    from heedful.loop.interactions.comparison.prediction_report import Guessing
     from heedful.loop.report import Report
 
 

@@ -8,16 +8,15 @@ picked; only the latter say how well choices between any two are foretold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.loop.accuracy import LEAST, WINDOWS
 from heedful.loop.comparison import Difference, paired
 from heedful.loop.log import Event
 from heedful.loop.packing import Known
+from heedful.loop.windows import windows
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -105,11 +104,9 @@ class Guessed:
         apart = paired(right - guess, people)
         unsaid = "" if apart is not None else _unsaid(len(numbers))
         control = np.array([each.control for each in found])
-        n = min(WINDOWS, max(right.size // LEAST, 1))
-        edges = np.linspace(0, right.size, n + 1).astype(int).tolist()
         series = [
             Tried(found[b - 1].seq, found[b - 1].time, b - a, float(right[a:b].mean()), float(guess[a:b].mean()))
-            for a, b in pairwise(edges)
+            for a, b in windows(right.size)
         ]
         return Guessing(
             right.size, float(right.mean()), float(guess.mean()), apart, unsaid, int(control.sum()),

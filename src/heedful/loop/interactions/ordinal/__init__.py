@@ -1,6 +1,6 @@
 """The ordinal interaction: a person grades what is shown from 1 to k, and the learner predicts the grade.
 
-The model is `heedful.loop.grading.GradingModel`: a score that all share with thresholds, and a shift for each person.
+The model is `GradingModel`, in `model`: a score that all share with thresholds, and a shift for each person.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from heedful.core.serialization import arrays_of
 from heedful.core.validation import describe
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.graders import grader, is_grading
-from heedful.loop.grading import GradingModel
-from heedful.loop.interactions import ordinal_texts
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.ordinal import texts
+from heedful.loop.interactions.ordinal.learners import grader, is_grading
+from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
@@ -29,10 +29,10 @@ from heedful.loop.settings import Founding
 from heedful.loop.wire import Feedback, FeedbackRecord
 
 if TYPE_CHECKING:
-    from heedful.loop.accuracy import Accuracy
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.explain import Part as Counts
+    from heedful.loop.interactions.ordinal.prediction_report import Accuracy
     from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
@@ -111,19 +111,19 @@ class Ordinal(Interaction[GradingModel]):
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
         """What a score is made of, and between which thresholds it lies."""
-        return ordinal_texts.explanation(told)
+        return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
         """How far off each is."""
-        return ordinal_texts.replays(folds)
+        return texts.replays(folds)
 
     def tell_report(self, found: Report) -> list[Part]:
         """How well grades were predicted."""
-        return super().tell_report(found) if found.grades is None else ordinal_texts.report(found.grades)
+        return super().tell_report(found) if found.grades is None else texts.report(found.grades)
 
     def chart(self, found: Report) -> Chart:
         """How well grades were predicted, over time."""
-        return super().chart(found) if found.grades is None else ordinal_texts.chart(found.grades)
+        return super().chart(found) if found.grades is None else texts.chart(found.grades)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -292,7 +292,7 @@ class _Tally:
     """How well grades were predicted."""
 
     def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
-        from heedful.loop.accuracy import Predicted
+        from heedful.loop.interactions.ordinal.prediction_report import Predicted
 
         self._model, self._shared, self._people = model, shared, people
         self._predicted = Predicted(k)

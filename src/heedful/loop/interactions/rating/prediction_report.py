@@ -12,16 +12,15 @@ so far, and to any of them, which is chance. Where several are expected alike, t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.loop.accuracy import LEAST, WINDOWS
 from heedful.loop.comparison import Difference, paired
 from heedful.loop.log import Event
 from heedful.loop.packing import Known
+from heedful.loop.windows import windows
 from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
@@ -130,14 +129,12 @@ class Foretold:
         if known.any():
             apart = paired((error - item_mean)[known], np.array(people, np.int64), self._high - self._low)
         unsaid = "" if apart is not None else _unsaid(len(numbers), bool(known.any()))
-        n = min(WINDOWS, max(given.size // LEAST, 1))
-        edges = np.linspace(0, given.size, n + 1).astype(int).tolist()
         series = [
             Span(
                 found[end - 1].seq, found[end - 1].time, end - start, float(given[start:end].mean()),
                 _mean(error[start:end]), float(item_mean[start:end].mean()),
             )
-            for start, end in pairwise(edges)
+            for start, end in windows(given.size)
         ]  # fmt: skip
         both = item_mean[known] if known.any() else item_mean
         mean = float(given.mean())

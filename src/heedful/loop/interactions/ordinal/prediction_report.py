@@ -7,7 +7,6 @@ constant predictor says the median of all grades that came before: it knows at l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +16,8 @@ from heedful.learners.ordinal.perceptrons import ConstantRank
 from heedful.loop.comparison import Difference, paired
 from heedful.loop.log import Event
 from heedful.loop.packing import Known
+from heedful.loop.windows import windows
 from heedful.loop.wire import FeedbackRecord
-
-WINDOWS, LEAST = 100, 10
-"""Windows that the grades are divided into over time, at most; grades of a window, at least."""
 
 
 class Stretch(NamedTuple):
@@ -96,11 +93,9 @@ class Predicted:
         people = np.array([numbers.setdefault(pair.who, len(numbers)) for pair in pairs], np.int64)
         apart = paired((loss - constant).astype(np.float64), people, self._k - 1.0)
         unsaid = "" if apart is not None else _unsaid(len(numbers))
-        n = min(WINDOWS, max(len(pairs) // LEAST, 1))
-        edges = np.linspace(0, len(pairs), n + 1).astype(int).tolist()
         series = [
             Stretch(pairs[end - 1].seq, pairs[end - 1].time, end - start, *_means(loss[start:end], constant[start:end]))
-            for start, end in pairwise(edges)
+            for start, end in windows(len(pairs))
         ]
         exact, means = float((loss == 0).mean()), _means(loss, constant)
         return Accuracy(len(pairs), means[0], exact, means[1], apart, unsaid, tuple(series))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from heedful.jit.kernel import Ints
-from heedful.loop.choosing import ChoiceModel
+from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person
 from heedful.loop.strangers import Strangers

@@ -45,10 +45,7 @@ class Offset(NamedTuple):
 
 
 class GradingModel:
-    """The state of a grading loop: of its learner, and of every person's offset. `teach` is the fold's step.
-
-    A sibling of `heedful.loop.model.Model`, with the same methods.
-    """
+    """The state of a grading loop: of its learner, and of every person's offset. `teach` is the fold's step."""
 
     version = 1
     """of how feedback becomes lessons: a change of what is folded raises it"""

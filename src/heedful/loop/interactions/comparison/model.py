@@ -63,7 +63,7 @@ class Heard(NamedTuple):
 class ChoiceModel:
     """The state of a loop of choices. `teach` is the fold's step.
 
-    A sibling of `heedful.loop.model.Model`, with the same methods; candidates are the numbers of items (m,).
+    Candidates are the numbers of items (m,).
     """
 
     version = 1

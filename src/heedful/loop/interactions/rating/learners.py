@@ -10,8 +10,8 @@ import numpy as np
 from heedful.core.validation import describe, is_number
 from heedful.learners.registry import learner_class
 from heedful.loop import wire
-from heedful.loop.implicit_feedback import wanted_actions
 from heedful.loop.interactions.named import loop_learner, named_interaction
+from heedful.loop.interactions.rating.implicit_feedback import wanted_actions
 from heedful.spaces.slate import Slate
 
 DEFAULT = "bmf"

@@ -12,8 +12,8 @@ import numpy as np
 
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.protocol import Proposal, Question
+from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.model import Person
-from heedful.loop.rating import RatingModel
 from heedful.loop.settings import Settings
 
 

@@ -1,6 +1,6 @@
 """The rating interaction: a person gives numbers to what is shown, and the learner predicts them from all who did.
 
-The model is `heedful.loop.rating.RatingModel`: it knows people and items by number, and is made of items, too.
+The model is `RatingModel`, in `model`: it knows people and items by number, and is made of items, too.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from heedful.core.fold import copy_arrays
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, place_of
-from heedful.loop.interactions import rating_texts, telling
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
-from heedful.loop.interactions.slate import left, propose_slate
+from heedful.loop.interactions.rating import texts
+from heedful.loop.interactions.rating.learners import DEFAULT, rater, wanted_range, wanted_table
+from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
-from heedful.loop.raters import DEFAULT, rater, wanted_range, wanted_table
-from heedful.loop.rating import RatingModel
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
@@ -33,7 +34,7 @@ from heedful.spaces.slate import Weighed
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
-    from heedful.loop.foretelling import Foretelling
+    from heedful.loop.interactions.rating.prediction_report import Foretelling
     from heedful.loop.report import Arm, Report
 
 MOST = 30
@@ -134,17 +135,17 @@ class Rating(Interaction[RatingModel]):
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """What was expected, how certain that was, and from what."""
-        return super().tell_explanation(told) if told.rating is None else rating_texts.explanation(told, told.rating)
+        return super().tell_explanation(told) if told.rating is None else texts.explanation(told, told.rating)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
         """How far off each is, and how much of the order it has right."""
-        return rating_texts.replays(folds)
+        return texts.replays(folds)
 
     def tell_report(self, found: Report) -> list[telling.Part]:
         """How what was shown was rated, and how well that was predicted."""
         if found.ratings is None:
             return super().tell_report(found)
-        return rating_texts.report(found, found.ratings, self.describe())
+        return texts.report(found, found.ratings, self.describe())
 
     def chart(self, found: Report) -> telling.Chart:
         """How what was shown was rated, over time."""
@@ -446,7 +447,7 @@ class _Tally:
     """How well ratings were predicted."""
 
     def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
-        from heedful.loop.foretelling import Foretold
+        from heedful.loop.interactions.rating.prediction_report import Foretold
 
         self._model, self._shared, self._people, self._far = model, shared, people, (high - low) / 4.0
         self._predicted = Foretold(low, high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heedful.loop.interactions.coactive_texts import scored
+from heedful.loop.interactions.coactive.texts import scored
 from heedful.loop.interactions.telling import (
     Chart,
     Curve,
@@ -22,9 +22,9 @@ from heedful.loop.interactions.telling import (
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.accuracy import Accuracy
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.ordinal.prediction_report import Accuracy
 
 LEARNED, MEDIAN = "what was learned", "always the median so far"
 

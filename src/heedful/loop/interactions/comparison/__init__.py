@@ -1,6 +1,6 @@
 """The comparison interaction: a person says which of two, or of several, is better; the learner predicts who wins.
 
-The model is `heedful.loop.choosing.ChoiceModel`: what is believed of everybody's utilities, of items known by number.
+The model is `ChoiceModel`, in `model`: what is believed of everybody's utilities, of items known by number.
 Learners name it `pairwise`.
 """
 
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from heedful.jit.kernel import Ints
-from heedful.loop.choosers import DEFAULT, chooser, wanted_purpose
-from heedful.loop.choosing import ChoiceModel, Heard, unfit
-from heedful.loop.interactions import comparison_texts, telling
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
+from heedful.loop.interactions.comparison import texts
+from heedful.loop.interactions.comparison.learners import DEFAULT, chooser, wanted_purpose
+from heedful.loop.interactions.comparison.model import ChoiceModel, Heard, unfit
+from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
-from heedful.loop.interactions.question import check_two, propose_question
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Weighed
-    from heedful.loop.guessing import Guessing
+    from heedful.loop.interactions.comparison.prediction_report import Guessing
+    from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.ledger import Ledger
     from heedful.loop.report import Arm, Report
-    from heedful.loop.standing import Standings
 
 
 class Comparison(Interaction[ChoiceModel]):
@@ -138,7 +139,7 @@ class Comparison(Interaction[ChoiceModel]):
         """What was believed of the two, and from which answers."""
         if told.choice is None:
             return super().tell_explanation(told)
-        return comparison_texts.explanation(told, told.choice)
+        return texts.explanation(told, told.choice)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
         """How often each had what was chosen ahead."""
@@ -148,7 +149,7 @@ class Comparison(Interaction[ChoiceModel]):
         """How often what was likeliest was chosen."""
         if found.choices is None:
             return super().tell_report(found)
-        return comparison_texts.report(found, found.choices, self.describe())
+        return texts.report(found, found.choices, self.describe())
 
     def chart(self, found: Report) -> telling.Chart:
         """The same over time, next to a guess."""
@@ -197,7 +198,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
         """For a person, for some people together, or for all."""
-        from heedful.loop.standing import standings
+        from heedful.loop.interactions.comparison.standing import standings
 
         return standings(ledger, person, people)
 
@@ -287,7 +288,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what the first answer put first was the likeliest; None where none of them put anything first."""
-        from heedful.loop.guessing import best_of, share
+        from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record
         for feedback in answers:
@@ -369,14 +370,14 @@ class _Tally:
     """How often what was predicted was chosen."""
 
     def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
-        from heedful.loop.guessing import Guessed
+        from heedful.loop.interactions.comparison.prediction_report import Guessed
 
         self._model, self._shared, self._people = model, shared, people
         self._guessed = Guessed()
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model is sure that another of those shown is better than the one put first."""
-        from heedful.loop.standing import SURE
+        from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
         if best is None:

@@ -1,0 +1,280 @@
+"""What a loop folds: a learner, the caller's own score as its prior, an offset for each person.
+
+    score_j = p_j + w . (x_j, p_j)                     shared by all; p_j the caller's score of candidate j
+            + the same learner's weights for this person, on c x_j, c = n / (n + shrink) after n lessons of hers
+
+With no lesson the caller's order is shown. The offset is learned by the same update rule from the person's own
+lessons, on top of the shared score, and counts for little until there are many of them: shrunk towards what all share.
+
+Every form of feedback becomes one lesson of the learner here (`lesson`), a thumb a logistic step along its D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.fold import copy_arrays, generators
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores
+from heedful.loop.model import Context, Person
+from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.spaces.ranking import difference, primed
+
+Array = npt.NDArray[np.float64]
+
+
+class Lesson(NamedTuple):
+    """Feedback as the learner takes it: candidates (m x N), proposal, the better object, how much it counts."""
+
+    x: Floats
+    y: Any
+    feedback: Ints
+    weight: float
+
+
+class Thumb(NamedTuple):
+    """Approval or not of what was shown: z (N,), +1 or -1."""
+
+    z: Array
+    sign: float
+
+
+class Model:
+    """The state of a loop: of its learner, and of every person's offset. `teach` is the fold's step."""
+
+    version = 1
+    """of how feedback becomes lessons: a change of what is folded raises it"""
+
+    def __init__(self, learner: Any, shrink: float = 0.0) -> None:
+        """`learner` over N features of which the last is the prior; `shrink` > 0 learns an offset per person, which
+        counts half after that many lessons."""
+        self.learner = learner
+        self.shrink = shrink
+        # For a person the shared score is the prior, and how much that counts is not hers to learn.
+        self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
+        self.shared = self._first()
+        self.people: dict[str, Person] = {}
+        n = learner.n_features
+        probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
+        self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
+        self._fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
+        self._partial = bool(getattr(learner, "partial", False))
+
+    def _first(self) -> Any:
+        return self.learner.init(generators(0)[2])
+
+    # ------------------------------------------------------------------------ proposing
+
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
+        """What the learner would show of the candidates x (m x N) to this person."""
+        if person is None:
+            return self.learner.propose(shared, x, rng)
+        return self._own.propose(person.state, self._personal(shared, person, x), rng)
+
+    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+        """The candidates by score, best first, ties to the lowest index: the learner's order before any swaps."""
+        if person is None:
+            return _order(self.learner, shared, x)
+        return _order(self._own, person.state, self._personal(shared, person, x))
+
+    def effective(self, shared: Any, person: Person | None) -> Array:
+        """The weights of the features, the prior's the last, N: shared and personal together."""
+        w = np.array(self.learner.weights(shared), np.float64)
+        w[-1] += 1.0
+        if person is not None:
+            v = np.array(self._own.weights(person.state), np.float64)
+            w[:-1] += self._share(person) * v[:-1]
+        return w
+
+    def _share(self, person: Person) -> float:
+        return person.lessons / (person.lessons + self.shrink)
+
+    def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
+        """The candidates as the person's own learner sees them: the shared score is its prior."""
+        own = x * self._share(person)
+        own[:, -1] = scores(x, self.effective(shared, None))
+        return own
+
+    # ------------------------------------------------------------------------ learning
+
+    def refusal(self, form: str) -> str | None:
+        """Why the learner cannot use a form of feedback; None where it can."""
+        name = type(self.learner).__name__
+        if (
+            self._proposal is not None
+            and not hasattr(self.learner, "plain")
+            and form not in ("clicks", "better", "none")
+        ):
+            return (
+                f"{form}: wanted clicks, better or none: {name} learns from what was chosen of its own proposal alone"
+            )
+        if form in ("thumb", "action") and not hasattr(self.learner, "step"):
+            return f"{form}: {name} has no step along a direction, which a {form} needs"
+        return None
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
+        """Learn from one piece of feedback; whether there was a lesson in it. `extra` are the features of what the
+        feedback brought along: a corrected object, candidates of later queries."""
+        lesson = self.lesson(context, feedback, extra)
+        if lesson is None:
+            return False
+        person: Person | None = None
+        if self.shrink > 0.0 and context.person is not None:
+            before = self.people.get(context.person) or Person(self._first(), 0, version)
+            # A state of its own: whoever decides at this moment may be reading the old one.
+            person = Person(copy_arrays(before.state), before.lessons + 1, version)
+            person = person._replace(state=_learned(self._own, person.state, self._seen_by(person, lesson)))
+        self.shared = _learned(self.learner, self.shared, lesson)
+        if person is not None and context.person is not None:
+            self.people[context.person] = person
+        return True
+
+    def _seen_by(self, person: Person, lesson: Lesson | Thumb) -> Lesson | Thumb:
+        if isinstance(lesson, Thumb):
+            z = self._personal(self.shared, person, lesson.z[None, :])[0]
+            return Thumb(z, lesson.sign)
+        return lesson._replace(x=self._personal(self.shared, person, lesson.x))
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
+        """What a piece of feedback says to the learner; None where it says nothing.
+
+        No click is not a dislike, and what was not shown was not passed over: only what was shown is compared.
+        """
+        record, x, _ = context
+        form, m = feedback.form, x.shape[0]
+        chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
+        if extra.shape[0]:
+            x = np.concatenate([x, extra])
+        if form == "thumb":
+            z = x[chosen[0]] if chosen else self._whole(x, np.array(record.shown, np.int64))
+            return Thumb(np.array(z, np.float64), feedback.values[0])
+        if form in ("rating", "grade"):
+            rated = dict(zip(feedback.chosen, feedback.values))
+            seen = set(record.shown)
+            among = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in seen)]
+            values = np.array([rated[j] for j in among])
+            order = np.argsort(-values, kind="stable")
+            return self._between(x[among], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
+        if form == "choice":
+            if feedback.values[0] < 0.0:
+                return None
+            winner = int(feedback.values[0])
+            order = np.array([winner, 1 - winner])
+            return self._between(x[list(record.shown[:2])], np.arange(2), order[:1], order)
+        if form == "edit":  # better than what was edited; what else was shown, nobody looked at for this
+            pair = [feedback.base, chosen[0]]
+            return (
+                self._between(x[pair], np.arange(2), np.array([1]), np.array([1, 0])) if chosen[0] != pair[0] else None
+            )
+        weight = 1.0
+        if form == "action":
+            weight = abs(feedback.values[0])
+            if feedback.values[0] < 0.0:  # all that was shown beside it is better
+                chosen = [j for j in record.shown if j != chosen[0]]
+        if not chosen or weight == 0.0:
+            return None
+        displayed = np.array(record.shown, np.int64)
+        y = self._as_proposed(record, displayed) if form == "clicks" else self._plain(record, displayed)
+        if y is None:
+            return None
+        if not self._partial:
+            named = set(chosen)
+            chosen += [j for j in record.shown if j not in named]
+        return Lesson(x, y, np.array(chosen, np.int64), weight)
+
+    def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
+        """A comparison among a few of the candidates."""
+        plain = self._plain(None, y)
+        return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
+
+    def _whole(self, x: Floats, displayed: Ints) -> Array:
+        """phi of what was shown, as an average of its items weighted by position."""
+        k = min(self.learner.space.k, displayed.size)
+        return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
+
+    def _as_proposed(self, record: DecisionRecord, displayed: Ints) -> Any:
+        """The proposal as the learner made it; where it did not, what can be learned from clicks on it, or None."""
+        if self._proposal is None:
+            return displayed
+        made = self._made(record, displayed)
+        if made is not None:
+            return made
+        # Nothing was swapped in the control: which of two neighbours is better cannot be told from where they stood.
+        return None if record.arm == "control" else self._plain(record, displayed)
+
+    def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
+        """The proposal of which a record keeps the parts; None where it keeps none, or another learner's."""
+        if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
+            return None
+        fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
+        y = self._proposal(displayed, **fields)
+        seen: Callable[[Any, int], Any] | None = getattr(self.learner, "seen", None)
+        return seen(y, displayed.size) if seen is not None else y
+
+    def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
+        """A proposal that shows `displayed`, of which nothing more is known."""
+        if self._proposal is None:
+            return displayed
+        plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
+        if plain is not None:
+            return plain(displayed)
+        return None if record is None else self._made(record, displayed)
+
+    # ------------------------------------------------------------------------ keeping
+
+    def described(self, y: Any) -> dict[str, Any]:
+        """What a proposal carries besides what is shown, as JSON."""
+        carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
+        return {name: _json(part) for name, part in carried}
+
+    def copy(self) -> Model:
+        """A model that shares no array with this one."""
+        other = Model(self.learner, self.shrink)
+        other.shared = copy_arrays(self.shared)
+        other.people = {name: person._replace(state=copy_arrays(person.state)) for name, person in self.people.items()}
+        return other
+
+
+def _order(learner: Any, state: Any, x: Floats) -> Ints:
+    order: Ints = learner.space.argmax(learner.weights(state), x)
+    return order
+
+
+def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
+    """The state after a lesson."""
+    if isinstance(lesson, Thumb):
+        # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
+        margin = lesson.sign * float(
+            scores(lesson.z[None, :], primed(learner.weights(state), learner.space.adjusted))[0]
+        )
+        D = lesson.sign * logistic(-margin) * lesson.z
+        if not learner.space.adjusted:
+            D[-1] = 0.0
+        return learner.step(state, D)
+    if lesson.weight == 1.0:
+        return learner.update(state, lesson.x, lesson.y, lesson.feedback)
+    D = direction_of(learner, state, lesson.x, lesson.y, lesson.feedback)
+    return learner.step(state, lesson.weight * D)
+
+
+def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
+    """D of a lesson, N: what `learner.direction` says, for a learner that steps along something else than
+    phi(x, feedback) - phi(x, y)."""
+    own: Callable[..., Array] | None = getattr(learner, "direction", None)
+    if own is not None:
+        return own(state, x, y, feedback)
+    return difference(learner.space, learner.n_features, x, feedback, y)
+
+
+def _json(part: Any) -> Any:
+    return part.tolist() if isinstance(part, _NUMPY) else part
+
+
+_NUMPY = np.ndarray, np.generic
+
+
+def _like(template: Any, value: Any) -> Any:
+    return np.array(value, template.dtype) if isinstance(template, np.ndarray) else type(template)(value)

@@ -1,0 +1,16 @@
+"""Time in a report: a series is cut into windows of about as many each."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+WINDOWS, LEAST = 100, 10
+"""Windows that a series is cut into, at most; how many are in a window, at least, unless there are fewer in all."""
+
+
+def windows(n: int) -> list[tuple[int, int]]:
+    """(the first, the one after the last) of each window of a series of n, in order; none where n is 0."""
+    count = min(WINDOWS, max(n // LEAST, min(n, 1)))
+    return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))
