@@ -326,17 +326,6 @@ def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
     assert not identical(m.people["p"].state, kept)
 
 
-def test_a_copy_shares_nothing() -> None:
-    m = model("averaged-prank:n_ranks=5", shrink=1.0)
-    learn(m, [[1, 0, 0]], {0: 1}, person="p")
-    other = m.copy()
-    before = copy_arrays(m.shared), copy_arrays(m.people["p"].state)
-    learn(other, [[1, 2, 0]], {0: 4}, person="p")
-    assert identical(m.shared, before[0])
-    assert identical(m.people["p"].state, before[1])
-    assert not identical(other.shared, m.shared)
-
-
 # ---------------------------------------------------------------------------- the doors
 
 

@@ -526,17 +526,6 @@ def test_a_lesson_leaves_the_old_offset_to_whoever_reads_it() -> None:
     assert m.people["p"].state.w is not old.state.w
 
 
-def test_a_copy_shares_nothing() -> None:
-    m = model("second-order", shrink=1.0)
-    learn(m, X, [0, 1, 2], "clicks", [2], person="p")
-    other = m.copy()
-    before = copy_arrays(m.shared), copy_arrays(m.people["p"].state)
-    learn(other, X, [0, 1, 2], "clicks", [1], person="p")
-    assert identical(m.shared, before[0])
-    assert identical(m.people["p"].state, before[1])
-    assert not identical(other.shared, m.shared)
-
-
 # ---------------------------------------------------------------------------- keeping
 
 

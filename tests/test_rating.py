@@ -112,16 +112,6 @@ def test_what_is_lent_is_not_written_to() -> None:
     assert m.shared.said.count is mine  # not lent since: no copy
 
 
-def test_a_copy_shares_nothing() -> None:
-    m = model("bmf")
-    told(m, [0], rating={0: 4})
-    other = m.copy()
-    before = copy_arrays(m.shared)
-    told(other, [0], person="q", rating={0: 1})
-    assert identical(m.shared, before)
-    assert set(m.people) == {"p"}
-
-
 def test_a_learner_says_what_it_is_taught() -> None:
     assert is_rating(learner_class("alb"))
     assert not is_rating(learner_class("prank"))

@@ -59,9 +59,6 @@ class Folded(Protocol):
     def effective(self, shared: Any, person: Person | None, /) -> Any:
         """What each feature counts for a person (N,); empty where there is no such thing (0,)."""
 
-    def described(self, y: Any, /) -> dict[str, Any]:
-        """What a proposal carries besides what is shown, as JSON."""
-
 
 CALLERS_SCORE = "the caller's score"
 """The name of the last feature."""

@@ -230,13 +230,6 @@ class Model:
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
-    def copy(self) -> Model:
-        """A model that shares no array with this one."""
-        other = Model(self.learner, self.shrink)
-        other.shared = copy_arrays(self.shared)
-        other.people = {name: person._replace(state=copy_arrays(person.state)) for name, person in self.people.items()}
-        return other
-
 
 def _order(learner: Any, state: Any, x: Floats) -> Ints:
     order: Ints = learner.space.argmax(learner.weights(state), x)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copy_arrays, generators
+from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
 from heedful.spaces.comparison import EQUAL, UNSURE, Pool
@@ -46,12 +47,6 @@ class ChoiceState(NamedTuple):
         return True
 
 
-class Number(NamedTuple):
-    """What is one person's own: the number the learner knows them by."""
-
-    user: int
-
-
 class Heard(NamedTuple):
     """An answer as the learner takes it: the items as shown (k,), and the place of the best, EQUAL, UNSURE, or some
     places (2 to k,), the best first, before all others."""
@@ -60,27 +55,17 @@ class Heard(NamedTuple):
     answer: Any
 
 
-class ChoiceModel:
-    """The state of a loop of choices. `teach` is the fold's step.
-
-    Candidates are the numbers of items (m,).
-    """
+class ChoiceModel(Numbered[ChoiceState]):
+    """The state of a loop of choices. `teach` is the fold's step."""
 
     version = 1
     """of how feedback becomes lessons: a change of what is folded raises it"""
 
     def __init__(self, learner: Any, n_features: int) -> None:
         """`learner` of choices, over items of so many features, 0 where they have none."""
-        self.learner = learner
         things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
-        self.shared = ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0)
-        self.people: dict[str, Person] = {}
-        self._lent = False  # somebody decides from these arrays: they are not written to
+        super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
         self._ready: tuple[Any, Any] = (None, None)
-
-    def nobody(self) -> Number:
-        """A number as it is kept of a person."""
-        return Number(0)
 
     # ------------------------------------------------------------------------ what is believed
 
@@ -90,7 +75,7 @@ class ChoiceModel:
             return shared.learned
         kept, state = self._ready
         if kept is not shared:
-            state = self._joined(shared._replace(learned=_own(shared.learned)))
+            state = self._joined(shared._replace(learned=own_copy(shared.learned)))
             self._ready = shared, state
         return state
 
@@ -131,10 +116,6 @@ class ChoiceModel:
 
         found: Array = best_among(self.believed(shared, person, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None
-
-    def effective(self, shared: ChoiceState, person: Person | None) -> Array:
-        """No weights of features: there are none (0,)."""
-        return np.zeros(0)
 
     # ------------------------------------------------------------------------ proposing
 
@@ -207,35 +188,6 @@ class ChoiceModel:
             things = np.concatenate([things, np.zeros_like(things)])
         things[number] = features  # beyond what whoever reads these arrays looks at
         self.shared = shared._replace(things=things, n=number + 1)
-
-    # ------------------------------------------------------------------------ keeping
-
-    def published(self) -> ChoiceState:
-        """The state for readers, which is not written to from now on: the next lesson begins with a copy."""
-        self._lent = True
-        return self.shared
-
-    def _own(self) -> ChoiceState:
-        """The state, in arrays that nobody reads."""
-        if self._lent:
-            learned, rest = self.shared.learned, self.shared._replace(learned=())
-            self.shared, self._lent = copy_arrays(rest)._replace(learned=_own(learned)), False
-        return self.shared
-
-    def described(self, y: Any) -> dict[str, Any]:
-        """What a proposal carries besides what is shown, as JSON: nothing."""
-        return {}
-
-    def copy(self) -> ChoiceModel:
-        """A model that shares no array with this one."""
-        other = ChoiceModel(self.learner, self.shared.things.shape[1])
-        other.shared, other.people = copy_arrays(self.shared), dict(self.people)
-        return other
-
-
-def _own(learned: Any) -> Any:
-    """What was learned, for `update`; a state that has `own` says itself which arrays it never writes to."""
-    return learned.own() if hasattr(learned, "own") else copy_arrays(learned)
 
 
 # ---------------------------------------------------------------------------- answers

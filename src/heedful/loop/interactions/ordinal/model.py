@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copy_arrays, generators
+from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
@@ -197,13 +197,6 @@ class GradingModel:
     def described(self, y: Any) -> dict[str, Any]:
         """What a proposal carries besides what is shown, as JSON: nothing."""
         return {}
-
-    def copy(self) -> GradingModel:
-        """A model that shares no array with this one."""
-        other = GradingModel(self.learner, self.shrink)
-        other.shared = copy_arrays(self.shared)
-        other.people = {name: person._replace(state=copy_arrays(person.state)) for name, person in self.people.items()}
-        return other
 
 
 def ranks(s: Array, thresholds: Array) -> Ints:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, rated, without_item
+from heedful.loop.interactions.numbered import Number, Numbered
 from heedful.loop.interactions.rating.implicit_feedback import Action, weighed
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
@@ -45,32 +46,18 @@ class RatingState(NamedTuple):
         return True
 
 
-class Number(NamedTuple):
-    """What is one person's own: the number the learner knows them by."""
-
-    user: int
-
-
-class RatingModel:
-    """The state of a loop of ratings: of its learner, and who has which number. `teach` is the fold's step.
-
-    Candidates are the numbers of items (m,).
-    """
+class RatingModel(Numbered[RatingState]):
+    """The state of a loop of ratings: of its learner, and who has which number. `teach` is the fold's step."""
 
     version = 1
     """of how feedback becomes lessons: a change of what is folded raises it"""
 
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
         """`learner` of ratings; what `actions` say, (value, weight) by name."""
-        self.learner = learner
+        super().__init__(
+            learner, RatingState(learner.init(generators(0)[2]), no_pairs(64, 64), np.zeros(64, np.int64), 0)
+        )
         self.actions = {name: Action(*told) for name, told in actions.items()}
-        self.shared = RatingState(learner.init(generators(0)[2]), no_pairs(64, 64), np.zeros(64, np.int64), 0)
-        self.people: dict[str, Person] = {}
-        self._lent = False  # somebody decides from these arrays: they are not written to
-
-    def nobody(self) -> Number:
-        """A number as it is kept of a person."""
-        return Number(0)
 
     # ------------------------------------------------------------------------ proposing
 
@@ -115,10 +102,6 @@ class RatingModel:
         order, found = numbers.argsort(), np.empty(numbers.size)
         found[order] = self.learner.deviations(shared.learned, self.offer(shared, person, numbers[order]))
         return found.tolist()
-
-    def effective(self, shared: RatingState, person: Person | None) -> Array:
-        """No weights of features: there are none (0,)."""
-        return np.zeros(0)
 
     # ------------------------------------------------------------------------ learning
 
@@ -191,26 +174,3 @@ class RatingModel:
         """Which of these items are not withdrawn (m,)."""
         gone = self.shared.gone
         return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)
-
-    # ------------------------------------------------------------------------ keeping
-
-    def published(self) -> RatingState:
-        """The state for readers, which is not written to from now on: the next lesson begins with a copy."""
-        self._lent = True
-        return self.shared
-
-    def _own(self) -> RatingState:
-        """The state, in arrays that nobody reads."""
-        if self._lent:
-            self.shared, self._lent = copy_arrays(self.shared), False
-        return self.shared
-
-    def described(self, y: Any) -> dict[str, Any]:
-        """What a proposal carries besides what is shown, as JSON: nothing."""
-        return {}
-
-    def copy(self) -> RatingModel:
-        """A model that shares no array with this one."""
-        other = RatingModel(self.learner, self.actions)
-        other.shared, other.people = copy_arrays(self.shared), dict(self.people)
-        return other
