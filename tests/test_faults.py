@@ -611,7 +611,7 @@ def test_clocks_do_not_order_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return int(clock(next(ticks)))
 
     set_clock(monkeypatch, now)
-    monkeypatch.setattr("heedful.loop.log.now", now)
+    monkeypatch.setattr("heedful.loop.log.log.now", now)
     with small_loop(tmp_path / "loop", control=0.0, shrink=2.0) as loop:
         for n in range(10):
             d = loop.decide(id=f"d{n}", person=f"p{n % 2}")

@@ -284,7 +284,7 @@ def test_few_lessons_are_found_among_many_other_events(loop: Loop, monkeypatch: 
     assert len(read) < 20
     head = loop.ledger.log.last()[0]
     by_index = list(loop.ledger.log.newest_first(head + 1, "feedback"))
-    monkeypatch.setattr("heedful.loop.log.FEW", 2)
+    monkeypatch.setattr("heedful.loop.log.reader.FEW", 2)
     assert list(loop.ledger.log.newest_first(head + 1, "feedback")) == by_index
     assert [one.id for one in loop.ledger.log.newest_first(by_index[0].seq, "feedback")] == ["e1", "e0"]
 

@@ -23,9 +23,10 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
-from heedful.loop import group, log
+from heedful.loop import group
 from heedful.loop.group import GroupCommit
-from heedful.loop.log import Event, Log
+from heedful.loop.log import Event, Log, file
+from heedful.loop.log.schema import SCHEMA
 from heedful.storage import Schema
 from loops import bits, bits_from_scratch, small_loop
 
@@ -216,7 +217,7 @@ def test_another_file_is_refused_by_name(tmp_path: Path, make: Callable[[Path], 
 
 def test_a_newer_schema_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {log.SCHEMA.newest + 1}")
+        db.execute(f"PRAGMA user_version = {SCHEMA.newest + 1}")
     with pytest.raises(ValueError, match=r"log\.db: .*newer heedful"):
         Log(path)
     with pytest.raises(ValueError, match="newer heedful"):
@@ -225,11 +226,11 @@ def test_a_newer_schema_is_refused(path: Path) -> None:
 
 def with_step(*statements: str) -> Schema:
     """Tomorrow's schema."""
-    return log.SCHEMA._replace(steps=(*log.SCHEMA.steps, statements))
+    return SCHEMA._replace(steps=(*SCHEMA.steps, statements))
 
 
 def test_a_failed_create_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "SCHEMA", with_step("CREATE TABLE more (a)", "NONSENSE"))
+    monkeypatch.setattr(file, "SCHEMA", with_step("CREATE TABLE more (a)", "NONSENSE"))
     with pytest.raises(sqlite3.OperationalError, match="NONSENSE"):
         Log(tmp_path / "log.db", create=True)
     assert not list(tmp_path.iterdir())
@@ -247,7 +248,7 @@ def _schema(path: Path) -> tuple[int, list[Any], dict[str, list[Any]]]:
 def test_an_older_log_is_brought_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     version, _, before = _schema(path)
     second = ("ALTER TABLE event ADD COLUMN origin TEXT", "CREATE TABLE note (a TEXT)")
-    monkeypatch.setattr(log, "SCHEMA", with_step(*second))
+    monkeypatch.setattr(file, "SCHEMA", with_step(*second))
     for _ in range(2):  # the second time there is nothing to do
         with Loop.open(path.parent) as loop:
             assert loop.verify() == []
@@ -267,7 +268,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
     before = _schema(path)
     second = ("CREATE TABLE note (a TEXT)", "INSERT INTO note VALUES ('half')", bad, "CREATE TABLE never (a TEXT)")
     with monkeypatch.context() as patched:
-        patched.setattr(log, "SCHEMA", with_step(*second))
+        patched.setattr(file, "SCHEMA", with_step(*second))
         with pytest.raises(sqlite3.Error):
             Log(path)
     assert _schema(path) == before

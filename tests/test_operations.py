@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from heedful import Loop, Settings, infer
 from heedful.cli import app, command
-from heedful.loop import log as event_log
+from heedful.loop.log.schema import SCHEMA
 from heedful.server import database
 from heedful.server.keys import Keys
 from heedful.server.running import served
@@ -176,7 +176,7 @@ def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> No
 
 def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path) -> None:
     small_loop(tmp_path / "cars.heedful").close()
-    log, newer = tmp_path / "cars.heedful" / "log.db", event_log.SCHEMA.newest + 1
+    log, newer = tmp_path / "cars.heedful" / "log.db", SCHEMA.newest + 1
     with closing(sqlite3.connect(log)) as db:
         db.execute(f"PRAGMA user_version = {newer}")
     before = log.read_bytes()
@@ -194,7 +194,7 @@ def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path
 
 def test_the_page_names_todays_schemas() -> None:
     page = " ".join(PAGE.split())
-    assert f"a log's (today {event_log.SCHEMA.newest})" in page
+    assert f"a log's (today {SCHEMA.newest})" in page
     assert f"that of the keys (today {database.SCHEMA.newest})" in page
 
 

@@ -1,0 +1,143 @@
+"""The log: appending events, and forgetting a person."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from heedful.loop.log.event import COLUMNS, WIDTH, Event, checksum, now
+from heedful.loop.log.reader import LogReader
+from heedful.loop.log.schema import TRIGGERS
+from heedful.storage import WAIT
+
+COMMITTED = 16_000
+"""Bytes that a commit writes besides its events, about: pages of the table and its indices."""
+_ROW = f"({', '.join('?' * WIDTH)})"
+
+
+class Log(LogReader):
+    """The log in one file, opened for reading and for appending.
+
+    Each process appends in a transaction of its own (`writing`) that first looks at what the others appended (`head`).
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
+        """Open the log `path`, or create it; a writer waits up to `wait` seconds for other processes. FileExistsError
+        or FileNotFoundError where that cannot be; ValueError where the file is something else, is damaged, or was
+        written by a newer heedful."""
+        super().__init__(path, create=create, wait=wait)
+        self.look_for_forgotten()
+
+    # ------------------------------------------------------------------------ appending
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Append events. Inside `writing` only."""
+        rows = [(*event, checksum(event)) for event in events]
+        self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
+        # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
+        at = 0
+        for size in (256, 64, 16, 4, 1):
+            while len(rows) - at >= size:
+                self._writer.execute(_insert(size), [value for row in rows[at : at + size] for value in row])
+                at += size
+
+    def head(self) -> int:
+        """The sequence number of the last event of any process, 0 where there is none. Inside `writing` only."""
+        [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
+        return int(seq)
+
+    def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
+        """The events of a kind that have one of these ids, by id. Inside `writing` only."""
+        query = f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
+        rows = self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
+        return {event.id: event for event in map(self._event, rows)}
+
+    # ------------------------------------------------------------------------ forgetting
+
+    def erase(self, subject: str, event: Callable[[int], Event]) -> int:
+        """Delete every decision shown to `subject`, every event about those decisions, and every event about those.
+
+        In one transaction the rows are deleted, their digests are kept (`is_forgotten`), and `event(count)` is appended
+        as the record of it. Returns how many events were deleted. Their bytes are removed by `finish_erasing`, which
+        the next opening calls where the process died in between (`unfinished`).
+        """
+        with self.writing() as db:
+            rows = db.execute(
+                """WITH RECURSIVE gone (seq) AS (
+                    SELECT seq FROM event WHERE kind = 'decision' AND subject = ?
+                    UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
+                ) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq""",
+                [subject],
+            ).fetchall()
+            if rows:
+                for name, _ in TRIGGERS:
+                    db.execute(f"DROP TRIGGER {name}")
+                seq = self.head() + 1
+                digests = [(self.digest(kind, id), seq) for _, kind, id in rows]
+                db.executemany("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", digests)
+                db.executemany("DELETE FROM event WHERE seq = ?", [(row[0],) for row in rows])
+                self._database.create_triggers(db)
+                self.append([event(len(rows))._replace(seq=seq)])
+        if rows:
+            self._any_forgotten = True
+        return len(rows)
+
+    def unfinished(self) -> bool:
+        """Whether a person was forgotten whose bytes are not removed yet."""
+        [last, done] = self._one(
+            "SELECT coalesce(max(CASE kind WHEN 'forget' THEN seq END), 0), "
+            "coalesce(max(CASE kind WHEN 'erased' THEN target END), 0) FROM event WHERE kind IN ('forget', 'erased')"
+        )
+        return bool(last > done)
+
+    def finish_erasing(self) -> None:
+        """Remove the bytes of forgotten events: rewrite the file and empty the write-ahead file.
+
+        TimeoutError where another process is reading; then the next opening does it.
+        """
+        # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
+        # running a checkpoint at this moment, so this loop does.
+        until, busy = time.monotonic() + self._database.wait, True
+        with self._lock, self._errors():
+            self._writer.execute("VACUUM")
+            while busy:
+                [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if busy and time.monotonic() > until:
+                    break
+                time.sleep(0.01 if busy else 0.0)
+        if busy:
+            raise TimeoutError(
+                f"{self.path}: another process is reading, so the forgotten bytes are still in the write-ahead file: "
+                "close it and open the loop again, which finishes the job"
+            )
+        with self.writing():
+            last = self._writer.execute("SELECT max(seq) FROM event WHERE kind = 'forget'").fetchone()[0]
+            seq = self.head() + 1
+            if not self.known("erased", [f"erased-{last}"]):  # another process may have been faster
+                self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
+
+    def look_for_forgotten(self) -> None:
+        """Note whether anybody was forgotten: only then are digests compared."""
+        self._any_forgotten = self._one("SELECT EXISTS (SELECT 1 FROM forgotten)")[0] == 1
+
+    def is_forgotten(self, kind: str, id: str) -> bool:
+        """Whether an event of a kind and id was in the log and was forgotten."""
+        if not self._any_forgotten:
+            return False
+        return self._one("SELECT 1 FROM forgotten WHERE digest = ?", [self.digest(kind, id)]) is not None
+
+    def is_gone(self, seq: int) -> bool:
+        """Whether the event with a sequence number was forgotten."""
+        return self._any_forgotten and self.at(seq) is None
+
+    def digest(self, kind: str, value: str) -> str:
+        """What is kept of a forgotten event: enough to recognise its id when it comes again, not to read it."""
+        return hmac.new(self._secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
+
+
+def _insert(rows: int) -> str:
+    return f"INSERT INTO event ({COLUMNS}) VALUES {', '.join([_ROW] * rows)}"

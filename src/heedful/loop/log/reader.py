@@ -1,0 +1,159 @@
+"""Reading a log: single events, and walks through it in order or from the newest back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
+from heedful.loop.log.file import LogFile
+from heedful.loop.log.schema import TRIGGERS
+
+PAGE = 200
+"""Events that are read at a time when going back from the newest."""
+FEW = 2000
+"""A kind with at most so many events is found through the index alone."""
+
+
+class LogReader(LogFile):
+    """What can be asked of a log. Queries that read much use a connection of their own, next to the short ones."""
+
+    def _event(self, row: tuple[Any, ...]) -> Event:
+        return to_event(row, self.path)
+
+    # ------------------------------------------------------------------------ single events
+
+    def find(self, kind: str, id: str) -> Event | None:
+        """The event of a kind with an id, None where there is none."""
+        row = self._one(f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id = ?", (kind, id))
+        return self._event(row) if row else None
+
+    def at(self, seq: int) -> Event | None:
+        """The event with a sequence number, None where there is none."""
+        row = self._one(f"SELECT {COLUMNS} FROM event WHERE seq = ?", (seq,))
+        return self._event(row) if row else None
+
+    def many(self, seqs: Sequence[int]) -> list[Event]:
+        """The events with these sequence numbers, without those that are not there."""
+        found: list[Event] = []
+        for start in range(0, len(seqs), 500):
+            part = seqs[start : start + 500]
+            query = f"SELECT {COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})"
+            with self._reading, self._errors():
+                rows = self._reader.execute(query, part).fetchall()
+            found += map(self._event, rows)
+        return found
+
+    def newest(self, kind: str, subject: str) -> int:
+        """The sequence number of the last event of a kind about a subject, 0 where there is none."""
+        query = "SELECT coalesce(max(seq), 0) FROM event WHERE kind = ? AND subject = ?"
+        return int(self._one(query, (kind, subject))[0])
+
+    def last(self, items: bool = False) -> tuple[int, int]:
+        """The sequence numbers of the last event, and of the last event that changes the model; 0 where there is none.
+        `items` says whether item events change it."""
+        # The plus keeps SQLite on the table: from its end, the first that is met.
+        kinds = "'feedback', 'undo', 'forget'" + (", 'item'" if items else "")
+        made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
+        [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
+        return head, version
+
+    def is_undone_before(self, position: int) -> bool:
+        """Whether an event up to `position` was undone after it, or anybody was forgotten after it."""
+        query = (
+            "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'undo' AND seq > ? AND target <= ?) "
+            "OR EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
+        )
+        return bool(self._one(query, (position, position, position))[0])
+
+    # ------------------------------------------------------------------------ many events
+
+    def targets(self, kind: str, up_to: int | None = None) -> list[int]:
+        """The targets of the events of a kind up to sequence number `up_to`, or of all."""
+        query = "SELECT target FROM event WHERE kind = ? AND seq <= ? AND target IS NOT NULL"
+        return [row[0] for row in self._scan(query, (kind, 2**62 if up_to is None else up_to))]
+
+    def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
+        """The events after sequence number `after`, in order, of these kinds or of all. Reads `page` at a time."""
+        chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
+        chosen = chosen.replace("kind", "+kind")
+        query = f"SELECT {COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT {page}"
+        return map(self._event, self._pages(query, list(kinds), after, page))
+
+    def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
+        """The events before a sequence number, of a kind or of all, the newest first. Reads them as they are needed."""
+        if kind is not None:
+            with self._reading, self._errors():
+                few = self._reader.execute("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1)).fetchall()
+            if len(few) <= FEW:  # the index lists them: no other event is read
+                left = sorted(seq for [seq] in few if seq < before)
+                while left:
+                    left, page = left[:-PAGE], left[-PAGE:]
+                    yield from sorted(self.many(page), key=lambda event: -event.seq)
+                return
+        chosen = "" if kind is None else "AND +kind = ?"
+        query = f"SELECT {COLUMNS} FROM event WHERE seq < ? {chosen} ORDER BY seq DESC LIMIT {PAGE}"
+        while True:
+            with self._reading, self._errors():
+                rows = self._reader.execute(query, [before] if kind is None else [before, kind]).fetchall()
+            yield from map(self._event, rows)
+            if len(rows) < PAGE:
+                return
+            before = rows[-1][0]
+
+    def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
+        """(feedback, the decision it answers) after sequence number `after`, in order, undone feedback included."""
+        one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
+        query = (
+            f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
+            "WHERE f.seq > ? AND +f.kind = 'feedback' ORDER BY f.seq LIMIT 5000"
+        )
+        for row in self._pages(query, [], after):
+            yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
+
+    def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
+        """The rows of a query that is limited to `page` rows after a sequence number, which is its first column."""
+        with self._scanner() as scanner:
+            while True:
+                with self._scanning, self._errors():
+                    rows = scanner.execute(query, [after, *parameters]).fetchall()
+                yield from rows
+                if len(rows) < page:
+                    return
+                after = rows[-1][0]
+
+    # ------------------------------------------------------------------------ about the whole log
+
+    def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
+        """(sequence number, subject, whether it has arrays) of the events of a kind, in order."""
+        chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
+        query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
+        return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
+
+    def counts(self) -> dict[str, int]:
+        """How many events of each kind there are."""
+        return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
+
+    def problems(self) -> list[str]:
+        """What is wrong with the file, one sentence each; empty where nothing is. Reads all of the file."""
+        found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
+        there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
+        missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
+        if missing:
+            found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
+        [[mode]] = self._scan("PRAGMA journal_mode")
+        if mode != "wal":
+            found.append(f"journal mode: wanted wal, got {mode}")
+        for row in self._pages(f"SELECT {COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], -(2**63)):
+            try:
+                self._event(row)
+            except ValueError as error:
+                found.append(str(error))
+        lost = self._scan(
+            "SELECT count(*) FROM event e WHERE target IS NOT NULL "
+            "AND NOT EXISTS (SELECT 1 FROM event t WHERE t.seq = e.target)"
+        )
+        if lost[0][0]:
+            found.append(f"{lost[0][0]} events are about an event that is not there")
+        return found
