@@ -97,11 +97,10 @@ class Loop:
         `crosses` are pairs (context column, item column) whose products are features too. `query_features` are what a
         request says of each candidate, such as the score of a search (`heedful.declare` makes them): then candidates
         are {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the rule,
-        with parameters: "second-order:epsilon=0.1", or "averaged-prank:n_ranks=5" for a loop that predicts grades from
-        1 to 5 (a grading loop). `Settings(ratings=(1, 5))` makes a loop of ratings: its items need no features and so
-        no `encoding`, and there may be none yet; its learner is "bmf" where none is named. `Settings(choices="best")`,
-        or "ranking", makes a loop of choices, of items with an `encoding` or with none; its learner is
-        "hierarchical-gp" where none is named. That of other loops is "fair-pairs". All of this is frozen in the log.
+        with parameters: "second-order:epsilon=0.1", "averaged-prank:n_ranks=5", "FILE.py:Class". Which kind of feedback
+        the loop learns from is said by one of the settings, `Settings(ratings=(1, 5))`, else by the learner; where
+        items are known by number they need no `encoding`. Each kind has a learner where none is named. All of this is
+        frozen in the log.
         FileExistsError where the folder is there; ValueError, by name, where something makes no sense, and then nothing
         is made.
         """
@@ -270,9 +269,9 @@ class Loop:
         return event is not None and event.id.startswith(f"{digest}-")
 
     def withdraw(self, name: str | int) -> bool:
-        """Take an item off offer; whether it was on. What was learned from it stays, and so do its old versions; in a
-        loop of ratings all that was rated of it is taken out at once, and put back it begins anew; in a loop of choices
-        it is in no question and no ranking any more, and what was said of it still tells about others."""
+        """Take an item off offer; whether it was on. Its old versions stay. What was learned
+        from it stays, too, and tells about others; but what is learned of items by number alone, as ratings are, goes
+        with it, and put back it begins again."""
         self.ledger.catch_up()
         version = self.ledger.shelf.current.get(wire.wanted_id("name", name))
         if version is None:
@@ -306,10 +305,10 @@ class Loop:
         array of features (m x N; their names are then "0", "1", ...), in the caller's order, which is what is shown
         before anything was learned. `prior` is the caller's own score, by name or in the order of the candidates;
         `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
-        shown only once it is activated. In a grading loop `grades` are what is predicted of each that is shown. In a
-        loop of ratings candidates are names, `ratings` are what is predicted, and what the person has consumed is left
-        out but with `repeats` (None: as the loop's settings say). In a loop of choices two are shown, or `show` of
-        them, in places that were drawn; `chances` are how likely each is to be chosen.
+        shown only once it is activated. `predicted` of the decision is what the loop predicts of each that is shown.
+        Where items are known by number, candidates are names, and what the person is done with is left out but with
+        `repeats` (None: as the loop's settings say). How many are shown where `show` does not say, and in which places,
+        depends on the kind of feedback (docs/loops.md).
 
         A page is decided whatever is asked: an item that is not on offer stands where `prior` has it, or last, and is
         told in `unknown`; what comes twice counts once; no candidates are an empty list. With `strict` (None: as the
@@ -353,9 +352,8 @@ class Loop:
 
         Nothing is drawn and nothing is logged, so this is for looking and for offline evaluation, and leaves the report
         as it is. Feedback needs a decision: `decide` makes one, `record` one of what was shown. The arguments, and what
-        is raised, are those of `decide`. In a loop of ratings the order is by the expected rating, what the person has
-        consumed included; as they were asked for where the learner expects nothing. In a loop of choices it is by the
-        expected utility for this person, or for all; `standing` says how sure that is.
+        is raised, are those of `decide`; what the person is done with is among them. Where the learner expects nothing,
+        the order is that of the candidates. `standing` says how sure it is, where a loop compares items.
         """
         return self.ranking(candidates, person=person, context=context, prior=prior, strict=strict).ranking
 
@@ -396,10 +394,10 @@ class Loop:
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
-        """How things stand in a loop of choices: the ranking with its uncertainty, whether that is sure enough to stop,
-        about how many questions are left; for a person, for some people together, or for all.
+        """How things stand in a loop that compares items: the ranking with its uncertainty, whether that is sure enough
+        to stop, about how many questions are left; for a person, for some people together, or for all.
 
-        ValueError for another loop, and where there are not two items on offer. Nothing is logged."""
+        ValueError for a loop that does not, and where there are not two items on offer. Nothing is logged."""
         person = None if person is None else wire.wanted_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: wanted none beside a person, got some")
@@ -476,9 +474,8 @@ class Loop:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
         `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
-        `rating={"b": 4}`, `grade={"b": 2}`, `choice="first"`, `none=True`; a grading loop takes `grade` and `none`,
-        whole numbers from 1 to `grades`, a loop of ratings `rating`, `none` and `actions={"b": "buy", "c": ["view"]}`,
-        a loop of choices `choice`, `none`, `better` (the best of what was shown, or an order) and `clicks` on one.
+        `rating={"b": 4}`, `grade={"b": 2}`, `actions={"b": "buy", "c": ["view"]}`, `choice="first"`, `none=True`: which
+        of them a loop takes, its kind says; another is answered with `rejected` and what to send instead.
         `id` is the caller's event id: sent again it counts once. Returns when it is on the disk and learned.
         ValueError, by name, where it is no feedback; what fits no longer what happened is answered with `rejected` and
         the reason. Nothing is changed by either.
@@ -563,10 +560,8 @@ class Loop:
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
-        """Why the first of a decision stood first: which features put it there, which feedback moved it; in a grading
-        loop, what its score is made of, and between which thresholds it lies; in a loop of ratings, what was expected
-        of it, how certain that is, and which ratings it comes from; in a loop of choices, why the two were asked about,
-        and which answers say which is better.
+        """Why the first of a decision stood first: what put it there, what was predicted of it, and which feedback
+        moved that.
 
         By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
         decision."""
@@ -614,8 +609,8 @@ class Loop:
         return self.weights_of(None)
 
     def weights_of(self, person: str | None) -> dict[str, float]:
-        """What each feature counts for a person, by name, her offset included; the caller's score last. Empty for a
-        learner of grades that has no one direction, and in loops of ratings and choices."""
+        """What each feature counts for a person, by name, her offset included; the caller's score last. Empty
+        where what is learned is no direction of features."""
         state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
         return dict(zip(self.feature_names, self.ledger.model.effective(state.shared, own).tolist()))
 

@@ -129,7 +129,8 @@ class Truth:
         self._disturbed = self._disturbed or why
 
     def take(self, decision: Known, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
-        """A decision of candidates x (m x N), with its answers in order; `reader` of a coactive loop."""
+        """A decision of candidates x (m x N), with its answers in order; `reader` reads them as better lists,
+        None where they are none."""
         record = decision.record
         if record.arm != "learned":
             if any(said.lesson is not None for said in given):

@@ -104,7 +104,7 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     base: int = 0
     """the candidate that a corrected object was made of"""
     done: list[list[str]] = []
-    """in a loop of ratings, the names of the actions on each of those chosen"""
+    """where actions on several are taken at once, the names of those on each of those chosen"""
     said: dict[str, Any] | None = None
     """the feedback as it was given, where some of it is about what was not on offer; where all is, `form` is unknown"""
 
