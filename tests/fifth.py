@@ -17,12 +17,15 @@ from heedful.core.validation import finite_array, indices, wanted_count, wanted_
 from heedful.learners.registry import make_learner
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation, Part
+from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import Known
 from heedful.loop.wire import Feedback, FeedbackRecord, distinct
 
+QUESTION = "Which of these is the best, which the worst?"
+SCORE = "how often what was likeliest was called the best"
 SHOWN = 4
 """Items in a question."""
 
@@ -98,6 +101,11 @@ def gains(w: Any, x: Any) -> tuple[Any, Any]:
     return p, (p.sum(axis=1) - p.sum(axis=0)) @ x
 
 
+def likely(w: Any, x: Any) -> tuple[float, ...]:
+    """P(item i of x (k x N) is called the best)."""
+    return tuple(gains(w, x)[0].sum(axis=1).tolist()) if len(x) > 1 else (1.0,) * len(x)
+
+
 class Folding:
     """The state of a loop: of its learner, the same for all people."""
 
@@ -143,6 +151,11 @@ class BestWorstScaling(Interaction[Folding]):
     model_type = Folding
     compares_arms = False
 
+    def describe(self) -> Card:
+        """With how likely each item is to be called the best."""
+        chance = Prediction("chance", "how likely each that is shown is to be called the best", 0, 1)
+        return super().describe()._replace(title="Best and worst", question=QUESTION, prediction=chance, score=SCORE)
+
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first and the last."""
         return "says which is the best and which the worst", {"best": shown[0], "worst": shown[-1]}
@@ -181,7 +194,8 @@ class BestWorstScaling(Interaction[Folding]):
         chance = 1.0 / math.perm(m, k)
         ours = float(best in shown) * m / k * chance  # as many lists have the best in them as have any other item
         unknown = () if strangers is None else strangers.told(strangers.places(m, k, own=True))
-        return Proposal(shown, control * chance + (1.0 - control) * ours or None, unknown=unknown)
+        probability = control * chance + (1.0 - control) * ours or None
+        return Proposal(shown, probability, predicted=likely(shared.w, x[shown]), unknown=unknown)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -228,8 +242,12 @@ class BestWorstScaling(Interaction[Folding]):
         return _Tally(shared)
 
     def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Whether something of it was the best for the person: nobody said so where they wanted none."""
-        return float(answers[-1].form == "best") if answers else None
+        """Whether what was likeliest was called the best by the first answer that says so."""
+        record = decision.record
+        for feedback in answers:
+            if feedback.form == "best" and record.predicted:
+                return float(record.predicted[record.shown.index(feedback.chosen[0])] == max(record.predicted))
+        return None
 
     def unsaid(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
         return "the best of four says nothing of how good the four were"

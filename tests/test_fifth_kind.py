@@ -54,6 +54,13 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
         yield loop
 
 
+def encoded(loop: Loop, decision: str) -> dict[str, Any]:
+    """The features of a decision's candidates, by name."""
+    known = loop.ledger.known(decision)
+    assert known is not None
+    return dict(zip(known.names, loop.ledger.requests.context(known).x))
+
+
 class Person:
     """Somebody whose utilities are x @ w: best and worst are drawn by the maximum-difference model."""
 
@@ -133,6 +140,17 @@ def test_four_are_shown_and_how_likely_just_that_was(tmp_path: Path) -> None:
         decision = loop.decide()
         assert decision.arm == "control"
         assert decision.probability == pytest.approx(1 / (20 * 19 * 18 * 17))
+
+
+def test_what_is_predicted_is_how_likely_each_is_to_be_the_best(loop: Loop) -> None:
+    """By the definition of the maximum-difference model, of what is shown; before anything is learned all are alike."""
+    assert loop.decide().predicted == pytest.approx([0.25] * 4)
+    taught(loop, 10)
+    decision, w = loop.decide(), loop.weights
+    x = encoded(loop, decision.id)
+    u = [float(x[name] @ list(w.values())) for name in decision.shown]
+    odds = [sum(np.exp(a - b) for j, b in enumerate(u) if j != i) for i, a in enumerate(u)]
+    assert decision.predicted == pytest.approx([each / sum(odds) for each in odds], abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +239,8 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
     assert [part.weight for part in features] == pytest.approx([w[part.name] for part in features])
     assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
-    assert why.first == max(decision.shown, key=lambda name: X[name] @ [w[f"f{k}"] for k in range(3)])
+    x = encoded(loop, "last")
+    assert why.first == max(decision.shown, key=lambda name: float(x[name] @ list(w.values())))
     again = loop.replay(FIFTH)
     assert (again.lessons, again.comparisons) == (20, 60.0)
     assert again.agreement is not None
@@ -233,6 +252,14 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     found = loop.report()
     assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
     assert found.difference is None
+    right = 0
+    for told in loop.lessons():
+        known = loop.ledger.known(told.decision)
+        assert known is not None
+        chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
+        right += all(chance[told.chosen[0]] >= p for p in chance.values())
+    arms = found.learned, found.control
+    assert sum((arm.mean or 0.0) * arm.answered for arm in arms) == pytest.approx(right)
     assert found.unsaid == "the best of four says nothing of how good the four were"
 
 
@@ -271,7 +298,7 @@ def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
 
 def test_how_it_speaks_of_itself(loop: Loop) -> None:
     card = loop.ledger.interaction.describe()
-    assert (card.name, card.title, card.loop) == ("best-worst", "Best-worst", "a loop of extremes")
+    assert (card.name, card.title, card.loop) == ("best-worst", "Best and worst", "a loop of extremes")
     assert [form.name for form in card.forms] == ["best", "none"]
     decision = loop.decide()
     _, example = loop.ledger.interaction.example(loop.ledger.model, decision.shown)
