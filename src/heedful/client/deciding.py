@@ -29,7 +29,7 @@ class Deciding(Operations):
     name: str
     identifier: str
     _few: dict[str, int]
-    """how many are shown by loops that are known to show few: a single item, in a loop of choices two"""
+    """how many are shown by loops that are known to show few: a single item, or a pair"""
 
     @either
     def decide(

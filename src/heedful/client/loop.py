@@ -184,7 +184,7 @@ class LoopOperations(Answering):
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
-        """How things stand in a loop of choices, for a person or for all together: the ranking with its uncertainty,
+        """How things stand by what people chose, for a person or for all together: the ranking with its uncertainty,
         whether to stop, about how many questions are left."""
         call = Call("GET", self._path("standing", person=person))
         return calls.read_as((yield from self._asked(call, long=True)), Standings)

@@ -17,6 +17,7 @@ from heedful.client.either import Steps, either
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
 from heedful.core.validation import describe
 from heedful.data.frames import rows_in
+from heedful.loop.interactions.facts import Facts
 
 LEAST = 0.02
 """Seconds that must be left for asking again to make sense."""
@@ -26,7 +27,7 @@ MOST, SIZE = 1000, 1 << 20
 """Of a batch: events, bytes. More at once is no quicker, and other callers of the server wait for it."""
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class About(Facts, frozen=True, kw_only=True):
     """A loop as the server describes it."""
 
     name: str
@@ -41,15 +42,9 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     events: dict[str, int]
     """how many there are of each kind"""
     settings: dict[str, Any]
-    caveats: list[str] = []
-    notes: list[str] = []
-    unknown: dict[str, int] = {}
-    grades: int | None = None
-    """how many there are, in a loop that predicts grades"""
-    ratings: tuple[float, float] | None = None
-    """the lowest and the highest, in a loop of ratings"""
-    choices: str | None = None
-    """what they are for, best or ranking, in a loop of choices"""
+    caveats: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+    unknown: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Operations:

@@ -8,13 +8,12 @@ from typing import Any
 
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.loop import wire
+from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ARMS = ("learned", "control", "imported")
-PREDICTED = ("predicted", "grades", "ratings", "chances")
-"""The field of what was predicted, and how it was called before."""
 _FIELDS = {
     "withdraw": ("id",),
     "decision": (

@@ -1,4 +1,4 @@
-"""A study: a loop of choices, the question, and the pictures, in the loop's folder."""
+"""A study: a loop of what people choose, the question, and the pictures, in the loop's folder."""
 
 from __future__ import annotations
 

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from heedful.loop.interactions.forms import Form
 
+PREDICTED = ("predicted", "grades", "ratings", "chances")
+"""The field of a decision that says what was predicted, and how kinds called it before."""
+
 
 class Prediction(NamedTuple):
     """What a decision predicts of each item that it shows."""
