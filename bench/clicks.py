@@ -3,8 +3,8 @@
 `python bench/clicks.py` writes bench/results/clicks.json. Ten thousand queries of 20 documents with 20 features and
 the caller's score, which says little (correlation 0.45 with the utility); whoever clicks looks at position i with
 probability (1/i)^eta, or reads from the top and stops after most clicks. Every learner starts from the caller's order
-(`Primed`). The learned order is that of the last weights, unperturbed, on 500 fresh queries. All with 95 % intervals
-over the seeds; the difference from pairwise logistic at face value is paired by seed.
+(`WithBaseScore`). The learned order is that of the last weights, unperturbed, on 500 fresh queries. All with 95 %
+intervals over the seeds; the difference from pairwise logistic at face value is paired by seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
-from heedful.spaces.ranking import Primed
+from heedful.spaces.ranking import WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream
 
@@ -38,7 +38,7 @@ USERS = {
     "eta 3": PositionBiased(3.0, clicks_only=True),
     "cascade, stop 0.9": Cascade(0.9, clicks_only=True),
 }
-SPACE, N = Primed(Ranking(K)), FEATURES + 1
+SPACE, N = WithBaseScore(Ranking(K)), FEATURES + 1
 FACE = "pairwise-logistic at face value"
 LEARNERS: dict[str, Any] = {
     "perceptron at face value": PreferencePerceptron(N, SPACE),

@@ -35,8 +35,8 @@ from heedful.learners.ratings.alb import ALB
 from heedful.learners.ratings.bmf import BMF
 from heedful.learners.ratings.nmf_bandit import NMFBandit
 from heedful.learners.ratings.pts import PTS
-from heedful.spaces.slate import Offer, Rated, Slate
-from heedful.worlds.ratings import Rounds, gaussian_ratings
+from heedful.spaces.slate import SlateContext, SlateRatings, Slate
+from heedful.worlds.ratings import LowRankState, gaussian_ratings
 
 SMALL, LARGE, PAPER, K = (943, 1_682), (50_000, 20_000), (200, 200), 5
 out = Console(width=130)
@@ -83,28 +83,28 @@ class Many(NamedTuple):
     items: Any
     noise: float
 
-    def init(self, rng: np.random.Generator) -> Rounds:
-        return Rounds(0)
+    def init(self, rng: np.random.Generator) -> LowRankState:
+        return LowRankState(0)
 
-    def over(self, state: Rounds, t: int) -> bool:
+    def over(self, state: LowRankState, t: int) -> bool:
         return False
 
-    def context(self, state: Rounds, t: int, rng: np.random.Generator) -> Offer:
-        return Offer(int(rng.random() * self.A.shape[0]), self.items)
+    def context(self, state: LowRankState, t: int, rng: np.random.Generator) -> SlateContext:
+        return SlateContext(int(rng.random() * self.A.shape[0]), self.items)
 
-    def respond(self, state: Rounds, x: Offer, shown: Any, rng: np.random.Generator) -> Rated:
+    def respond(self, state: LowRankState, x: SlateContext, shown: Any, rng: np.random.Generator) -> SlateRatings:
         ratings = np.empty(shown.size)
         for r in range(shown.size):
             ratings[r] = self.noise * rng.standard_normal()
             for a in range(self.A.shape[1]):
                 ratings[r] += self.A[x.user, a] * self.B[shown[r], a]
-        return Rated(shown.copy(), ratings)
+        return SlateRatings(shown.copy(), ratings)
 
-    def regret(self, state: Rounds, x: Offer, shown: Any) -> float:
+    def regret(self, state: LowRankState, x: SlateContext, shown: Any) -> float:
         return 0.0
 
-    def advance(self, state: Rounds, x: Offer, shown: Any, feedback: Rated) -> Rounds:
-        return Rounds(state.t + 1)
+    def advance(self, state: LowRankState, x: SlateContext, shown: Any, feedback: SlateRatings) -> LowRankState:
+        return LowRankState(state.t + 1)
 
 
 def many(size: tuple[int, int]) -> Many:

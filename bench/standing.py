@@ -35,7 +35,7 @@ from heedful.learners.preference.preference_gp import HierarchicalGP
 from heedful.inference.comparisons import answers, together
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.standing import standing
-from heedful.spaces.comparison import Choice, Pool
+from heedful.spaces.comparison import Choice, ComparisonPool
 
 ITEMS, SPREADS, SHARES = 5, (0.3, 0.6, 1.0, 3.0), (0.08, 0.5)
 FOLDER = Path(__file__).parent / "results" / "standing"
@@ -87,7 +87,7 @@ def asked_by_the_loop(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
             known = np.sort(np.array([row for row, who in rows if who == u]).reshape(-1, 2), axis=1)[-(t % 10) :]
             pair = np.sort(learner.question(state, u, np.arange(ITEMS), 2, rng, known if t % 10 else ()))
             second = bool(f[pair[0]] - f[pair[1]] + rng.logistic() < 0.0)
-            state = learner.update(state, Pool(u, pair[None]), pair, int(second))
+            state = learner.update(state, ComparisonPool(u, pair[None]), pair, int(second))
             rows.append((pair[::-1] if second else pair, u))
     return answers([row for row, _ in rows], user=[u for _, u in rows])
 

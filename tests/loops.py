@@ -11,7 +11,7 @@ import numpy as np
 from heedful import Loop, Settings
 from heedful.core.serialization import arrays_of
 from heedful.features import infer
-from heedful.learners.registry import about, find_learners
+from heedful.learners.registry import find_learners, summarise
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
@@ -21,8 +21,8 @@ def specs(interaction: str = "coactive") -> list[str]:
     """Every learner of the package that a loop of this interaction takes, as text says it, found by looking."""
     found = find_learners()
     names = [name for name in found if not hasattr(found[name], "simulation_only")]
-    needs = REQUIRED | {name: "n_ranks=5" for name in names if about(found[name]).interaction == "ordinal"}
-    taken = [name for name in names if about(found[name]).interaction == interaction]
+    needs = REQUIRED | {name: "n_ranks=5" for name in names if summarise(found[name]).interaction == "ordinal"}
+    taken = [name for name in names if summarise(found[name]).interaction == interaction]
     return [f"{name}:{needs[name]}" if name in needs else name for name in taken]
 
 

@@ -14,7 +14,7 @@ from heedful.jit import blas
 from heedful.jit.cache import compile_kernel
 from heedful.jit.kernel import kernel
 from heedful.jit.overloads import register
-from heedful.learners.coactive.second_order import projected
+from heedful.learners.coactive.second_order import project_onto_ball
 
 
 @pytest.fixture(scope="module")
@@ -106,4 +106,6 @@ def test_the_projection_of_both_bodies(fast: Any) -> None:
         half = rng.standard_normal((n, n))
         A_inv, w_bar = half @ half.T + 0.1 * np.eye(n), rng.standard_normal(n)
         radius = 0.3 * float(np.linalg.norm(w_bar))
-        assert projected(A_inv, w_bar, radius).tobytes() == fast(projected)(A_inv, w_bar, radius).tobytes()
+        assert (
+            project_onto_ball(A_inv, w_bar, radius).tobytes() == fast(project_onto_ball)(A_inv, w_bar, radius).tobytes()
+        )

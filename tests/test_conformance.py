@@ -13,13 +13,13 @@ from heedful.core import conformance
 from heedful.core.conformance import check_learner, identical
 from heedful.core.fold import copy_arrays, generators, must_interpret, play
 from heedful.jit import cache as compiling
-from heedful.learners.registry import about, find_learners
+from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.comparison import Choice
 from heedful.spaces.ordinal import Ranks
-from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
 from heedful.spaces.slate import Slate
 from heedful.spaces.structured import Subset
-from heedful.worlds.choices import Orderers, gaussian_choosers
+from heedful.worlds.choices import gaussian_choosers
 from heedful.worlds.clicks import PositionBiased
 from heedful.worlds.instances import instance_stream, synthetic_ordinal
 from heedful.worlds.items import item_pool, taste
@@ -27,6 +27,7 @@ from heedful.worlds.queries import query_stream, synthetic_queries
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 from heedful.worlds.structured import synthetic_assignments, synthetic_paths, synthetic_subsets
 from heedful.worlds.users import Better, Noisy, StrictAlpha
+from orderers import Orderers
 
 N = 6
 # What a learner needs beyond n_features and space.
@@ -82,7 +83,7 @@ COACTIVE: dict[str, tuple[Any, Any]] = {
     "strict": (synthetic_queries(40, 8, N, noise=0.0, user=StrictAlpha(0.5))[0], Ranking(3)),
     "float32": (synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5), dtype="float32")[0], Ranking(5)),
     "ties": (ties(), Ranking(5)),
-    "clicks": (synthetic_queries(40, 8, N, noise=1.0, user=PositionBiased(0.5))[0], Primed(Ranking(3))),
+    "clicks": (synthetic_queries(40, 8, N, noise=1.0, user=PositionBiased(0.5))[0], WithBaseScore(Ranking(3))),
     "items": (pool(False), Ranking(1)),
     "integer items": (pool(True), Ranking(1)),
     "assignment": (synthetic_assignments(40, 5, 3, N, StrictAlpha(0.5))[0], Assignment(3)),
@@ -132,10 +133,10 @@ def made(cls: Any, space: Any, **extra: Any) -> Any:
 
 def worlds_of(cls: Any) -> dict[str, tuple[Any, Any]]:
     """By name, the worlds that a learner can work in, each with its space."""
-    worlds = WORLDS.get(about(cls).interaction, {})
+    worlds = WORLDS.get(summarise(cls).interaction, {})
     if cls.__name__ not in RANKERS:
         return worlds
-    return {name: pair for name, pair in worlds.items() if isinstance(pair[1], Ranking | Primed)}
+    return {name: pair for name, pair in worlds.items() if isinstance(pair[1], Ranking | WithBaseScore)}
 
 
 def one_loop(worlds: dict[str, tuple[Any, Any]]) -> list[list[str]]:
@@ -154,7 +155,7 @@ def compiled_worlds() -> dict[str, list[str]]:
     """
     chosen, turns = {}, dict.fromkeys([(kind, ranks) for kind in WORLDS for ranks in (False, True)], 0)
     for cls in find_learners().values():
-        kinds, turn = one_loop(worlds_of(cls)), (about(cls).interaction, cls.__name__ in RANKERS)
+        kinds, turn = one_loop(worlds_of(cls)), (summarise(cls).interaction, cls.__name__ in RANKERS)
         few = FACTOR == 1 and not must_interpret(made(cls, next(iter(worlds_of(cls).values()))[1]))
         if few:
             always, others = (kinds[:1], kinds[1:]) if len(kinds) > 2 else ([], kinds)
@@ -216,7 +217,7 @@ def test_every_learner_and_every_world_is_compiled() -> None:
         c for c in find_learners().values() if not must_interpret(made(c, next(iter(worlds_of(c).values()))[1]))
     ]
     for interaction, worlds in WORLDS.items():
-        met = {name for c in compiling if about(c).interaction == interaction for name in COMPILED[c.__name__]}
+        met = {name for c in compiling if summarise(c).interaction == interaction for name in COMPILED[c.__name__]}
         assert met in (set(worlds), set()), interaction
     assert len(compiling) >= 20
 
@@ -230,7 +231,7 @@ def test_the_same_arrivals_for_every_learner(interaction: str, name: str, least:
     world, space = WORLDS[interaction][name]
     met = []
     for cls in find_learners().values():
-        if about(cls).interaction == interaction:
+        if summarise(cls).interaction == interaction:
             met.append(tuple(copy_arrays(r.x) for r, _ in play(made(cls, space), world, 70, 11)))
     assert len(met) >= least
     assert len(met[0]) == 70

@@ -27,7 +27,7 @@ from heedful.learners.coactive.baselines import RandomOrder
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Better, ExpectedAlpha, Noisy, StrictAlpha
@@ -91,9 +91,9 @@ def test_utilities_of_a_log(space: Any) -> None:
 
 
 def test_with_the_caller_s_score_the_best_is_that_of_the_utilities() -> None:
-    """`Primed` shows the argmax of w* + e_N, which is not the object of greatest w* . phi."""
+    """`WithBaseScore` shows the argmax of w* + e_N, which is not the object of greatest w* . phi."""
     x, w_star = np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([1.0, 0.0])
-    known = known_utilities([(x, np.array([1]), np.array([0]))], Primed(Ranking(1)), w_star)
+    known = known_utilities([(x, np.array([1]), np.array([0]))], WithBaseScore(Ranking(1)), w_star)
     assert (known.shown[0], known.feedback[0], known.best[0]) == (0.0, 1.0, 1.0)
     assert strict_alpha(known) == 1.0
 
@@ -232,7 +232,11 @@ SECOND = SecondOrderPerceptron(2, Ranking(), gamma=0.04, radius=5.0)  # lambda /
     [
         (PERCEPTRON, FACTS._replace(alpha=1.5), "alpha is above 0 and at most 1"),
         (PERCEPTRON, FACTS._replace(R=math.inf), "R and S are known"),
-        (PERCEPTRON._replace(space=Primed(Ranking())), FACTS, "what is shown is the exact argmax of w . phi(x, .)"),
+        (
+            PERCEPTRON._replace(space=WithBaseScore(Ranking())),
+            FACTS,
+            "what is shown is the exact argmax of w . phi(x, .)",
+        ),
         (PERCEPTRON._replace(space=Greedy()), FACTS, "what is shown is the exact argmax of w . phi(x, .)"),
         (
             EXPONENTIATED._replace(horizon=0),

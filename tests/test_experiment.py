@@ -33,7 +33,7 @@ from heedful.experiments.run import (
     standard_error,
 )
 from heedful.jit.kernel import visible
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import Cascade
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
@@ -401,7 +401,7 @@ def test_no_bound_where_what_is_shown_is_not_the_argmax(queries: Queries) -> Non
     setting = letor_setting(queries, StrictAlpha(0.5))
     learner = setting.learner("perceptron")
     assert np.isfinite(bound(learner, setting, [1, 9])).all()
-    for space in (Primed(Ranking(5)), Greedy()):
+    for space in (WithBaseScore(Ranking(5)), Greedy()):
         assert np.isnan(bound(learner._replace(space=space), setting, [1, 9])).all()
 
 

@@ -16,7 +16,7 @@ from scipy.stats import binom, chi2
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.log import now
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds
@@ -903,7 +903,7 @@ def test_clicks_teach_the_default_learner(folder: Path) -> None:
 def test_a_learner_is_made_for_the_callers_score_too(folder: Path) -> None:
     """N features of items and one more, weighed from 1."""
     with small_loop(folder / "l", "perceptron", k=3) as loop:
-        assert loop.learner == make_learner("perceptron", n_features=5, space=Primed(Ranking(3)))
+        assert loop.learner == make_learner("perceptron", n_features=5, space=WithBaseScore(Ranking(3)))
         assert loop.feature_names == ["f0", "f1", "f2", "f3", "the caller's score"]
 
 

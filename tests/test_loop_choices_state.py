@@ -21,7 +21,7 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.loop.interactions.comparison import Comparison
 from heedful.loop.interactions.comparison.learners import chooser
-from heedful.spaces.comparison import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from loops import bits
 
 NAMES = [f"i{j}" for j in range(5)]
@@ -62,7 +62,7 @@ class Fold:
     def learn(self, person: str | None, shown: list[int], answer: Any) -> None:
         user = self.users.setdefault(person or "", len(self.users))
         items = np.array(shown)
-        self.state = self.learner.update(self.joined(), Pool(user, items[None]), items, answer)
+        self.state = self.learner.update(self.joined(), ComparisonPool(user, items[None]), items, answer)
         self.asked |= {(person or "", frozenset((a, b))) for a in shown for b in shown if a != b}
 
 

@@ -719,7 +719,7 @@ def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> None:
     """Round for round with the learner's own functions."""
     from heedful.loop.interactions.rating.learners import rater
-    from heedful.spaces.slate import Offer, Rated
+    from heedful.spaces.slate import SlateContext, SlateRatings
 
     with rating_loop(folder / "l") as loop:
         taught(loop, 30)
@@ -732,9 +732,9 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
             items = np.array([int(name[1:]) for name in known.names])
             ratings = np.array([liking(name, t % 5) for name in known.names])
             order = items.argsort()
-            expected = learner.ratings(state, Offer(t % 5, items[order]))
+            expected = learner.ratings(state, SlateContext(t % 5, items[order]))
             off += np.abs((np.clip(expected, 1, 5) if t else 3.0) - ratings[order]).tolist()
-            state = learner.update(state, Offer(t % 5, np.sort(items)), items, Rated(items, ratings))
+            state = learner.update(state, SlateContext(t % 5, np.sort(items)), items, SlateRatings(items, ratings))
         found = loop.replay(spec)
         assert (found.lessons, found.rated) == (30, 90)
         assert found.error == pytest.approx(np.mean(off))

@@ -20,7 +20,7 @@ from budget import FACTOR
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
 from heedful.loop.interactions.rating.learners import rater
-from heedful.spaces.slate import Offer, Weighed
+from heedful.spaces.slate import SlateContext, WeightedRatings
 from loops import bits
 
 NAMES = [f"i{j}" for j in range(6)]
@@ -53,12 +53,14 @@ class Fold:
                 self.said[person, name] = self.said.get((person, name), 0.0) + weight
         there = [NAMES.index(name) for name in shown if name not in self.gone]
         items = [name for name in shown if name in said]
-        lesson = Weighed(
+        lesson = WeightedRatings(
             np.array([NAMES.index(name) for name in items]),
             np.array([said[name][0] for name in items]),
             np.array([said[name][1] for name in items]),
         )
-        self.state = self.learner.update(self.state, Offer(user, np.array(sorted(there))), np.array(there), lesson)
+        self.state = self.learner.update(
+            self.state, SlateContext(user, np.array(sorted(there))), np.array(there), lesson
+        )
 
     def withdraw(self, name: str) -> None:
         self.gone.add(name)
@@ -69,7 +71,7 @@ class Fold:
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         items = np.array(sorted(map(NAMES.index, names)))
         user = self.numbers.get(person or "", self.users)
-        return [NAMES[j] for j in learner.propose(self.state, Offer(user, items), self.rng).tolist()]
+        return [NAMES[j] for j in learner.propose(self.state, SlateContext(user, items), self.rng).tolist()]
 
 
 class Living(RuleBasedStateMachine):

@@ -21,7 +21,7 @@ from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.learners.coactive.fair_pairs import Perturbed
+from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.loop.interactions.lists import order_shown
 from loops import bits
 
@@ -330,13 +330,13 @@ class Living(RuleBasedStateMachine):
         """The lesson on the proposal: that which was made, for clicks on a learner's own; at face value otherwise."""
         y: Any = np.array(shown, np.int64)
         if self.learner.startswith("fair-pairs"):
-            y = Perturbed(y, -1, np.zeros(0, np.bool_), 1.0)
+            y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 1.0)
             if form == "clicks" and decided["arm"] == "control":
                 return None  # nothing was swapped there
             if form == "clicks" and decided["arm"] == "learned":
                 start, swapped = decided["proposal"]["start"], decided["proposal"]["swapped"]
                 whole = [s for p, s in enumerate(swapped) if start + 2 * p + 1 < len(shown)]  # both of a pair were seen
-                y = Perturbed(y.shown, start, np.array(whole, np.bool_), 1.0)
+                y = PerturbedRanking(y.shown, start, np.array(whole, np.bool_), 1.0)
         return x, y, chosen, weight
 
     def sent(self, which: int, id: str, form: str, given: dict[str, Any], lesson: Any) -> None:

@@ -17,7 +17,7 @@ from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.lists import order_shown
 from heedful.loop.model import Context
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 N = 3  # two features and the caller's score
 D2 = 1.0 / math.log2(3.0)  # the discount of the second position
@@ -33,7 +33,7 @@ STEPPING = [
 
 
 def model(spec: str, k: int = 10, shrink: float = 0.0) -> Model:
-    return Model(make_learner(spec, n_features=N, space=Primed(Ranking(k))), shrink)
+    return Model(make_learner(spec, n_features=N, space=WithBaseScore(Ranking(k))), shrink)
 
 
 def decided(x: Any, shown: Any, person: str | None = None, arm: Any = "learned", **proposal: Any) -> Context:

@@ -17,15 +17,15 @@ from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
 from heedful.learners.registry import (
     ALIASES,
-    about,
     find_learners,
     is_packaged,
     kebab,
-    lacking,
     learner_class,
     make_learner,
     make_user,
     short_names,
+    summarise,
+    why_not_learner,
 )
 from heedful.spaces.ordinal import Ranks
 from heedful.spaces.ranking import Ranking
@@ -99,7 +99,7 @@ def test_the_learners_of_the_folder_by_their_short_names() -> None:
     }
     assert wanted.items() <= found.items()
     assert list(found) == sorted(found)
-    assert not [name for name, cls in found.items() if lacking(cls)]
+    assert not [name for name, cls in found.items() if why_not_learner(cls)]
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,12 @@ def test_short_names_leave_out_two_words_where_no_other_has_the_rest() -> None:
 
 def test_every_docstring_says_what_the_learner_is_and_where_it_is_from() -> None:
     for name, cls in find_learners().items():
-        told = about(cls)
+        told = summarise(cls)
         assert told.title, name
         assert told.source, name
         assert told.interaction in {"coactive", "ordinal", "rating", "pairwise"}, name
-    assert about(SecondOrderPerceptron) == ("Second-order preference perceptron", "[J15] Algorithm 6", "coactive")
-    assert about(PRank) == ("PRank", "[P01] Figure 2", "ordinal")
+    assert summarise(SecondOrderPerceptron) == ("Second-order preference perceptron", "[J15] Algorithm 6", "coactive")
+    assert summarise(PRank) == ("PRank", "[P01] Figure 2", "ordinal")
 
 
 def test_about_a_class_that_says_nothing() -> None:
@@ -148,8 +148,8 @@ def test_about_a_class_that_says_nothing() -> None:
         And more.
         """
 
-    assert about(Terse) == ("", "", "rating")
-    assert about(Mute) == ("", "", "")
+    assert summarise(Terse) == ("", "", "rating")
+    assert summarise(Mute) == ("", "", "")
 
 
 # ---------------------------------------------------------------------------- from a name to a learner
@@ -361,3 +361,15 @@ def test_a_name_imports_the_file_of_its_learner_alone() -> None:
         "heedful.learners.coactive.second_order",
         "heedful.learners.registry",
     ]
+
+
+def test_a_learner_by_its_earlier_name() -> None:
+    """Loops say the name that they were made with: it opens them, but nobody is offered it."""
+    learner = make_learner("template", n_features=2, space=Ranking(3))
+    assert learner == make_learner("online-convex", n_features=2, space=Ranking(3))
+    assert learner_class("template") is type(learner)
+    assert is_packaged("template")
+    assert "template" not in find_learners()
+    with pytest.raises(ValueError) as error:
+        learner_class("nobody")
+    assert "template" not in str(error.value)

@@ -11,22 +11,22 @@ from budget import examples
 from heedful.core.fold import copy_arrays
 from heedful.jit.cache import compile_kernel
 from heedful.learners.ratings.interaction_matrix import (
-    Pairs,
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
+    grow,
     items_of,
-    longer,
-    no_pairs,
     place_of,
-    rated,
-    unlinked,
-    unrated,
+    remove_item,
+    remove_pair,
+    remove_rating,
     users_of,
-    without_item,
 )
 
 Log = list[tuple[int, int, float]]
 
 
-def listed(pairs: Pairs, whose: int, by_user: bool) -> list[tuple[int, float, float]]:
+def listed(pairs: InteractionMatrix, whose: int, by_user: bool) -> list[tuple[int, float, float]]:
     """(the other side, count, sum) along one list."""
     p = pairs.of_user[whose] if by_user else pairs.of_item[whose]
     there = []
@@ -38,7 +38,7 @@ def listed(pairs: Pairs, whose: int, by_user: bool) -> list[tuple[int, float, fl
     return there
 
 
-def agree(pairs: Pairs, log: Log) -> None:
+def agree(pairs: InteractionMatrix, log: Log) -> None:
     """Both lists of everybody hold what the log says, each pair once."""
     there: dict[tuple[int, int], tuple[float, float]] = {}
     for user, item, rating in log:
@@ -57,10 +57,10 @@ def agree(pairs: Pairs, log: Log) -> None:
         assert (pairs.user[p], pairs.item[p]) == (user, item)
 
 
-def gathered(log: Log) -> Pairs:
-    pairs = no_pairs(1, 1)
+def gathered(log: Log) -> InteractionMatrix:
+    pairs = empty_matrix(1, 1)
     for user, item, rating in log:
-        pairs = rated(pairs, user, item, rating)
+        pairs = add_rating(pairs, user, item, rating)
     return pairs
 
 
@@ -82,15 +82,15 @@ def test_what_is_taken_out_leaves_what_is_left(log: Log, data: st.DataObject) ->
         what = data.draw(st.sampled_from(["rating", "item", "more"]))
         if what == "rating" and log:
             user, item, rating = log.pop(data.draw(st.integers(0, len(log) - 1)))
-            unrated(pairs, user, item, rating)
+            remove_rating(pairs, user, item, rating)
         elif what == "item":
             item = data.draw(st.integers(0, 12))
-            without_item(pairs, item)
+            remove_item(pairs, item)
             log = [e for e in log if e[1] != item]
         else:
             more = data.draw(LOGS)
             for user, item, rating in more:
-                pairs = rated(pairs, user, item, rating)
+                pairs = add_rating(pairs, user, item, rating)
             log = log + more
         agree(pairs, log)
 
@@ -99,14 +99,14 @@ def test_lists_are_the_newest_first_and_stay_so() -> None:
     pairs = gathered([(0, j, 1.0) for j in (4, 2, 7, 2)] + [(1, 2, 3.0)])
     assert items_of(pairs, 0).tolist() == [7, 2, 4]
     assert users_of(pairs, 2).tolist() == [1, 0]
-    unlinked(pairs, place_of(pairs, 0, 2))
+    remove_pair(pairs, place_of(pairs, 0, 2))
     assert items_of(pairs, 0).tolist() == [7, 4]
     assert users_of(pairs, 2).tolist() == [1]
 
 
 def test_nothing_tells_of_a_pair_that_was_taken_out() -> None:
     pairs = gathered([(3, 5, 2.0), (1, 5, 4.0)])
-    unlinked(pairs, 0)
+    remove_pair(pairs, 0)
     for column in (pairs.user, pairs.count, pairs.total, pairs.after_user, pairs.after_item):
         assert column[0] in (0, -1)
     assert place_of(pairs, 3, 5) == -1
@@ -115,9 +115,9 @@ def test_nothing_tells_of_a_pair_that_was_taken_out() -> None:
 def test_a_pair_that_is_not_there_changes_nothing() -> None:
     pairs = gathered([(0, 1, 2.0)])
     before = copy_arrays(pairs)
-    unrated(pairs, 0, 2, 1.0)
-    unrated(pairs, 99, 1, 1.0)
-    without_item(pairs, 99)
+    remove_rating(pairs, 0, 2, 1.0)
+    remove_rating(pairs, 99, 1, 1.0)
+    remove_item(pairs, 99)
     for a, b in zip(pairs, before):
         np.testing.assert_array_equal(a, b)
     assert place_of(pairs, 99, 1) == -1
@@ -125,9 +125,9 @@ def test_a_pair_that_is_not_there_changes_nothing() -> None:
 
 def test_room_doubles() -> None:
     """Growth is no copy a rating: 10,000 pairs are 10 or so copies."""
-    pairs, copies = no_pairs(1, 1), 0
+    pairs, copies = empty_matrix(1, 1), 0
     for n in range(10_000):
-        more = rated(pairs, n, n % 7, 1.0)
+        more = add_rating(pairs, n, n % 7, 1.0)
         copies += more.user is not pairs.user
         pairs = more
     assert copies <= 10
@@ -137,14 +137,14 @@ def test_room_doubles() -> None:
 @pytest.mark.parametrize("fill", [-1, 0])
 def test_longer(fill: int) -> None:
     a = np.arange(3)
-    assert longer(a, 3, fill) is a
-    assert longer(a, 4, fill).tolist() == [0, 1, 2, *[fill] * 5]
+    assert grow(a, 3, fill) is a
+    assert grow(a, 4, fill).tolist() == [0, 1, 2, *[fill] * 5]
 
 
 def test_compiled_equals_interpreted() -> None:
-    fast = compile_kernel(rated)
-    a, b = no_pairs(1, 1), no_pairs(1, 1)
+    fast = compile_kernel(add_rating)
+    a, b = empty_matrix(1, 1), empty_matrix(1, 1)
     for user, item, rating in zip(*(np.random.default_rng(0).integers(0, n, 300).tolist() for n in (6, 90, 5))):
-        a, b = rated(a, user, item, float(rating)), fast(b, user, item, float(rating))
+        a, b = add_rating(a, user, item, float(rating)), fast(b, user, item, float(rating))
     for p, q in zip(a, b):
         np.testing.assert_array_equal(p, q)

@@ -12,7 +12,7 @@ from heedful.data.ratings import RatingTable
 from heedful.experiments.ratings import MEASURES, SIMPLE, drawn_world, is_drawn, rating_setting
 from heedful.experiments.run import Run, difference, simulate
 from heedful.spaces.slate import Slate
-from heedful.worlds.offers import Listed, Told
+from heedful.worlds.offers import RankedList, WarmStart
 from heedful.worlds.ratings import GAUSSIAN, LowRank, Replay
 
 
@@ -45,7 +45,7 @@ def test_a_table_as_it_is(table: RatingTable) -> None:
 def test_what_is_told_before_does_not_count(table: RatingTable) -> None:
     setting = rating_setting(table, warm=10, seeds=(0, 1))
     assert (setting.rounds, setting.warm) == (30, 10)
-    assert isinstance(setting.scenes[0].world, Told)
+    assert isinstance(setting.scenes[0].world, WarmStart)
     learner = setting.learner("item-mean")
     events = list(simulate({"it": learner}, setting, 30, interpreted=True))
     for run in (event for event in events if isinstance(event, Run)):
@@ -59,7 +59,7 @@ def test_ndcg_is_of_five_where_fewer_are_shown(table: RatingTable) -> None:
     setting = rating_setting(table, measure="ndcg")
     assert (setting.space, setting.measure, setting.rising) == (Slate(5, -2.0, 2.0), "NDCG@5", True)
     world = setting.scenes[0].world
-    assert isinstance(world, Listed)
+    assert isinstance(world, RankedList)
     assert (world.taken, world.at, world.floor) == (1, 5, -2.0)
     assert rating_setting(table, measure="ndcg", slate=7).space.size == 7
     above = table._replace(values=table.values + 3.0)

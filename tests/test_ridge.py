@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from heedful.jit.cache import compile_kernel
-from heedful.learners.ratings.interaction_matrix import no_pairs, rated
+from heedful.learners.ratings.interaction_matrix import add_rating, empty_matrix
 from heedful.learners.ratings.ridge import (
     BLOCK,
     cholesky,
-    drawn,
-    inverted,
+    invert_triangle,
     most_optimistic,
+    normals_of,
     optimistic,
     ridge,
-    solved,
+    solve_cholesky,
     with_items,
     with_users,
 )
@@ -36,9 +36,9 @@ def test_triangles(k: int) -> None:
     L, inverse, x = np.tril(V), np.zeros((k, k)), r.copy()
     cholesky(L)
     np.testing.assert_allclose(L, np.linalg.cholesky(V), atol=1e-12)
-    inverted(L, inverse)
+    invert_triangle(L, inverse)
     np.testing.assert_allclose(inverse @ L, np.eye(k), atol=1e-9)
-    solved(L, x)
+    solve_cholesky(L, x)
     np.testing.assert_allclose(V @ x, r, atol=1e-9)
 
 
@@ -46,7 +46,7 @@ def test_what_stands_above_the_diagonal_is_not_read() -> None:
     V = definite(4)
     lower, r = np.tril(V) + np.triu(np.full((4, 4), np.nan), 1), np.ones(4)
     cholesky(lower)
-    solved(lower, r)
+    solve_cholesky(lower, r)
     np.testing.assert_allclose(V @ r, np.ones(4), atol=1e-9)
 
 
@@ -63,17 +63,17 @@ def test_a_pivot_that_rounding_ate_is_a_small_one() -> None:
         fast(quick)
         assert slow.tobytes() == quick.tobytes()
         assert (np.diag(slow) >= 1e-8 * np.sqrt(np.diag(V)) * (1.0 - 1e-12)).all()
-        solved(slow, r)
+        solve_cholesky(slow, r)
         assert np.isfinite(r).all()
     assert below > 50
 
 
 @pytest.mark.parametrize("k", [3, 5])
 def test_ridge_sums_over_the_pairs_of_one(k: int) -> None:
-    pairs, rows = no_pairs(1, 1), RNG.standard_normal((6, k))
+    pairs, rows = empty_matrix(1, 1), RNG.standard_normal((6, k))
     log = [(0, 2, 1.0), (1, 2, 5.0), (0, 4, -2.0), (0, 2, 3.0)]
     for entry in log:
-        pairs = rated(pairs, *entry)
+        pairs = add_rating(pairs, *entry)
     V, r = np.full((k, k), np.nan), np.full(k, np.nan)
     ridge(pairs, pairs.of_user[0], pairs.after_user, pairs.item, rows, 0.5, V, r)
     mine = [(j, y) for i, j, y in log if i == 0]
@@ -88,7 +88,7 @@ def test_ridge_sums_over_the_pairs_of_one(k: int) -> None:
 def parts(k: int, m: int) -> tuple[Any, Any, Any]:
     """Columns of a catalogue, a mean, the inverse of a triangle."""
     inverse = np.zeros((k, k))
-    inverted(np.linalg.cholesky(definite(k)), inverse)
+    invert_triangle(np.linalg.cholesky(definite(k)), inverse)
     return RNG.standard_normal((k, m)), RNG.standard_normal(k), inverse
 
 
@@ -118,13 +118,13 @@ def test_ties_go_to_the_first() -> None:
 
 
 def test_first_factors_are_standard_normal_and_of_the_item_alone() -> None:
-    fast = compile_kernel(drawn)
+    fast = compile_kernel(normals_of)
     out = np.empty((4000, 5))
     for j in range(4000):
-        drawn(7, j, out[j])
+        normals_of(7, j, out[j])
     again, other = np.empty(5), np.empty(5)
     for j in (0, 3, 3998, 10**7 - 1):
-        drawn(7, j, again)
+        normals_of(7, j, again)
         fast(7, j, other)
         np.testing.assert_array_equal(again, other)
     assert abs(out.mean()) < 4.0 / np.sqrt(out.size)
@@ -132,7 +132,7 @@ def test_first_factors_are_standard_normal_and_of_the_item_alone() -> None:
     assert np.abs(np.corrcoef(out.T) - np.eye(5)).max() < 0.06
     assert abs(np.corrcoef(out[:-1, 0], out[1:, 0])[0, 1]) < 0.06
     assert np.unique(out).size == out.size
-    drawn(8, 3, other)
+    normals_of(8, 3, other)
     assert not np.array_equal(other, out[3])
 
 
@@ -143,7 +143,7 @@ def test_growth() -> None:
     assert more.shape == (4, 10)
     np.testing.assert_array_equal(more[:, :5], B)
     one = np.empty(3)
-    drawn(1, 8, one)
+    normals_of(1, 8, one)
     np.testing.assert_array_equal(more[:3, 8], 2.0 * one)
     assert not more[3].any()
     A = np.ones((2, 3))

@@ -12,7 +12,7 @@ import pytest
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
 from heedful.loop.interactions import interactions
 from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import specs
 
 ITEMS = [{"id": f"i{j}", "f0": float(j), "colour": "redblue"[3 * (j % 2) :][:4], "note": f"n {j}"} for j in range(8)]
@@ -213,7 +213,7 @@ def test_numbers_of_numpy_are_settings() -> None:
 def test_every_learner_of_loops_can_be_founded_on(spec: str) -> None:
     learner = built_learner(founding(learner=spec, settings=Settings(k=4)))
     assert learner.n_features == ENCODING.size + 1
-    assert learner.space == Primed(Ranking(4))
+    assert learner.space == WithBaseScore(Ranking(4))
 
 
 def test_exploration_is_the_share_of_swaps() -> None:
@@ -230,7 +230,7 @@ def test_exploration_is_the_share_of_swaps() -> None:
 def test_a_learner_is_the_one_that_the_log_names() -> None:
     assert built_learner(founding(learner="batch")).batch == 10
     assert built_learner(founding(learner="perceptron"), "perceptron") == PreferencePerceptron(
-        ENCODING.size + 1, Primed(Ranking(10))
+        ENCODING.size + 1, WithBaseScore(Ranking(10))
     )
     with pytest.raises(ValueError, match="learner: wanted perceptron, which this loop was made with, got second-order"):
         built_learner(founding(), "second-order")

@@ -13,6 +13,7 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import Session
 from heedful.core.serialization import load_state, read_arrays, save_state, write_arrays
+from heedful.learners.coactive.online_convex import OnlineConvex
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.ranking import Ranking
@@ -41,6 +42,19 @@ def test_what_is_written_is_read(file: Path) -> None:
     save_state(file, LEARNER, taught(LEARNER, 4))  # over the old one
     assert load_state(str(file), LEARNER).t == 4
     assert os.listdir(file.parent) == [file.name]
+
+
+def test_a_state_of_a_learner_by_its_earlier_name_is_read(tmp_path: Path) -> None:
+    learner = OnlineConvex(2, Ranking(3))
+    save_state(tmp_path / "new", learner, taught(learner))
+    arrays, manifest = read_arrays(tmp_path / "new")
+    assert manifest["learner"] == "heedful.OnlineConvex"
+    for name in ("heedful.Template", "heedful.learners.template.Template"):
+        write_arrays(tmp_path / "old", arrays, manifest | {"learner": name})
+        assert identical(load_state(tmp_path / "old", learner), taught(learner))
+    write_arrays(tmp_path / "old", arrays, manifest | {"learner": "others.Template"})
+    with pytest.raises(ValueError, match=r"got one of .*others\.Template"):
+        load_state(tmp_path / "old", learner)
 
 
 def test_a_state_that_does_not_fit_is_not_written(file: Path) -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 import naive
 from budget import examples
 from heedful.core.validation import describe, wanted_count, wanted_positive
-from heedful.spaces.ranking import Assignment, Primed, Ranking, assigned, wanted_ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore, best_assignment, wanted_ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
@@ -111,7 +111,7 @@ def test_assigned_is_an_optimal_assignment(seed: int, slots: int, spare: int, ki
     elif kind == "negative":
         benefit = -np.abs(benefit) - 5.0
     given_benefit = benefit.copy()
-    people = assigned(benefit)
+    people = best_assignment(benefit)
     assert benefit.tobytes() == given_benefit.tobytes()
     assert people.shape == (slots,)
     assert len({*people.tolist()}) == slots
@@ -124,10 +124,10 @@ def test_assigned_is_an_optimal_assignment(seed: int, slots: int, spare: int, ki
 def test_assigned_by_hand() -> None:
     """Greedy takes 9 and then 1; the optimum 8 + 7. Every order of the people moves along."""
     benefit = np.array([[9.0, 8.0], [7.0, 1.0], [2.0, 3.0]])
-    assert assigned(benefit).tolist() == [1, 0]
+    assert best_assignment(benefit).tolist() == [1, 0]
     for order in permutations(range(3)):
-        assert assigned(benefit[list(order)]).tolist() == [order.index(1), order.index(0)]
-    assert assigned(np.array([[-3.0], [-2.0], [-2.5]])).tolist() == [1]
+        assert best_assignment(benefit[list(order)]).tolist() == [order.index(1), order.index(0)]
+    assert best_assignment(np.array([[-3.0], [-2.0], [-2.5]])).tolist() == [1]
 
 
 # ---------------------------------------------------------------------------- given pairs, and the caller's own score
@@ -158,7 +158,7 @@ INNER = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 def test_primed_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any) -> None:
     """argmax and gradients are those of the inner space at w + e_N, differences its own; w is not touched."""
     rng = np.random.default_rng(seed)
-    m, space = int(rng.integers(3, 8)), Primed(inner)
+    m, space = int(rng.integers(3, 8)), WithBaseScore(inner)
     x = candidates(rng, (m, 3, N) if isinstance(inner, Assignment) else (m, N))
     w = rng.integers(-1, 2, N).astype(float) if rng.random() < 0.5 else rng.standard_normal(N)
     size = 3 if isinstance(inner, Assignment) else m
@@ -180,7 +180,7 @@ def test_primed_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any
 def test_primed_by_hand() -> None:
     """Nothing learned: the caller's order, scores 3, 1, 2. w_N = -1: the caller no longer counts; -2: the reverse."""
     x = np.array([[0.0, 3.0], [0.0, 1.0], [5.0, 2.0]])
-    space = Primed(Ranking(3))
+    space = WithBaseScore(Ranking(3))
     assert space.argmax(np.zeros(2), x).tolist() == [0, 2, 1]
     assert space.argmax(np.array([0.0, -1.0]), x).tolist() == [0, 1, 2]
     assert space.argmax(np.array([0.0, -2.0]), x).tolist() == [1, 2, 0]
@@ -188,18 +188,24 @@ def test_primed_by_hand() -> None:
 
 
 def test_primed_opens_the_doors_of_the_space_within() -> None:
-    assert Primed(Ranking(3)).check_context([[1, 2, 3, 4]], N).dtype == np.float64
-    assert Primed(Ranking(3)).check_object("feedback", X, (4, 0, 2)).tolist() == [4, 0, 2]
-    Primed(Ranking(3)).check()
-    wanted_ranking(Primed(Ranking(3)), "or so")
+    assert WithBaseScore(Ranking(3)).check_context([[1, 2, 3, 4]], N).dtype == np.float64
+    assert WithBaseScore(Ranking(3)).check_object("feedback", X, (4, 0, 2)).tolist() == [4, 0, 2]
+    WithBaseScore(Ranking(3)).check()
+    wanted_ranking(WithBaseScore(Ranking(3)), "or so")
     for refused, message in [
-        (lambda: Primed(Ranking(3)).check_context(NAN, N), "x: wanted finite numbers, got nan at [3, 1]"),
-        (lambda: Primed(Ranking(3)).check_object("f", X, [0]), "f: wanted at least the first 3 of 5 candidates, got 1"),
-        (lambda: Primed(Ranking(0)).check(), "k: wanted a whole number, 1 to 1024, got 0"),
-        (lambda: Primed(3).check(), "space: wanted one of what can be shown, such as Ranking(5), got 3"),
-        (lambda: Primed(Ranking(3), 1).check(), "adjusted: wanted True or False, got 1"),  # type: ignore[arg-type]
-        (lambda: Primed(Primed(Ranking(3))).check(), "space: wanted one without the caller's score, got Primed(space="),
-        (lambda: wanted_ranking(Primed(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got Primed"),
+        (lambda: WithBaseScore(Ranking(3)).check_context(NAN, N), "x: wanted finite numbers, got nan at [3, 1]"),
+        (
+            lambda: WithBaseScore(Ranking(3)).check_object("f", X, [0]),
+            "f: wanted at least the first 3 of 5 candidates, got 1",
+        ),
+        (lambda: WithBaseScore(Ranking(0)).check(), "k: wanted a whole number, 1 to 1024, got 0"),
+        (lambda: WithBaseScore(3).check(), "space: wanted one of what can be shown, such as Ranking(5), got 3"),
+        (lambda: WithBaseScore(Ranking(3), 1).check(), "adjusted: wanted True or False, got 1"),  # type: ignore[arg-type]
+        (
+            lambda: WithBaseScore(WithBaseScore(Ranking(3))).check(),
+            "space: wanted one without the caller's score, got Primed(space=",
+        ),
+        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got Primed"),
         (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
         (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),
     ]:
@@ -356,7 +362,7 @@ def test_a_prior_that_is_not_adjusted_counts_one_for_good(data: st.DataObject) -
     x = np.array(data.draw(st.lists(st.lists(small, min_size=n, max_size=n), min_size=m, max_size=m)))
     w = np.array(data.draw(st.lists(small, min_size=n, max_size=n)))
     y, ybar = np.array(data.draw(st.permutations(range(m)))), np.array(data.draw(st.permutations(range(m))))
-    inner, fixed = Ranking(3), Primed(Ranking(3), adjusted=False)
+    inner, fixed = Ranking(3), WithBaseScore(Ranking(3), adjusted=False)
     counted = np.append(w[:-1], 1.0)
     np.testing.assert_array_equal(fixed.argmax(w, x), inner.argmax(counted, x))
     got, wanted = np.full(n, 0.5), np.full(n, 0.5)

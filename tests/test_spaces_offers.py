@@ -9,9 +9,9 @@ import pytest
 
 from heedful.core.fold import Session
 from heedful.learners.ratings.alb import ALB
-from heedful.spaces.slate import MOST, Offer, Slate, Weighed, wanted_slate
+from heedful.spaces.slate import MOST, Slate, SlateContext, WeightedRatings, wanted_slate
 
-X = Offer(2, np.array([1, 4, 6]))
+X = SlateContext(2, np.array([1, 4, 6]))
 SLATE = Slate(2, -1.0, 5.0)
 
 
@@ -62,7 +62,7 @@ def test_feedback_is_ratings_of_some_on_offer() -> None:
 
 def test_feedback_may_have_weights() -> None:
     y = SLATE.check_object("feedback", X, ([6, 1], [5, -1], (2, 0.5)))
-    assert isinstance(y, Weighed)
+    assert isinstance(y, WeightedRatings)
     assert (y.weights.tolist(), y.weights.dtype, y.weight(1)) == ([2.0, 0.5], np.float64, 0.5)
     assert SLATE.check_object("feedback", X, ([6], [5])).weight(0) == 1.0
 

@@ -9,10 +9,20 @@ import pytest
 
 from heedful.core.fold import Session
 from heedful.learners.preference.preference_gp import PreferenceGP
-from heedful.spaces.comparison import EQUAL, FIRST, MOST, SECOND, UNSURE, Choice, Pool, order_of, wanted_choice
+from heedful.spaces.comparison import (
+    EQUAL,
+    FIRST,
+    MOST,
+    SECOND,
+    UNSURE,
+    Choice,
+    ComparisonPool,
+    order_of,
+    wanted_choice,
+)
 
 CHOICE = Choice(5)
-X = Pool(2, np.array([[0, 1], [3, 2]]))
+X = ComparisonPool(2, np.array([[0, 1], [3, 2]]))
 
 
 def test_a_pool_is_whole() -> None:
@@ -56,7 +66,7 @@ def test_answers_in_numbers_and_words() -> None:
             Choice(5, equal=False).check_object("feedback", X, wrong)
 
 
-THREE = Pool(2, np.array([[0, 1, 4], [3, 2, 1]]))
+THREE = ComparisonPool(2, np.array([[0, 1, 4], [3, 2, 1]]))
 
 
 def test_answers_about_three() -> None:

@@ -13,7 +13,7 @@ from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.interactions import learner_version
 from heedful.loop.old_versions import DIGESTS
 from heedful.loop.versions import declared_version
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import bits, small_loop
 
 
@@ -61,7 +61,7 @@ def test_a_golden_fold_notices_a_change(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def coactive(spec: str) -> Any:
-    return make_learner(spec, n_features=3, space=Primed(Ranking(3)))
+    return make_learner(spec, n_features=3, space=WithBaseScore(Ranking(3)))
 
 
 def test_the_version_is_that_of_model_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:

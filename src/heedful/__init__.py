@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
     from heedful.learners.coactive.dueling import DuelingBandit, team_draft
     from heedful.learners.coactive.fair_pairs import FairPairs
-    from heedful.learners.coactive.online_convex import Template
+    from heedful.learners.coactive.online_convex import OnlineConvex
     from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
     from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
     from heedful.learners.coactive.perturbed import PerturbedPerceptron
@@ -67,6 +67,7 @@ __all__ = [
     "Loop",
     "MulticlassPerceptron",
     "NMFBandit",
+    "OnlineConvex",
     "PRank",
     "PairMean",
     "PairwiseLogistic",
@@ -84,7 +85,6 @@ __all__ = [
     "Session",
     "Settings",
     "Subset",
-    "Template",
     "UserGreedy",
     "WidrowHoff",
     "copy_arrays",

@@ -19,7 +19,7 @@ from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiments.run import catalogue_setting, letor_setting
 from heedful.jit.kernel import visible
-from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, who
+from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, users_that
 
 KEYS = ["learner", "user", "rounds", "seeds", "checkpoints", "regret", "stderr", "bound", "rounds_per_second"]
 
@@ -346,7 +346,7 @@ def test_help_names_everybody_who_answers(command: str, answer: str) -> None:
     """And nobody else."""
     users = inspect.get_annotations(getattr(simulate, command), eval_str=True)["user"].__metadata__[0].help
     named = set(re.findall(r"[a-z-]{4,}", re.sub(r":\w+=\w+", "", users)))
-    assert named == set(who(answer).split(", "))
+    assert named == set(users_that(answer).split(", "))
 
 
 def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:

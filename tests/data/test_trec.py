@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heedful.data.trec import FEATURES, UNJUDGED, Chain, features, load_sessions, relevance
-from heedful.worlds.chains import chain_stream, fitted, study
+from heedful.worlds.chains import chain_stream, fit_clicks, study
 
 SESSIONS = """<sessiontrack2012>
   <session num="7">
@@ -172,7 +172,7 @@ def test_figure_1_on_the_track_of_2012(chains: list[Chain]) -> None:
 
 def test_who_clicked_in_2012(chains: list[Chain]) -> None:
     """Position counts for much, relevance for little: a click rate of .09 on grade 0, of about .16 above."""
-    person = fitted(chains)
+    person = fit_clicks(chains)
     assert 0.8 <= person.eta <= 1.2
     simulated = [study(chains, condition, clicks=person) for condition in ("normal", "swapped", "reversed")]
     assert all(s.better < 0.45 for s in simulated)

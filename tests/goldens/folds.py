@@ -15,12 +15,12 @@ import numpy as np
 
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.serialization import arrays_of
-from heedful.learners.registry import about, find_learners, make_learner
+from heedful.learners.registry import find_learners, make_learner, summarise
 from heedful.loop.interactions import learner_version
-from heedful.spaces.comparison import EQUAL, UNSURE, Choice, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, Choice, ComparisonPool
 from heedful.spaces.ordinal import Ranks
-from heedful.spaces.ranking import Primed, Ranking
-from heedful.spaces.slate import Offer, Slate, Weighed
+from heedful.spaces.ranking import Ranking, WithBaseScore
+from heedful.spaces.slate import Slate, SlateContext, WeightedRatings
 
 FOLDER = Path(__file__).parent / "folds"
 ROUNDS = 30
@@ -66,10 +66,10 @@ def specs() -> list[str]:
 
 def golden_learner(spec: str) -> Any:
     """The learner that `spec` names, in a space of its interaction."""
-    kind = about(find_learners()[spec.partition(":")[0]]).interaction
+    kind = summarise(find_learners()[spec.partition(":")[0]]).interaction
     X = np.array([[(3 * j) % 7, (j * j) % 5] for j in range(N_ITEMS)], np.float64)
     space: Any = {
-        "coactive": Primed(Ranking(4)),
+        "coactive": WithBaseScore(Ranking(4)),
         "ordinal": Ranks(5),
         "rating": Slate(2, 1.0, 5.0),
         "pairwise": Choice(N_ITEMS, True, X),
@@ -85,7 +85,7 @@ def version(spec: str) -> str:
 def fold(spec: str, rounds: int = ROUNDS) -> list[tuple[str, Any]]:
     """The state after the stream, as (name, array) in the order of its fields."""
     learner = golden_learner(spec)
-    kind = about(type(learner)).interaction
+    kind = summarise(type(learner)).interaction
     state = learner.init(np.random.default_rng(0))
     step = {"coactive": _coactive, "ordinal": _ordinal, "rating": _rating, "pairwise": _pairwise}[kind]
     for t in range(rounds):
@@ -119,10 +119,10 @@ def _ordinal(learner: Any, state: Any, t: int) -> Any:
 
 
 def _rating(learner: Any, state: Any, t: int) -> Any:
-    offer = Offer((t * t) % 5, np.array([j for j in range(12) if (j + t) % 3], np.int64))
+    offer = SlateContext((t * t) % 5, np.array([j for j in range(12) if (j + t) % 3], np.int64))
     y = learner.propose(state, offer, np.random.default_rng(t))
     ratings = np.array([1.0 + (2 * offer.user + 3 * j) % 5 for j in y])
-    state = learner.update(state, offer, y, Weighed(y, ratings, np.array([1.0, 0.5])[: y.size]))
+    state = learner.update(state, offer, y, WeightedRatings(y, ratings, np.array([1.0, 0.5])[: y.size]))
     if t == ROUNDS // 2 and hasattr(learner, "without_item"):
         state = learner.without_item(state, 4)
     return state
@@ -132,7 +132,7 @@ def _pairwise(learner: Any, state: Any, t: int) -> Any:
     pairs = np.array([(a, b) for a in range(N_ITEMS) for b in range(N_ITEMS) if a != b and (a + b + t) % 3], np.int64)
     if t % 10 == 9:
         pairs = np.array([(0, 1, 2, 3), (6, 2, 4, 5)], np.int64)
-    pool = Pool(t % 3, pairs)
+    pool = ComparisonPool(t % 3, pairs)
     y = pairs[(7 * t) % len(pairs)].copy()  # what is proposed of several that are worth the same is up to the last bits
     answers: list[Any] = [int(y[1] > y[0]), int(y[1] > y[0]), EQUAL, int(y[1] < y[0]), UNSURE]
     answer = answers[t % 5] if y.size == 2 else np.argsort(y)[:3]

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from heedful.spaces.slate import Offer, Rated, Weighed
+from heedful.spaces.slate import SlateContext, SlateRatings, WeightedRatings
 
 
-def offers(rounds: int, seed: int, users: int = 9, items: int = 12, late: int = 0) -> Iterator[tuple[Offer, Any]]:
+def offers(
+    rounds: int, seed: int, users: int = 9, items: int = 12, late: int = 0
+) -> Iterator[tuple[SlateContext, Any]]:
     """Random users with a random few of the items on offer, and a function from what is shown to its ratings, whole
     numbers from 1 to 5. From round `late` on (0: never), numbers 70 higher come, too."""
     rng = np.random.default_rng(seed)
@@ -20,24 +22,24 @@ def offers(rounds: int, seed: int, users: int = 9, items: int = 12, late: int = 
         user = int(rng.integers(users)) + (more if rng.random() < 0.5 else 0)
         numbers = np.arange(items) if not more else np.concatenate([np.arange(items), np.arange(70, 70 + items)])
         chosen = np.sort(rng.permutation(numbers)[: rng.integers(3, items)])
-        yield Offer(user, chosen), lambda shown, user=user, t=t: rate(Y, user, shown, t)
+        yield SlateContext(user, chosen), lambda shown, user=user, t=t: rate(Y, user, shown, t)
 
 
-def rate(Y: Any, user: int, shown: Any, t: int) -> Rated:
+def rate(Y: Any, user: int, shown: Any, t: int) -> SlateRatings:
     """Of a slate, all but its last are rated, where there are several; now and then one rating is off by one."""
     items = np.array(shown[: max(1, len(shown) - 1)])
-    return Rated(items, np.clip(Y[user, items] + (t % 3 == 0), 1, 5).astype(np.float64))
+    return SlateRatings(items, np.clip(Y[user, items] + (t % 3 == 0), 1, 5).astype(np.float64))
 
 
-def weighed(feedback: Rated, t: int) -> Weighed:
+def weighed(feedback: SlateRatings, t: int) -> WeightedRatings:
     """The same with weights, some below 1 and some above."""
-    return Weighed(*feedback, np.array([0.25, 1.0, 3.0])[(t + feedback.items) % 3])
+    return WeightedRatings(*feedback, np.array([0.25, 1.0, 3.0])[(t + feedback.items) % 3])
 
 
 def played(
     learner: Any,
     propose: Callable[[int, list[int], Any], list[int]],
-    update: Callable[[Offer, Any], None],
+    update: Callable[[SlateContext, Any], None],
     rounds: int,
     seed: int,
     late: int = 0,

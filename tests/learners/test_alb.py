@@ -13,8 +13,8 @@ from heedful.core.fold import Session, copy_arrays, trace
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.alb import ALB, ALBState
 from heedful.learners.ratings.interaction_matrix import items_of, users_of
-from heedful.learners.ratings.ridge import drawn
-from heedful.spaces.slate import Offer, Rated, Slate
+from heedful.learners.ratings.ridge import normals_of
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings
 
 RNG = np.random.default_rng(0)
@@ -24,16 +24,16 @@ def first_rows(learner: ALB, state: ALBState, items: int) -> Any:
     """The factors that items have before anything is learned of them, items x k."""
     rows = np.zeros((items, learner.n_factors))
     for j, row in enumerate(rows):
-        drawn(state.seed, j, row)
+        normals_of(state.seed, j, row)
     return learner.spread * rows
 
 
-def given(user: int, items: Any) -> Offer:
-    return Offer(user, np.array(sorted(items), np.int64))
+def given(user: int, items: Any) -> SlateContext:
+    return SlateContext(user, np.array(sorted(items), np.int64))
 
 
-def one(item: int, rating: float) -> Rated:
-    return Rated(np.array([item]), np.array([rating]))
+def one(item: int, rating: float) -> SlateRatings:
+    return SlateRatings(np.array([item]), np.array([rating]))
 
 
 def in_words(learner: ALB, state: ALBState, items: int) -> Any:
@@ -44,7 +44,7 @@ def in_words(learner: ALB, state: ALBState, items: int) -> Any:
     return naive.AlternatingLinearBandits(*given)
 
 
-def best(scores: Any, shown: int, x: Offer) -> None:
+def best(scores: Any, shown: int, x: SlateContext) -> None:
     """The item shown is the first of those with the highest score, but for ties that rounding breaks."""
     scores = np.array(scores)
     behind = scores.max() - scores[x.items == shown]
@@ -229,7 +229,7 @@ def test_ratings_of_a_slate_are_learned_one_after_the_other() -> None:
     learner = ALB(Slate(3))
     x = given(0, range(6))
     at_once, apart = (learner.init(np.random.default_rng(1)) for _ in range(2))
-    at_once = learner.update(at_once, x, x.items[:3], Rated(np.array([2, 0]), np.array([1.0, -3.0])))
+    at_once = learner.update(at_once, x, x.items[:3], SlateRatings(np.array([2, 0]), np.array([1.0, -3.0])))
     for item, rating in ((2, 1.0), (0, -3.0)):
         apart = learner.update(apart, x, x.items[:3], one(item, rating))
     assert (at_once.t, apart.t) == (1, 2)

@@ -11,10 +11,10 @@ from ratings_streams import offers, played, weighed
 import naive_ratings as naive
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.learners.ratings.bmf import BMF, learned, shown
+from heedful.learners.ratings.bmf import BMF, active_model, learn_rating
 from heedful.learners.ratings.bmf_model import AGAIN, MEAN, RATINGS, SCALE, SQUARES, WEIGHT, WITHIN
 from heedful.learners.ratings.interaction_matrix import items_of
-from heedful.spaces.slate import Offer, Rated, Slate, Weighed
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings
 
 
 def seed_of(seed: int) -> int:
@@ -84,11 +84,11 @@ def test_who_rates_all_alike_is_shown_more_than_the_first(rating: float, more: b
     """There may be better; unless it was the highest there is."""
     learner = BMF(Slate(3, 1.0, 5.0))
     rng = np.random.default_rng(0)
-    state, x, shown = learner.init(rng), Offer(0, np.arange(12)), set()
+    state, x, shown = learner.init(rng), SlateContext(0, np.arange(12)), set()
     for _ in range(10):
         y = learner.propose(state, x, rng)
         shown |= set(y.tolist())
-        state = learner.update(state, x, y, Rated(np.sort(y), np.full(3, rating)))
+        state = learner.update(state, x, y, SlateRatings(np.sort(y), np.full(3, rating)))
     assert (len(shown) > 3) == more
 
 
@@ -101,10 +101,12 @@ def test_scaled_and_shifted_ratings_show_the_same(sampled: bool) -> None:
         state = learner.init(np.random.default_rng(0))
         for x, answer in offers(200, 3):
             feedback = answer(x.items[:1])
-            state = learner.update(state, x, x.items[:1], Rated(feedback.items, scale * feedback.ratings + shift))
+            state = learner.update(
+                state, x, x.items[:1], SlateRatings(feedback.items, scale * feedback.ratings + shift)
+            )
         states.append(state)
     np.testing.assert_allclose(states[1].factored.hyper[3], 8.0 * states[0].factored.hyper[3], rtol=1e-3)
-    x = Offer(2, np.arange(12))
+    x = SlateContext(2, np.arange(12))
     a = learner.scores(states[0], x, np.random.default_rng(1))
     b = learner.scores(states[1], x, np.random.default_rng(1))
     np.testing.assert_allclose((b - 1024.0) / 8.0, a, atol=1e-3)
@@ -145,7 +147,7 @@ def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: f
     p = int(np.argmax(state.pairs.count))
     for user, item in ((int(state.pairs.user[p]), int(state.pairs.item[p])), (40, 3)):
         facts, told, count = state.facts.copy(), state.told.copy(), state.pairs.count.copy()
-        state = learned(learner, state, user, item, 4.5, weight)
+        state = learn_rating(learner, state, user, item, 4.5, weight)
         assert state.facts[SQUARES] > facts[SQUARES]
         state = learner.without_rating(state, user, item, 4.5, weight)
         np.testing.assert_allclose(state.facts, facts, atol=1e-9)
@@ -157,7 +159,7 @@ def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: f
 
 def test_the_last_rating_taken_out_leaves_nothing() -> None:
     learner = BMF(n_factors=2)
-    state = learned(learner, learner.init(np.random.default_rng(0)), 1, 2, 4.5, 0.1)
+    state = learn_rating(learner, learner.init(np.random.default_rng(0)), 1, 2, 4.5, 0.1)
     state = learner.without_rating(state, 1, 2, 4.5, 0.1)
     assert not state.facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]].any()
     assert not state.pairs.count.any()
@@ -166,10 +168,10 @@ def test_the_last_rating_taken_out_leaves_nothing() -> None:
 def test_counts_that_have_become_faint_are_written_anew() -> None:
     """The scale would vanish, .5 to the power of some 1,000; what was written with it is worth the same after."""
     learner = BMF(n_factors=2, gamma=0.5)
-    state, x = learner.init(np.random.default_rng(0)), Offer(1, np.arange(4))
+    state, x = learner.init(np.random.default_rng(0)), SlateContext(1, np.arange(4))
     low = 1.0
     for t in range(400):
-        state = learner.update(state, x, x.items[:1], Rated(x.items[:1], np.full(1, float(t % 2))))
+        state = learner.update(state, x, x.items[:1], SlateRatings(x.items[:1], np.full(1, float(t % 2))))
         low = min(low, state.facts[SCALE])
         count = state.facts[SCALE] * state.pairs.count[0]
         assert count == pytest.approx(2.0 - 0.5**t)
@@ -182,10 +184,12 @@ def test_what_is_forgotten_gives_way_to_what_is_new() -> None:
     expected = []
     for gamma in (1.0, 0.98):
         learner = BMF(n_factors=2, gamma=gamma)
-        state, x = learner.init(np.random.default_rng(0)), Offer(3, np.arange(6))
+        state, x = learner.init(np.random.default_rng(0)), SlateContext(3, np.arange(6))
         for t in range(600):
             rating = 5.0 if t < 300 else 1.0
-            state = learner.update(state, x._replace(user=t % 5), x.items[:1], Rated(x.items[:1], np.full(1, rating)))
+            state = learner.update(
+                state, x._replace(user=t % 5), x.items[:1], SlateRatings(x.items[:1], np.full(1, rating))
+            )
         expected.append(learner.ratings(state, x)[0])
     assert expected[0] > 2.5
     assert expected[1] < 1.1
@@ -194,13 +198,13 @@ def test_what_is_forgotten_gives_way_to_what_is_new() -> None:
 def test_a_weight_counts_as_so_many_ratings() -> None:
     """In the counts and sums, in the facts but for how many there were, and in what is expected, to little."""
     learner, states = BMF(n_factors=2), []
-    x = Offer(0, np.arange(6))
+    x = SlateContext(0, np.arange(6))
     for once in (True, False):
         state = learner.init(np.random.default_rng(0))
         for user, item, rating, times in ((0, 1, 4.0, 3), (1, 1, 2.0, 1), (0, 2, 1.0, 2), (2, 3, 5.0, 4)):
             one = np.array([item])
-            given = Weighed(one, np.full(1, rating), np.full(1, float(times)))
-            for feedback in [given] if once else [Rated(one, given.ratings)] * times:
+            given = WeightedRatings(one, np.full(1, rating), np.full(1, float(times)))
+            for feedback in [given] if once else [SlateRatings(one, given.ratings)] * times:
                 state = learner.update(state, x._replace(user=user), one, feedback)
         states.append(state)
     for a, b in zip(states[0].pairs, states[1].pairs):
@@ -212,7 +216,7 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
     learner = BMF(n_factors=2, automatic=False)
     state = history(learner, 120)
     before = copy_arrays(state)
-    for x in (Offer(2, np.arange(12)), Offer(99, np.array([0, 3, 500]))):
+    for x in (SlateContext(2, np.arange(12)), SlateContext(99, np.array([0, 3, 500]))):
         ratings, parts = learner.ratings(state, x), learner.parts(state, x)
         assert [name for name, _ in parts] == [
             "all ratings", "this item", "this person", "taste", "their own ratings of it",
@@ -221,10 +225,10 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
         assert (learner.deviations(state, x) > 0.0).all()
     # Nobody knows this person or the last item: they get what all get, and the item's first factors agree with nobody.
     assert parts[1][1][2] == parts[2][1][0] == parts[3][1][2] == parts[4][1][0] == 0.0
-    known = learner.deviations(state, Offer(2, np.arange(12)))
+    known = learner.deviations(state, SlateContext(2, np.arange(12)))
     assert known.max() < learner.deviations(state, x)[2]
     assert identical(before, state)
-    x, p = Offer(2, np.arange(12)), state.pairs.of_user[2]
+    x, p = SlateContext(2, np.arange(12)), state.pairs.of_user[2]
     own = learner.parts(state, x)[4][1]
     rated = state.pairs.item[[p]][0]
     assert own[rated] != 0.0
@@ -242,17 +246,17 @@ def test_factors_show_where_there_are_some_and_not_where_there_are_none() -> Non
         for _ in range(1200):
             user, item = int(rng.integers(15)), rng.integers(20, size=1)
             rating = Y[user, item] + 0.5 * rng.standard_normal(1)
-            state = learner.update(state, Offer(user, np.arange(20)), item, Rated(item, rating))
-        assert (shown(learner, state).items.mean.shape[1] > 1) is factors
+            state = learner.update(state, SlateContext(user, np.arange(20)), item, SlateRatings(item, rating))
+        assert (active_model(learner, state).items.mean.shape[1] > 1) is factors
 
 
 def test_how_wide_depends_on_how_often_ratings_come_again() -> None:
     """width + growth log(1 + again n), n the ratings of this user that count: worked by hand."""
     learner, rng = BMF(n_factors=2, width=0.5, growth=2.0), np.random.default_rng(0)
-    state, x = learner.init(rng), Offer(0, np.arange(5))
+    state, x = learner.init(rng), SlateContext(0, np.arange(5))
     for user, item in ((0, 1), (0, 2), (1, 1), (0, 1)):  # one of four came again; three are this user's
         one = np.array([item])
-        state = learner.update(state, x._replace(user=user), one, Rated(one, np.array([float(item + user)])))
+        state = learner.update(state, x._replace(user=user), one, SlateRatings(one, np.array([float(item + user)])))
     for user, wanted in ((0, 0.5 + 2.0 * np.log(1.75)), (1, 0.5 + 2.0 * np.log(1.25)), (2, 0.5)):
         offer = x._replace(user=user)
         mean, sd = learner.ratings(state, offer), learner.deviations(state, offer)

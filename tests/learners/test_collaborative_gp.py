@@ -16,7 +16,7 @@ from heedful.inference.gp.acquisition import bald
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.learners.preference.collaborative_gp import CollaborativeGP
-from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, Pool
+from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
 from heedful.worlds.choices import gaussian_choosers
 
 Array = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ def test_in_between_only_the_person_is() -> None:
     state = replay(LEARNER, log, 3)
     before = copy_arrays(state)
     assert 0 < state.learned < state.said.n
-    state = LEARNER.update(state, Pool(2, np.array([[0, 1]])), np.array([0, 1]), SECOND)
+    state = LEARNER.update(state, ComparisonPool(2, np.array([[0, 1]])), np.array([0, 1]), SECOND)
     assert identical(state.mean, before.mean)
     assert LEARNER.posterior(state, 2).beats(1, 0) > LEARNER.posterior(before, 2).beats(1, 0)
     for person in (0, 1, 3):
@@ -78,12 +78,14 @@ def test_somebody_new() -> None:
     new = LEARNER.posterior(state, 77)
     np.testing.assert_allclose(new.mean, 0.0)
     assert np.abs(new.cov - LEARNER.posterior(LEARNER.init(np.random.default_rng(0))).cov).max() > 0.1
-    state = LEARNER.update(state, Pool(77, np.array([[4, 2]])), np.array([4, 2]), 0)
+    state = LEARNER.update(state, ComparisonPool(77, np.array([[4, 2]])), np.array([4, 2]), 0)
     told = LEARNER.posterior(state, 77)
     assert told.beats(4, 2) > 0.5
     assert (np.abs(told.mean) > 1e-3).sum() > 2
     assert 77 in state.people.tolist()
-    state = LEARNER.update(state, Pool(50, np.array([[4, 2]])), np.array([4, 2]), SECOND)  # between those who are known
+    state = LEARNER.update(
+        state, ComparisonPool(50, np.array([[4, 2]])), np.array([4, 2]), SECOND
+    )  # between those who are known
     close(LEARNER.posterior(state, 77), told)
     assert LEARNER.posterior(state, 50).beats(4, 2) < 0.5
 
@@ -91,13 +93,13 @@ def test_somebody_new() -> None:
 def test_who_cannot_judge_says_nothing() -> None:
     state = replay(LEARNER, log_of(LEARNER, 40), 3)
     before = copy_arrays(state)
-    state = LEARNER.update(state, Pool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
+    state = LEARNER.update(state, ComparisonPool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
     assert identical(state, before._replace(t=41))
 
 
 def test_an_order_is_its_comparisons_and_all_equal_are_ties() -> None:
     learner = LEARNER._replace(every=1000)
-    x, y = Pool(0, np.array([[3, 1, 5]])), np.array([3, 1, 5])
+    x, y = ComparisonPool(0, np.array([[3, 1, 5]])), np.array([3, 1, 5])
     start = learner.init(np.random.default_rng(0))
     ordered = learner.update(copy_arrays(start), x, y, np.array([2, 0, 1]))
     assert ordered.said.pairs[:2].tolist() == [[5, 3], [3, 1]]
@@ -113,7 +115,7 @@ def test_the_pair_with_most_to_learn_is_asked() -> None:
     pairs = np.stack(np.triu_indices(6, 1), axis=1)[::-1].copy()
     posterior = LEARNER.posterior(state, 2)
     gains = bald(*posterior.gap(pairs[:, 0], pairs[:, 1]))
-    shown = LEARNER.propose(state, Pool(2, pairs), np.random.default_rng(0))
+    shown = LEARNER.propose(state, ComparisonPool(2, pairs), np.random.default_rng(0))
     np.testing.assert_array_equal(shown, pairs[gains.argmax()])
     some = np.array([5, 0, 3])
     asked = LEARNER.question(state, 2, some)
@@ -131,7 +133,7 @@ def test_without_an_item_is_as_if_that_had_never_been_said() -> None:
     never = LEARNER.relearn(replay(LEARNER, [r for r in log if 4 not in r.y.tolist()], 3))
     close(LEARNER.posterior(left, 2), LEARNER.posterior(never, 2))
     nobody = LEARNER.init(np.random.default_rng(0))
-    nobody = LEARNER.update(nobody, Pool(0, np.array([[0, 1]])), np.array([0, 1]), 0)
+    nobody = LEARNER.update(nobody, ComparisonPool(0, np.array([[0, 1]])), np.array([0, 1]), 0)
     nobody = LEARNER.without_item(nobody, 0)
     close(LEARNER.posterior(nobody, 0), LEARNER.posterior(LEARNER.init(np.random.default_rng(0)), 0))
 
@@ -142,7 +144,7 @@ def test_items_may_arrive() -> None:
     posterior = LEARNER.posterior(state, 2)
     assert posterior.mean.shape == (7,)
     assert posterior.mean[6] == pytest.approx(posterior.mean[0], abs=1e-3)  # it is like item 0
-    state = LEARNER.update(state, Pool(2, np.array([[6, 1]])), np.array([6, 1]), 0)
+    state = LEARNER.update(state, ComparisonPool(2, np.array([[6, 1]])), np.array([6, 1]), 0)
     assert LEARNER.posterior(state, 2).mean.shape == (7,)
     with pytest.raises(ValueError, match="features: wanted rows of 2"):
         LEARNER.with_items(state, np.zeros((1, 3)))
@@ -156,7 +158,7 @@ def test_what_is_believed_is_finite_whatever_is_said(amplitude: float, width: fl
         state, rng = learner.init(np.random.default_rng(0)), np.random.default_rng(seed)
         for _ in range(25):
             y = rng.choice(6, 2, replace=False)
-            state = learner.update(state, Pool(0, y[None]), y, int(rng.integers(-1, 2)))
+            state = learner.update(state, ComparisonPool(0, y[None]), y, int(rng.integers(-1, 2)))
             believed = learner.posterior(state)
             assert np.isfinite(believed.mean).all()
             assert np.linalg.eigvalsh(believed.cov).min() > -1e-9 * amplitude**2

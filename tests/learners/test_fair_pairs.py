@@ -17,9 +17,9 @@ import naive
 from budget import FACTOR, examples
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays, play, trace
-from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed, chance, fair_pairs
+from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking, fair_pairs, swap_probability
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
-from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
 
@@ -157,11 +157,11 @@ def test_the_probability_of_an_order_is_exact(m: int, swap: float, k: int) -> No
 
 def test_chance_by_hand() -> None:
     """Five deep, swap 1/4: pairs at 0 or at 1, two of each. All stood: either start; one swapped: this start alone."""
-    assert chance(np.array([False, False]), 0, 5, 0.25) == 0.5 * 0.75**2 + 0.5 * 0.75**2
-    assert chance(np.array([False, False]), 0, 4, 0.25) == 0.5 * 0.75**2 + 0.5 * 0.75
-    assert chance(np.array([False]), 1, 4, 0.25) == 0.5 * 0.75 + 0.5 * 0.75**2
-    assert chance(np.array([False, True]), 1, 5, 0.25) == 0.5 * 0.75 * 0.25
-    assert chance(np.zeros(0, bool), 1, 2, 0.25) == 0.5 + 0.5 * 0.75
+    assert swap_probability(np.array([False, False]), 0, 5, 0.25) == 0.5 * 0.75**2 + 0.5 * 0.75**2
+    assert swap_probability(np.array([False, False]), 0, 4, 0.25) == 0.5 * 0.75**2 + 0.5 * 0.75
+    assert swap_probability(np.array([False]), 1, 4, 0.25) == 0.5 * 0.75 + 0.5 * 0.75**2
+    assert swap_probability(np.array([False, True]), 1, 5, 0.25) == 0.5 * 0.75 * 0.25
+    assert swap_probability(np.zeros(0, bool), 1, 2, 0.25) == 0.5 + 0.5 * 0.75
 
 
 def test_far_positions_stay() -> None:
@@ -313,7 +313,7 @@ def test_nobody_clicked_and_everybody_clicked_teach_nothing() -> None:
 
 
 @examples(20)
-@given(SEEDS, st.sampled_from([Ranking(3), Primed(Ranking(2)), Ranking(1)]))
+@given(SEEDS, st.sampled_from([Ranking(3), WithBaseScore(Ranking(2)), Ranking(1)]))
 def test_update_is_a_step_along_the_direction(seed: int, space: Any) -> None:
     rng = np.random.default_rng(seed)
     learner = FairPairs(N, space)
@@ -333,8 +333,12 @@ def test_update_is_a_step_along_the_direction(seed: int, space: Any) -> None:
 
 
 BIASED = PositionBiased(1.0, 0.1, True)
-EACH_ONCE = [(BIASED, Ranking(3)), (Cascade(0.7, 0.1, True), Primed(Ranking(5))), (Cascade(), Primed(Ranking(5)))]
-THE_OTHERS = [(BIASED, Primed(Ranking(5))), (Cascade(0.7, 0.1, True), Ranking(3)), (Cascade(), Ranking(3))]
+EACH_ONCE = [
+    (BIASED, Ranking(3)),
+    (Cascade(0.7, 0.1, True), WithBaseScore(Ranking(5))),
+    (Cascade(), WithBaseScore(Ranking(5))),
+]
+THE_OTHERS = [(BIASED, WithBaseScore(Ranking(5))), (Cascade(0.7, 0.1, True), Ranking(3)), (Cascade(), Ranking(3))]
 
 
 @pytest.mark.parametrize(("user", "space"), EACH_ONCE + (THE_OTHERS if FACTOR > 1 else []))
@@ -360,7 +364,7 @@ def test_under_strong_bias_it_learns_a_better_order_than_face_value_and_than_the
         w_star = np.eye(8)[0] + np.eye(8)[1]
         offsets = np.arange(0, len(u) + 1, 10)
         world = query_stream(X, labels, offsets, w_star, PositionBiased(2.5, 0.1, True), k=3)
-        space = Primed(Ranking(3))
+        space = WithBaseScore(Ranking(3))
         for learner in (FairPairs(8, space, swap=0.5), PairwiseLogistic(8, space)):
             *_, (_, state) = play(learner, world, 2500, seed)
             seen[type(learner).__name__].append(regret(world, space, state.w))
@@ -407,14 +411,14 @@ def test_hyperparameters_are_refused_by_name(learner: Any, told: str) -> None:
     assert str(error.value) == told
     for good in (
         FairPairs(1, Ranking(1)),
-        FairPairs(2, Primed(Ranking(2)), swap=0.001, implied=0),
+        FairPairs(2, WithBaseScore(Ranking(2)), swap=0.001, implied=0),
         FairPairs(1, Ranking(2)),
     ):
         assert good.init(RNG).w.tolist() == [0.0] * good.n_features
 
 
 def test_what_is_logged_is_what_the_docstring_says() -> None:
-    assert Perturbed._fields == ("shown", "start", "swapped", "probability")
+    assert PerturbedRanking._fields == ("shown", "start", "swapped", "probability")
 
 
 @pytest.mark.parametrize("swap", [0.0, 0.1, 0.25, 0.5])

@@ -9,8 +9,8 @@ import pytest
 from ratings_streams import offers, played
 
 import naive_ratings as naive
-from heedful.learners.ratings.nmf_bandit import NMFBandit, own_set
-from heedful.spaces.slate import Offer, Rated, Slate
+from heedful.learners.ratings.nmf_bandit import NMFBandit, exploration_set
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def fitted(learner: NMFBandit, Y: Any, seen: Any, rounds: int = 1) -> Any:
     """The state after every pair of `seen` was rated, and `rounds` fits more."""
     state = learner.init(np.random.default_rng(0))
     for i, j in zip(*np.nonzero(seen)):
-        x, y = Offer(int(i), np.arange(Y.shape[1])), np.array([j])
-        state = learner.update(state, x, y, Rated(y, Y[i, y]))
+        x, y = SlateContext(int(i), np.arange(Y.shape[1])), np.array([j])
+        state = learner.update(state, x, y, SlateRatings(y, Y[i, y]))
     for _ in range(rounds):
         learner.fit(state.pairs, state.low, state.U, state.V)
     return state
@@ -82,13 +82,13 @@ def test_how_often_it_explores_and_what() -> None:
     """With probability theta n m' / t; half the time in a set of m' that stays the user's."""
     learner = NMFBandit(theta=0.3, explored=4)
     state = learner.init(np.random.default_rng(0))._replace(t=99, users=10)
-    assert learner.explores(state) == 0.3 * 10 * 4 / 100
-    assert learner.explores(state._replace(t=3)) == 1.0
+    assert learner.exploration_probability(state) == 0.3 * 10 * 4 / 100
+    assert learner.exploration_probability(state._replace(t=3)) == 1.0
     items = np.arange(0, 60, 2)
-    own = {tuple(sorted(own_set(state.seed, user, items, 4).tolist())) for user in range(8)}
+    own = {tuple(sorted(exploration_set(state.seed, user, items, 4).tolist())) for user in range(8)}
     assert len(own) > 6
-    x, rng, state = Offer(5, items), np.random.default_rng(0), state._replace(t=0)
-    mine = set(items[own_set(state.seed, 5, items, 4)].tolist())
+    x, rng, state = SlateContext(5, items), np.random.default_rng(0), state._replace(t=0)
+    mine = set(items[exploration_set(state.seed, 5, items, 4)].tolist())
     among = [int(learner.propose(state, x, rng)[0]) in mine for _ in range(3000)]
     assert abs(sum(among) / 3000 - (0.5 + 0.5 * 4 / 30)) < 4 * (0.25 / 3000) ** 0.5
 
@@ -120,7 +120,7 @@ def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
 def test_what_is_expected_is_above_the_lowest_rating() -> None:
     learner = NMFBandit(Slate(1, -10.0, 10.0))
     state = learner.init(np.random.default_rng(0))
-    x = Offer(1, np.array([0, 3]))
+    x = SlateContext(1, np.array([0, 3]))
     np.testing.assert_allclose(learner.ratings(state, x), state.V[[0, 3]] @ state.U[1] - 10.0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
-from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
 
 DRAWS = 3000
 
@@ -23,7 +23,7 @@ def proposals(space: Any, x: Any) -> Counter[tuple[int, ...]]:
     ("space", "x", "objects"),
     [
         (Ranking(5), np.zeros((3, 2)), list(permutations(range(3)))),
-        (Primed(Ranking(2)), np.diag([9.0, 1.0, 0.0]), list(permutations(range(3)))),
+        (WithBaseScore(Ranking(2)), np.diag([9.0, 1.0, 0.0]), list(permutations(range(3)))),
         (Ranking(1), np.arange(8.0).reshape(4, 2), [(0,), (1,), (2,), (3,)]),
         (Assignment(2), np.arange(12.0).reshape(3, 2, 2), list(permutations(range(3), 2))),
     ],
@@ -42,7 +42,7 @@ def test_every_object_is_equally_likely(space: Any, x: Any, objects: list[tuple[
 def test_the_fixed_order_is_that_of_the_candidates_or_the_callers() -> None:
     x = np.array([[0.0, 1.0], [5.0, 3.0], [2.0, 2.0]])
     rng = np.random.default_rng(0)
-    for space, wanted in ((Ranking(2), [0, 1, 2]), (Ranking(1), [0]), (Primed(Ranking(2)), [1, 2, 0])):
+    for space, wanted in ((Ranking(2), [0, 1, 2]), (Ranking(1), [0]), (WithBaseScore(Ranking(2)), [1, 2, 0])):
         learner = FixedOrder(2, space)
         assert learner.propose(learner.init(rng), x, rng).tolist() == wanted
 

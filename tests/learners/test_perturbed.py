@@ -12,7 +12,7 @@ from streams import candidates
 import naive
 from budget import examples
 from heedful.core.fold import trace
-from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed
+from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
 from heedful.spaces.ranking import Assignment, Ranking
@@ -81,7 +81,7 @@ def test_by_hand() -> None:
     assert state.w == pytest.approx([-gap, gap, 0, 0, 0])
     both = learner.update(learner.init(np.random.default_rng(0)), x, y, np.array([0, 1]))
     assert both.w.tolist() == [0.0] * 5
-    correction = Perturbed(np.array([0, 1, 2, 3]), -1, np.zeros(0, np.bool_), 1.0)
+    correction = PerturbedRanking(np.array([0, 1, 2, 3]), -1, np.zeros(0, np.bool_), 1.0)
     assert learner.correction(x, correction, np.array([3, 1])).tolist() == [3, 1, 0, 2]
     stepped = learner.step(learner.init(np.random.default_rng(0)), np.arange(5.0))
     assert (stepped.w.tolist(), stepped.t) == ([0, 1, 2, 3, 4], 1)
@@ -133,7 +133,7 @@ def test_what_a_loop_asks() -> None:
         assert learner.order(y).tolist() == Ranking(3).argmax(np.ones(N), x).tolist()
         assert learner.chance(learner.order(y), y.shown) == pytest.approx(y.probability)
         assert learner.chance(learner.order(y), y.shown[:4]) == other.chance(learner.order(y), y.shown[:4])
-        assert learner.seen(y, 3).shown.tolist() == y.shown[:3].tolist()
+        assert learner.truncate(y, 3).shown.tolist() == y.shown[:3].tolist()
     assert learner.plain(y.shown).start == -1
 
 

@@ -20,8 +20,9 @@ from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import infer_with_noise
 from heedful.inference.gp.subset_acquisition import worth_of_sets
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
-from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, Pool
-from heedful.worlds.choices import Orderers, gaussian_choosers
+from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
+from heedful.worlds.choices import gaussian_choosers
+from orderers import Orderers
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(7, 2))
@@ -73,14 +74,14 @@ def test_who_cannot_judge_says_nothing() -> None:
     learner = PreferenceGP(SPACE)
     state = replay(learner, log_of(learner), 3)
     before = copy_arrays(state)
-    state = learner.update(state, Pool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
+    state = learner.update(state, ComparisonPool(1, np.array([[0, 1]])), np.array([0, 1]), UNSURE)
     assert identical(state, before._replace(t=61))
 
 
 def test_equally_good_pulls_together() -> None:
     learner = PreferenceGP(Choice(3), amplitude=3.0)
     state = learner.init(np.random.default_rng(0))
-    x, y = Pool(0, np.array([[0, 1]])), np.array([0, 1])
+    x, y = ComparisonPool(0, np.array([[0, 1]])), np.array([0, 1])
     for _ in range(10):
         state = learner.update(state, x, y, EQUAL)
     mean, var = learner.posterior(state).gap(0, 1)
@@ -92,11 +93,11 @@ def test_the_pair_with_most_to_learn_is_asked() -> None:
     state = replay(learner, log_of(learner), 3)
     pairs = np.stack(np.triu_indices(7, 1), axis=1)[::-1].copy()
     posterior = learner.posterior(state, 2)
-    shown = learner.propose(state, Pool(2, pairs), np.random.default_rng(0))
+    shown = learner.propose(state, ComparisonPool(2, pairs), np.random.default_rng(0))
     gains = bald(*posterior.gap(pairs[:, 0], pairs[:, 1]))
     np.testing.assert_array_equal(shown, pairs[gains.argmax()])
     assert pairs.tolist().index(shown.tolist()) > 0
-    alone = learner.propose(state, Pool(2, np.array([[6, 3]])), np.random.default_rng(0))
+    alone = learner.propose(state, ComparisonPool(2, np.array([[6, 3]])), np.random.default_rng(0))
     assert alone.tolist() == [6, 3]
 
 
@@ -218,12 +219,12 @@ def test_together_rankings_fold_as_they_are_fitted() -> None:
 
 def test_an_order_of_two_is_a_choice_and_a_part_of_an_order_is_one() -> None:
     learner = PreferenceGP(Choice(5))
-    x, y = Pool(0, np.array([[3, 1]])), np.array([3, 1])
+    x, y = ComparisonPool(0, np.array([[3, 1]])), np.array([3, 1])
     first = learner.init(np.random.default_rng(0))
     chosen = learner.update(copy_arrays(first), x, y, SECOND)
     for order in ([1], [1, 0]):
         assert identical(learner.update(copy_arrays(first), x, y, np.array(order)), chosen)
-    x, y = Pool(0, np.array([[3, 1, 4, 0]])), np.array([3, 1, 4, 0])
+    x, y = ComparisonPool(0, np.array([[3, 1, 4, 0]])), np.array([3, 1, 4, 0])
     part = learner.posterior(learner.update(copy_arrays(first), x, y, np.array([2, 0])))
     wanted = infer(np.eye(5), np.zeros(5), ranked([4, 3, [1, 0]])).posterior
     close(part, wanted, 1e-4)
@@ -233,7 +234,7 @@ def test_the_set_with_most_to_learn_is_asked() -> None:
     learner = PreferenceGP(SPACE)
     state = replay(learner, log_of(learner), 3)
     sets = np.array(list(combinations(range(7), 3)))[::-1].copy()
-    shown = learner.propose(state, Pool(2, sets), np.random.default_rng(0))
+    shown = learner.propose(state, ComparisonPool(2, sets), np.random.default_rng(0))
     gains = worth_of_sets(learner.posterior(state, 2), "bald", sets)
     assert gains[(sets == shown).all(axis=1)][0] > gains.max() - 0.02
     assert shown.tolist() in sets.tolist()
@@ -271,7 +272,7 @@ def test_items_that_come_later_change_nothing_of_the_others() -> None:
     np.testing.assert_allclose(after.cov[:7, :7], before.cov, atol=1e-12)
     np.testing.assert_allclose(after.cov[7:], np.eye(9)[7:], atol=1e-12)
     shown = np.array([8, 2])
-    more = bare.update(more, Pool(1, shown[None]), shown, 0)
+    more = bare.update(more, ComparisonPool(1, shown[None]), shown, 0)
     wanted = infer(np.eye(9), np.zeros(9), together([table(log_of(bare), 1), answers([(8, 2)])]), width=0.3)
     close(bare.posterior(more, 1), wanted.posterior, 1e-4)
 
@@ -327,7 +328,7 @@ def test_without_an_item_what_its_answers_taught_of_the_person_is_gone() -> None
             answer = int(rng.integers(-1, 2))
         else:
             pairs.append((pair[::-1] if answer == SECOND else pair, answer == EQUAL))
-        state = learner.update(state, Pool(0, pair[None]), pair, answer)
+        state = learner.update(state, ComparisonPool(0, pair[None]), pair, answer)
     alone = answers([pair for pair, _ in pairs], None, [tie for _, tie in pairs])
     never, noise = infer_with_noise(4.0 * np.eye(6), np.zeros(6), alone, ties=True)
     assert learner.noise(state).lapse > noise.lapse[0] + 0.03
@@ -351,7 +352,7 @@ def test_how_people_answer_is_learned() -> None:
     assert 0.35 < noise[0].width < 0.65
     new = learner.noise(state, 9)
     assert [new.width, new.random] == pytest.approx([0.25, 0.05])
-    rows = learner.seen(state, 1)
+    rows = learner.answers_of(state, 1)
     assert (rows.lapse, rows.width) == noise[1][:2][::-1]
     got, alone = infer_with_noise(4.0 * np.eye(7), np.zeros(7), rows.rows, ties=True)
     assert noise[1].lapse == pytest.approx(alone.lapse[0], abs=0.02)
@@ -367,7 +368,7 @@ def test_trust_in_a_person() -> None:
     state = lapsing.init(np.random.default_rng(0))
     for _ in range(6):
         for pair in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (0, 2)):
-            state = lapsing.update(state, Pool(0, np.array([pair])), np.array(pair), 0)
+            state = lapsing.update(state, ComparisonPool(0, np.array([pair])), np.array(pair), 0)
     assert not lapsing.trust(state).right
 
 
@@ -393,7 +394,7 @@ def test_at_its_limits_what_is_believed_stays_a_gaussian(amplitude: float, width
     state = learner.init(rng)
     for _ in range(12):
         shown = rng.choice(6, k, replace=False)
-        state = learner.update(state, Pool(0, shown[None]), shown, int(rng.integers(-1, k)))
+        state = learner.update(state, ComparisonPool(0, shown[None]), shown, int(rng.integers(-1, k)))
         mean, cov = learner.posterior(state)
         assert np.isfinite(mean).all()
         assert (cov.diagonal() > 0.0).all()

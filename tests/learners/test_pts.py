@@ -11,8 +11,8 @@ from ratings_streams import offers, played
 
 import naive_ratings as naive
 from heedful.learners.ratings.interaction_matrix import place_of
-from heedful.learners.ratings.pts import PTS, effective, systematic
-from heedful.spaces.slate import Offer, Rated, Slate
+from heedful.learners.ratings.pts import PTS, effective_sample_size, systematic_resampling
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
     seed = int(np.random.default_rng(6).integers(2**62))
     slow = naive.PTS(seed, learner.n_factors, learner.n_particles, learner.sigma, learner.spread, learner.resample)
 
-    def update(x: Offer, feedback: Rated) -> None:
+    def update(x: SlateContext, feedback: SlateRatings) -> None:
         if x.items[-1] >= len(slow.V[0]):  # room doubles, or reaches the highest on offer
             slow.make_room(max(int(x.items[-1]) + 1, 2 * len(slow.V[0])))
         for r, item in enumerate(feedback.items.tolist()):
@@ -59,9 +59,9 @@ def test_particles_are_drawn_anew_at_every_step_unless_told_otherwise() -> None:
         rng = np.random.default_rng(2)
         state = learner.init(rng)
         for t in range(30):
-            x = Offer(t % 3, np.arange(6))
+            x = SlateContext(t % 3, np.arange(6))
             shown = learner.propose(state, x, rng)
-            state = learner.update(state, x, shown, Rated(shown, np.array([float(shown[0] % 3)])))
+            state = learner.update(state, x, shown, SlateRatings(shown, np.array([float(shown[0] % 3)])))
             assert np.abs(state.log_weights).max() < 1e-9  # whoever survived counts as much as any other
         rounds[name] = state.V.tobytes()
     assert rounds["as it is"] == rounds["always"]
@@ -69,24 +69,24 @@ def test_particles_are_drawn_anew_at_every_step_unless_told_otherwise() -> None:
 
 def test_systematic_draws() -> None:
     """Each particle as often as its share says, rounded one way or the other; by hand for three."""
-    assert systematic(np.log([0.5, 0.25, 0.25]), 0.1).tolist() == [2, 1, 0]
-    assert systematic(np.log([0.5, 0.25, 0.25]), 0.9).tolist() == [1, 1, 1]
-    assert systematic(np.array([0.0, -np.inf, -np.inf]), 0.99).tolist() == [3, 0, 0]
+    assert systematic_resampling(np.log([0.5, 0.25, 0.25]), 0.1).tolist() == [2, 1, 0]
+    assert systematic_resampling(np.log([0.5, 0.25, 0.25]), 0.9).tolist() == [1, 1, 1]
+    assert systematic_resampling(np.array([0.0, -np.inf, -np.inf]), 0.99).tolist() == [3, 0, 0]
     rng = np.random.default_rng(0)
     for _ in range(50):
         log_weights = rng.standard_normal(20) * 3
         share = np.exp(log_weights - log_weights.max())
         share *= 20 / share.sum()
-        times = systematic(log_weights, rng.random())
+        times = systematic_resampling(log_weights, rng.random())
         assert times.sum() == 20
         assert (times >= np.floor(share - 1e-9)).all()
         assert (times <= np.ceil(share + 1e-9)).all()
 
 
 def test_how_many_particles_count() -> None:
-    assert effective(np.zeros(7)) == pytest.approx(7.0)
-    assert effective(np.log([3.0, 1.0])) == pytest.approx(16 / 10)
-    assert effective(np.array([0.0, -2000.0])) == 1.0
+    assert effective_sample_size(np.zeros(7)) == pytest.approx(7.0)
+    assert effective_sample_size(np.log([3.0, 1.0])) == pytest.approx(16 / 10)
+    assert effective_sample_size(np.array([0.0, -2000.0])) == 1.0
 
 
 @pytest.mark.parametrize(("sigma", "scale"), [(1e-8, 1.0), (0.5, 1e10)])
@@ -94,8 +94,8 @@ def test_a_penalty_that_rounding_eats_beside_the_factors_ends_nothing(sigma: flo
     learner, rng = PTS(n_particles=3, sigma=sigma), np.random.default_rng(0)
     state = learner.init(rng)
     for _ in range(60):
-        x = Offer(int(rng.integers(5)), np.arange(6))
-        rated = Rated(learner.propose(state, x, rng), scale * rng.integers(1, 6, 1).astype(np.float64))
+        x = SlateContext(int(rng.integers(5)), np.arange(6))
+        rated = SlateRatings(learner.propose(state, x, rng), scale * rng.integers(1, 6, 1).astype(np.float64))
         state = learner.update(state, x, rated.items, rated)
     assert np.isfinite(state.U).all()
     assert np.isfinite(state.V).all()
@@ -106,10 +106,14 @@ def test_the_weight_is_the_predictive_likelihood() -> None:
     learner = PTS(n_factors=1, n_particles=2, sigma=0.5, resample=0.0)
     state = learner.init(np.random.default_rng(0))
     state.V[:, 0, 0], state.V[:, 1, 0] = [1.0, 2.0], [1.0, -1.0]
-    state = learner.update(state, Offer(0, np.array([0])), np.array([0]), Rated(np.array([0]), np.array([3.0])))
+    state = learner.update(
+        state, SlateContext(0, np.array([0])), np.array([0]), SlateRatings(np.array([0]), np.array([3.0]))
+    )
     state.log_weights[:] = 0.0
     v, w = state.V[:, 0, 0].copy(), state.V[:, 1, 0].copy()
-    state = learner.update(state, Offer(0, np.array([1])), np.array([1]), Rated(np.array([1]), np.array([2.0])))
+    state = learner.update(
+        state, SlateContext(0, np.array([1])), np.array([1]), SlateRatings(np.array([1]), np.array([2.0]))
+    )
     Lambda = 1.0 + v * v / 0.25
     mu, var = v * 3.0 / 0.25 / Lambda, 0.25 + w * w / Lambda
     log = [-0.5 * (math.log(s) + (2.0 - m * z) ** 2 / s) for m, z, s in zip(mu, w, var)]
@@ -151,11 +155,11 @@ def test_what_is_expected_is_the_mean_of_the_particles() -> None:
         state = learner.update(state, x, y, answer(y))
     state.log_weights[:] = np.log([0.5, 0.2, 0.3]) + 7.0
     user = int(state.pairs.user[0])
-    x = Offer(user, np.array([0, 2, 5, 70]))
+    x = SlateContext(user, np.array([0, 2, 5, 70]))
     wanted = sum(w * state.V[d, x.items[:3]] @ state.U[d, user] for d, w in enumerate((0.5, 0.2, 0.3)))
     np.testing.assert_allclose(learner.ratings(state, x)[:3], wanted)
     assert np.abs(wanted).max() > 0.1
-    assert learner.ratings(state, Offer(10**4, x.items)).tolist() == [0.0] * 4
+    assert learner.ratings(state, SlateContext(10**4, x.items)).tolist() == [0.0] * 4
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from streams import context, reaction
 import naive
 from heedful.core.fold import must_interpret, trace
 from heedful.learners.coactive import ranking_svm
-from heedful.learners.coactive.ranking_svm import GRID, RankingSVM, chosen, separating
+from heedful.learners.coactive.ranking_svm import GRID, RankingSVM, choose_C, fit_svm
 from heedful.spaces.ranking import Assignment, Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import StrictAlpha
@@ -32,13 +32,13 @@ def fed(learner: RankingSVM, pairs: Any) -> Any:
 def test_the_schedule_is_the_rule_of_the_paper_at_every_n_up_to_200(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "Whenever 10% more examples were added"; C = 100 up to 50 pairs, cross-validated beyond."""
     trained: list[tuple[int, float]] = []
-    monkeypatch.setattr(ranking_svm, "chosen", lambda pairs, squared: 7.0)
+    monkeypatch.setattr(ranking_svm, "choose_C", lambda pairs, squared: 7.0)
 
     def solved(pairs: Any, C: float, squared: bool) -> Any:
         trained.append((len(pairs), C))
         return np.ones(N)
 
-    monkeypatch.setattr(ranking_svm, "separating", solved)
+    monkeypatch.setattr(ranking_svm, "fit_svm", solved)
     learner = RankingSVM(N, Ranking(2))
     state, last, wanted = learner.init(np.random.default_rng(0)), 0, []
     for n in range(1, 201):
@@ -99,7 +99,7 @@ def test_cross_validation(noise: float, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranking_svm, "GRID", small)
         for squared in (False, True):
-            assert chosen(pairs, squared) == naive.cross_validated(list(pairs), small, squared)
+            assert choose_C(pairs, squared) == naive.cross_validated(list(pairs), small, squared)
 
 
 def test_beyond_fifty_pairs_the_c_is_the_chosen_one() -> None:
@@ -107,8 +107,8 @@ def test_beyond_fifty_pairs_the_c_is_the_chosen_one() -> None:
     learner = RankingSVM(N, Ranking(2), squared=True)
     state = fed(learner, pairs)
     assert state.trained == 57
-    assert state.C == chosen(pairs, True) in GRID
-    assert state.w.tobytes() == separating(pairs, state.C, True).tobytes()
+    assert state.C == choose_C(pairs, True) in GRID
+    assert state.w.tobytes() == fit_svm(pairs, state.C, True).tobytes()
     assert fed(learner, pairs[:50]).C == 100.0
 
 
@@ -117,8 +117,8 @@ def test_one_pair_by_hand(C: float, along: float) -> None:
     """D = (2, 0, 0): the least w with w . D = 1 is (1/2, 0, 0), unless C stops it at w = C D; squared, at
     w_1 = 4C / (1 + 8C), where w_1 = 2 C (1 - 2 w_1) 2."""
     D = np.array([[2.0, 0.0, 0.0]])
-    assert separating(D, C, False) == pytest.approx([along, 0.0, 0.0], abs=1e-3)
-    assert separating(D, C, True) == pytest.approx([4 * C / (1 + 8 * C), 0.0, 0.0], abs=1e-3)
+    assert fit_svm(D, C, False) == pytest.approx([along, 0.0, 0.0], abs=1e-3)
+    assert fit_svm(D, C, True) == pytest.approx([4 * C / (1 + 8 * C), 0.0, 0.0], abs=1e-3)
 
 
 def test_what_corrects_nothing_is_no_pair() -> None:
@@ -159,7 +159,7 @@ def test_it_says_that_it_does_not_compile_and_warns_of_nothing() -> None:
     assert must_interpret(RankingSVM(2, Ranking(2)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        separating(noisy_pairs(80, 3.0, 6), 1000.0, False)
+        fit_svm(noisy_pairs(80, 3.0, 6), 1000.0, False)
 
 
 @pytest.mark.parametrize(("field", "value"), [("n_features", 0), ("capacity", 1), ("squared", 1), ("squared", "no")])
@@ -182,7 +182,7 @@ def test_without_scikit_learn_it_says_how_to_get_it() -> None:
 def test_what_a_thread_trains_is_what_it_would_have_trained_alone() -> None:
     """liblinear has one generator for all threads of a process."""
     sets = [noisy_pairs(60, 1.0, seed) for seed in range(6)]
-    alone = [separating(pairs, 100.0, False) for pairs in sets]
+    alone = [fit_svm(pairs, 100.0, False) for pairs in sets]
     with ThreadPoolExecutor(6) as pool:
-        together = list(pool.map(lambda pairs: separating(pairs, 100.0, False), sets * 4))
+        together = list(pool.map(lambda pairs: fit_svm(pairs, 100.0, False), sets * 4))
     assert all(np.array_equal(w, alone[i % 6]) for i, w in enumerate(together))

@@ -12,12 +12,13 @@ from ratings_streams import offers, weighed
 
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, Session, copy_arrays, replay
-from heedful.learners.registry import about, find_learners
-from heedful.spaces.slate import Offer, Slate, Weighed
+from heedful.learners.registry import find_learners, summarise
+from heedful.spaces.slate import Slate, SlateContext, WeightedRatings
 
 USER, ITEM = 3, 5
 LEARNERS = sorted(
-    {cls for cls in find_learners().values() if about(cls).interaction == "rating"}, key=lambda cls: str(cls.__name__)
+    {cls for cls in find_learners().values() if summarise(cls).interaction == "rating"},
+    key=lambda cls: str(cls.__name__),
 )
 
 
@@ -78,7 +79,7 @@ def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
         assert at == len(left)
         assert identical(session.state, replay(learner, left, 1))
     never = [
-        Round(Offer(x.user, x.items[x.items != ITEM]), y[y != ITEM], feedback)
+        Round(SlateContext(x.user, x.items[x.items != ITEM]), y[y != ITEM], feedback)
         for x, y, feedback in kept(log, lambda t, user, item: item != ITEM)
     ]
     assert identical(session.state, replay(learner, never, 1))
@@ -123,7 +124,7 @@ def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
 @pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
 def test_a_weight_is_as_many_ratings_in_counts_and_sums(cls: Any) -> None:
     learner = cls(Slate(3))
-    log = [(x, y, feedback) for x, y, feedback in logged(learner) if isinstance(feedback, Weighed)]
+    log = [(x, y, feedback) for x, y, feedback in logged(learner) if isinstance(feedback, WeightedRatings)]
     wanted: dict[tuple[int, int], tuple[float, float]] = {}
     for x, _, (items, ratings, weights) in log:
         for item, rating, weight in zip(items.tolist(), ratings.tolist(), weights.tolist()):

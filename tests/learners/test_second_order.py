@@ -10,7 +10,7 @@ from streams import context, follow, reaction
 
 import naive
 from budget import examples
-from heedful.learners.coactive.second_order import SecondOrderPerceptron, projected
+from heedful.learners.coactive.second_order import SecondOrderPerceptron, project_onto_ball
 from heedful.spaces.ranking import Assignment, Ranking
 
 N = 4
@@ -103,7 +103,7 @@ def test_what_is_let_in_is_learned_whatever_the_size_of_features(epsilon: float,
 def test_projection_by_hand() -> None:
     """A = diag(4,1), mu = 2, w = (3,4): (A + mu I) w = (18,12) = A w_bar for w_bar = (4.5,12). The Euclidean
     projection of the same point, 5 w_bar / |w_bar|, is (1.76, 4.68)."""
-    assert projected(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0) == pytest.approx([3.0, 4.0], abs=1e-11)
+    assert project_onto_ball(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0) == pytest.approx([3.0, 4.0], abs=1e-11)
 
 
 @examples(30)
@@ -138,7 +138,7 @@ def test_projection_is_the_nearest_point_of_the_ball(seed: int, n: int, shrink: 
     radius = shrink * float(np.linalg.norm(w_bar))
     above = np.triu(rng.standard_normal((n, n)), 1)  # never read
     kept = w_bar.copy()
-    w = projected(np.tril(A_inv) + above, w_bar, radius)
+    w = project_onto_ball(np.tril(A_inv) + above, w_bar, radius)
     assert (w_bar == kept).all()
     assert np.linalg.norm(w) == pytest.approx(radius, rel=1e-9)
     pulled = A_inv @ w

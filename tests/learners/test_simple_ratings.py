@@ -10,7 +10,7 @@ from ratings_streams import offers, played
 
 import naive_ratings as naive
 from heedful.learners.ratings.baselines import ItemMean, PairMean, RandomItem, UserGreedy, uniform
-from heedful.spaces.slate import Offer, Rated, Slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings
 
 RULES: list[tuple[Any, Any]] = [
     (UserGreedy(), naive.user_greedy_scores),
@@ -39,12 +39,15 @@ def test_each_is_its_readable_version_round_for_round(learner: Any, scores: Any,
 
 def test_by_hand() -> None:
     """User 0 gives item 2 a 4 and item 5 a 1; user 1 gives item 5 a 5 and a 3. The mean is 13 / 4."""
-    x, expected = Offer(0, np.array([2, 3, 5])), {}
+    x, expected = SlateContext(0, np.array([2, 3, 5])), {}
     for learner in (UserGreedy(), ItemMean(), PairMean()):
         state = learner.init(np.random.default_rng(0))
         for user, item, rating in ((0, 2, 4.0), (0, 5, 1.0), (1, 5, 5.0), (1, 5, 3.0)):
             state = learner.update(
-                state, Offer(user, np.array([item])), np.array([item]), Rated(np.array([item]), np.array([rating]))
+                state,
+                SlateContext(user, np.array([item])),
+                np.array([item]),
+                SlateRatings(np.array([item]), np.array([rating])),
             )
         expected[type(learner).__name__] = learner.scores(state, x).tolist()
     assert expected == {
@@ -59,13 +62,13 @@ def test_taken_out_is_as_if_never_rated(learner: Any) -> None:
     """These rules depend on nothing but counts and sums: without a user, an item or a rating, all scores are those of a
     state that never met them."""
     rounds = [(x, y := x.items[:2], answer(y)) for x, answer in offers(120, 8)]
-    everything = Offer(3, np.arange(15))
+    everything = SlateContext(3, np.arange(15))
 
     def state_of(keep: Any) -> Any:
         state = learner.init(np.random.default_rng(0))
         for at, (x, y, feedback) in enumerate(rounds):
             kept = np.array([keep(at, x.user, int(j)) for j in feedback.items])
-            state = learner.update(state, x, y, Rated(feedback.items[kept], feedback.ratings[kept]))
+            state = learner.update(state, x, y, SlateRatings(feedback.items[kept], feedback.ratings[kept]))
         return state
 
     def scores(state: Any, user: int) -> Any:
@@ -92,7 +95,7 @@ def test_random_items_are_equally_likely(size: int) -> None:
     from scipy.stats import chi2
 
     learner, rng = RandomItem(Slate(size)), np.random.default_rng(0)
-    x, state = Offer(0, np.array([2, 3, 7, 9, 11])), learner.init(rng)
+    x, state = SlateContext(0, np.array([2, 3, 7, 9, 11])), learner.init(rng)
     shown = [learner.propose(state, x, rng).tolist() for _ in range(2000)]
     assert all(len(set(y)) == size and set(y) <= set(x.items.tolist()) for y in shown)
     counts = [sum(y[0] == j for y in shown) for j in x.items]
@@ -102,7 +105,7 @@ def test_random_items_are_equally_likely(size: int) -> None:
 def test_fewer_on_offer_than_the_slate_takes() -> None:
     for learner in (RandomItem(Slate(5)), PairMean(Slate(5))):
         rng = np.random.default_rng(0)
-        y = learner.propose(learner.init(rng), Offer(0, np.array([4, 8])), rng)
+        y = learner.propose(learner.init(rng), SlateContext(0, np.array([4, 8])), rng)
         assert sorted(y.tolist()) == [4, 8]
 
 

@@ -12,15 +12,15 @@ import naive
 from budget import examples
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.learners.coactive.online_convex import Template
+from heedful.learners.coactive.online_convex import OnlineConvex
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.loop.interactions.coactive.model import direction_of
-from heedful.spaces.ranking import Assignment, Primed, Ranking
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
 
 N = 4
-SPACES = [Ranking(5), Ranking(1), Assignment(3), Primed(Ranking(2))]
+SPACES = [Ranking(5), Ranking(1), Assignment(3), WithBaseScore(Ranking(2))]
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -33,7 +33,7 @@ def learners(space: Any) -> list[Any]:
         ConvexPerceptron(N, space, radius=1.5),
         SecondOrderPerceptron(N, space),
         SecondOrderPerceptron(N, space, radius=0.5),
-        Template(N, space),
+        OnlineConvex(N, space),
         PairwiseLogistic(N, space),
     ]
 
@@ -53,7 +53,7 @@ def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
     """Algorithm 3, round for round; asking for the direction changes nothing, and it is nobody's buffer."""
     rng = np.random.default_rng(seed)
     state = learner.init(rng)
-    inner = learner.space.space if isinstance(learner.space, Primed) else learner.space
+    inner = learner.space.space if isinstance(learner.space, WithBaseScore) else learner.space
     for _ in range(12):
         x = context(rng, inner, N)
         y = learner.propose(state, x, rng)

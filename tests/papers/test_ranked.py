@@ -14,7 +14,7 @@ from heedful.learners.ratings.baselines import ItemMean
 from heedful.learners.ratings.nmf_bandit import NMFBandit
 from heedful.learners.ratings.pts import PTS
 from heedful.papers.ranked import ByRatings, Ranked
-from heedful.spaces.slate import Offer, Slate
+from heedful.spaces.slate import Slate, SlateContext
 from heedful.worlds.ratings import replay_ratings
 
 RNG = np.random.default_rng(5)
@@ -42,7 +42,7 @@ def test_by_hand() -> None:
     """Ratings 4, 2, 0 of items 1, 5 and 7: best 4 + 2 / log2 3; shown 5, 7, 1: 2 + 0 + 4 / 2."""
     world = replay_ratings([0, 0, 0], [1, 5, 7], [4.0, 2.0, 0.0])
     best = 4.0 + 2.0 / math.log2(3.0)
-    x = Offer(0, np.array([1, 5, 7]))
+    x = SlateContext(0, np.array([1, 5, 7]))
     ranked = Ranked(world, 0.0, 0)
     left = ranked.init(RNG)
     assert ranked.regret(left, x, np.array([5, 7, 1])) == pytest.approx(1.0 - 4.0 / best)
@@ -53,7 +53,7 @@ def test_by_hand() -> None:
     log3 = math.log2(3.0)
     assert shifted == pytest.approx(1.0 - (10.0 + 12.0 / log3 + 14.0 / 2) / (14.0 + 12.0 / log3 + 10.0 / 2))
     # where nothing is worth anything, any order is the best
-    assert Ranked(world, 0.0, 0).regret(left, Offer(0, np.array([7])), np.array([7])) == 0.0
+    assert Ranked(world, 0.0, 0).regret(left, SlateContext(0, np.array([7])), np.array([7])) == 0.0
 
 
 @pytest.mark.parametrize("repeats", [True, False])
@@ -98,13 +98,13 @@ class Fixed(NamedTuple):
     def init(self, rng: Any) -> int:
         return 0
 
-    def propose(self, state: int, x: Offer, rng: Any) -> Any:
+    def propose(self, state: int, x: SlateContext, rng: Any) -> Any:
         return x.items[-1:]
 
-    def ratings(self, state: int, x: Offer) -> Any:
+    def ratings(self, state: int, x: SlateContext) -> Any:
         return -x.items.astype(float)
 
-    def update(self, state: int, x: Offer, y: Any, feedback: Any) -> int:
+    def update(self, state: int, x: SlateContext, y: Any, feedback: Any) -> int:
         assert y.size == 1
         return state + 1
 

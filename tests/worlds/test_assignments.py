@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.spaces.ranking import Assignment, assigned
+from heedful.spaces.ranking import Assignment, best_assignment
 from heedful.worlds.structured import StructuredStream, synthetic_assignments
 from heedful.worlds.users import StrictAlpha
 
@@ -86,4 +86,4 @@ def test_fewer_people_than_slots_are_refused() -> None:
         synthetic_assignments(10, 2, 3, 4, StrictAlpha())
     for benefit in (np.ones((2, 3)), np.full((3, 2), np.nan)):
         with pytest.raises(ValueError, match="assignment: wanted finite benefits and at least as many people as slots"):
-            assigned(benefit)
+            best_assignment(benefit)

@@ -16,9 +16,9 @@ from heedful.worlds.chains import (
     CONDITIONS,
     chain_feedback,
     chain_stream,
-    degraded,
+    degrade,
     first_ranking,
-    fitted,
+    fit_clicks,
     study,
 )
 from heedful.worlds.clicks import Cascade, PositionBiased
@@ -115,14 +115,14 @@ def test_the_sign_test_and_what_is_unchanged() -> None:
 
 def test_degraded_rankings() -> None:
     ranking = np.arange(12) * 3
-    assert degraded(ranking, "normal").tolist() == ranking.tolist()
-    assert degraded(ranking, "swapped").tolist() == [3, 0, *range(6, 36, 3)]
-    assert degraded(ranking, "reversed").tolist() == [*range(27, -1, -3), 30, 33]
+    assert degrade(ranking, "normal").tolist() == ranking.tolist()
+    assert degrade(ranking, "swapped").tolist() == [3, 0, *range(6, 36, 3)]
+    assert degrade(ranking, "reversed").tolist() == [*range(27, -1, -3), 30, 33]
     for condition in CONDITIONS:
-        assert degraded(ranking[:0], condition).tolist() == []
-        assert degraded(ranking[:1], condition).tolist() == [0]
+        assert degrade(ranking[:0], condition).tolist() == []
+        assert degrade(ranking[:1], condition).tolist() == [0]
     with pytest.raises(ValueError, match="condition: wanted normal, swapped, reversed, got 'upside'"):
-        degraded(ranking, "upside")
+        degrade(ranking, "upside")
     with pytest.raises(ValueError, match="clicks: wanted documents, positions or a person who clicks, got 'ranks'"):
         study([], clicks="ranks")
 
@@ -148,12 +148,12 @@ def test_fitted_finds_who_clicked() -> None:
         relevant = (chain.grades > 0) * 1.0
         hits = [person.rank(10, relevant, relevant, 0.0, ranking, rng) for ranking in chain.rankings]
         made.append(chain._replace(clicks=tuple(hits)))
-    found = fitted(made)
+    found = fit_clicks(made)
     assert found.eta == pytest.approx(1.0, abs=0.11)
     assert found.noise == pytest.approx(0.2, abs=0.03)
     assert found.highest == pytest.approx(1.5, abs=0.26)
     with pytest.raises(ValueError, match="chains: wanted at least one click, got none"):
-        fitted([])
+        fit_clicks([])
 
 
 # ---------------------------------------------------------------------------- the world

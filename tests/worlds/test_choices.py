@@ -11,16 +11,16 @@ import pytest
 
 from heedful.core.fold import play, trace
 from heedful.jit.kernel import Ints
-from heedful.spaces.comparison import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from heedful.worlds.choices import (
     Choosers,
-    Orderers,
     answer,
-    felt,
+    choosers_from_orders,
     gaussian_choosers,
     order,
-    ordered_choosers,
+    perceived_utilities,
 )
+from orderers import Orderers
 
 RNG = np.random.default_rng(0)
 
@@ -69,7 +69,7 @@ def test_what_users_share() -> None:
 
 
 def test_an_order_is_kept() -> None:
-    world = ordered_choosers([[2, 0, 1], [1, 2, 0]])
+    world = choosers_from_orders([[2, 0, 1], [1, 2, 0]])
     np.testing.assert_array_equal(world.utilities, [[1.0, 0.0, 2.0], [0.0, 2.0, 1.0]])
     for user, best_first in enumerate([[2, 0, 1], [1, 2, 0]]):
         for a, b in combinations(best_first, 2):
@@ -113,12 +113,12 @@ def test_of_several_the_noise_is_shared() -> None:
     rng = np.random.default_rng(2)
     firsts = [order(ahead, 0, np.array([1, 0, 2]), rng)[0] for _ in range(8000)]
     assert close(firsts.count(1) / 8000, p)
-    spread = np.array([felt(ahead, 0, np.array([0, 1]), rng) for _ in range(4000)])
+    spread = np.array([perceived_utilities(ahead, 0, np.array([0, 1]), rng) for _ in range(4000)])
     np.testing.assert_allclose(np.cov(spread.T), 0.5 * np.eye(2), atol=0.05)
 
 
 def test_a_tie_of_several_is_between_the_two_best() -> None:
-    world = with_utilities(ordered_choosers([[0, 1, 2]], tie=0.5), [[1.0, 3.0, 2.8]])
+    world = with_utilities(choosers_from_orders([[0, 1, 2]], tie=0.5), [[1.0, 3.0, 2.8]])
     assert shares(world, 0, [0, 1, 2], 5) == {EQUAL: 1.0}
     assert shares(world, 0, [2, 0, 1], 5) == {EQUAL: 1.0}
     assert shares(world, 0, [2, 0], 5) == {0: 1.0}
@@ -160,10 +160,10 @@ class First(NamedTuple):
     def init(self, rng: Any) -> Asked:
         return Asked(0)
 
-    def propose(self, state: Asked, x: Pool, rng: Any) -> Ints:
+    def propose(self, state: Asked, x: ComparisonPool, rng: Any) -> Ints:
         return x.pairs[0]  # type: ignore[no-any-return]
 
-    def update(self, state: Asked, x: Pool, y: Ints, feedback: int) -> Asked:
+    def update(self, state: Asked, x: ComparisonPool, y: Ints, feedback: int) -> Asked:
         return Asked(state.times + 1)
 
 
@@ -203,7 +203,7 @@ def test_with_repeats_every_pair_is_always_there() -> None:
 def test_regret_is_the_best_less_the_better_of_those_shown() -> None:
     world = with_utilities(gaussian_choosers(2, 4), [[0.0, 0.0, 0.0, 0.0], [1.0, -1.0, 3.0, 2.5]])
     state = world.init(RNG)
-    x = Pool(1, world.pairs)
+    x = ComparisonPool(1, world.pairs)
     assert world.regret(state, x, np.array([0, 1])) == 2.0
     assert world.regret(state, x, np.array([1, 3])) == 0.5
     assert world.regret(state, x, np.array([1, 2])) == 0.0
@@ -239,7 +239,7 @@ def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None
 @pytest.mark.parametrize("orders", [[[0, 0]], [[1, 2]], [[0]], [0, 1], [[0.0, 1.0]], np.empty((0, 3), int), "ab"])
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
     with pytest.raises(ValueError, match=r"^orders: wanted"):
-        ordered_choosers(orders)
+        choosers_from_orders(orders)
 
 
 # ---------------------------------------------------------------------------- more than two at a time
@@ -277,4 +277,4 @@ def test_as_many_at_a_time_as_there_are(shown: Any) -> None:
     with pytest.raises(ValueError, match="shown: wanted"):
         gaussian_choosers(2, 4, shown=shown)
     with pytest.raises(ValueError, match="shown: wanted"):
-        ordered_choosers([[0, 1, 2, 3]], shown=shown)
+        choosers_from_orders([[0, 1, 2, 3]], shown=shown)

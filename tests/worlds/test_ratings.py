@@ -10,7 +10,7 @@ import pytest
 from heedful.core.fold import play, trace
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.alb import ALB
-from heedful.spaces.slate import Offer, Slate
+from heedful.spaces.slate import Slate, SlateContext
 from heedful.worlds.ratings import (
     LowRank,
     Replay,
@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 
 
 def answers(world: LowRank, user: int, item: int, n: int = 4000) -> Any:
-    x = Offer(user, world.items)
+    x = SlateContext(user, world.items)
     rng = np.random.default_rng(1)
     return world.respond(world.init(rng), x, np.full(n, item), rng).ratings
 
@@ -74,7 +74,7 @@ def test_bernoulli() -> None:
 
 def test_regret_is_the_best_of_the_row_less_what_is_expected() -> None:
     world = gaussian_ratings(3, 4, 2)
-    state, x = world.init(RNG), Offer(1, world.items)
+    state, x = world.init(RNG), SlateContext(1, world.items)
     order = np.argsort(-world.Y[1])
     assert world.regret(state, x, order[:1]) == 0.0
     assert world.regret(state, x, order[2:3]) == pytest.approx(world.Y[1].max() - world.Y[1, order[2]])
@@ -203,4 +203,4 @@ def test_compiled_equals_interpreted_to_the_end() -> None:
 def test_shown_is_an_array_of_item_numbers() -> None:
     shown: Ints = np.array([3])
     world = replay_ratings(USERS, ITEMS, VALUES)
-    assert world.respond(world.init(RNG), Offer(0, np.array([3, 5, 9])), shown, RNG).ratings.tolist() == [1.0]
+    assert world.respond(world.init(RNG), SlateContext(0, np.array([3, 5, 9])), shown, RNG).ratings.tolist() == [1.0]

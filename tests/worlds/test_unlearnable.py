@@ -8,7 +8,7 @@ import pytest
 from heedful.core.fold import copy_arrays, play, trace
 from heedful.diagnostics import Facts, bounds, known_utilities, lower_bound, strict_alpha
 from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.learners.registry import about, find_learners
+from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
@@ -16,7 +16,7 @@ T = 16
 REQUIRED = {"bound": 1.0, "radius": 1.0}
 
 
-COACTIVE = {name for name, cls in find_learners().items() if about(cls).interaction == "coactive"}
+COACTIVE = {name for name, cls in find_learners().items() if summarise(cls).interaction == "coactive"}
 
 
 @pytest.mark.parametrize("name", sorted(COACTIVE - {"dueling-bandit"}))

@@ -16,7 +16,7 @@ import naive
 from heedful.learners import registry
 from heedful.spaces.ranking import Assignment
 from heedful.worlds import users
-from heedful.worlds.answers import insert, least_gaining, next_above, nth, promoted
+from heedful.worlds.answers import insert, least_gaining, move_to_front, next_above, nth
 from heedful.worlds.users import (
     Best,
     Better,
@@ -34,9 +34,9 @@ RNG = np.random.default_rng(0)
 def test_everybody_goes_by_one_name() -> None:
     """The worlds name the people that the command line takes."""
     assert [type(registry.make_user(name)) for name in users.USERS] == list(users.USERS.values())
-    assert users.who("rank") == "strict, noisy, position-biased, cascade, expected"
-    assert users.who("pick") == "strict, better, best, expected"
-    assert users.who("correct") == "strict"
+    assert users.users_that("rank") == "strict, noisy, position-biased, cascade, expected"
+    assert users.users_that("pick") == "strict, better, best, expected"
+    assert users.users_that("correct") == "strict"
 
 
 def values(rng: np.random.Generator, m: Any) -> np.ndarray:
@@ -284,7 +284,7 @@ def test_the_pieces_by_hand() -> None:
         assert chosen[:size].tolist() == wanted
     size = insert(chosen, size, 2, np.array([1.0, 2.0, 4.0, 2.0]), 3)
     assert chosen[:size].tolist() == [2, 1]  # a tie: the one that came first stays
-    assert promoted(np.array([5, 2, 9]), 2, np.array([1, 2, 3, 5, 0]), 6).tolist() == [5, 2, 1, 3, 0]
+    assert move_to_front(np.array([5, 2, 9]), 2, np.array([1, 2, 3, 5, 0]), 6).tolist() == [5, 2, 1, 3, 0]
     assert [nth(np.array([3.0, 1.0, 3.0, 3.0]), 3.0, n) for n in range(4)] == [0, 2, 3, -1]
 
 

@@ -154,11 +154,11 @@ def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[st
 
 def _check_user(where: str, user: str, data: Mapping[str, Any]) -> None:
     from heedful.learners.registry import make_user
-    from heedful.worlds.users import who
+    from heedful.worlds.users import users_that
 
     act = "rank" if data["kind"] == "letor" else "pick"
     if not hasattr(make_user(user), act):
-        raise ValueError(f"{where}: users: wanted {who(act)} for {data['kind']} data, got {user}")
+        raise ValueError(f"{where}: users: wanted {users_that(act)} for {data['kind']} data, got {user}")
 
 
 # ---------------------------------------------------------------------------- cells and their files

@@ -21,11 +21,11 @@ ALONE = {"ordinal": "grades", "ratings": "ratings"}
 
 
 def known(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
-    from heedful.learners.registry import nearest
+    from heedful.learners.registry import did_you_mean
 
     for key, value in table.items():
         if key not in keys:
-            raise ValueError(f"{where}: {key}: wanted {', '.join(keys)}, got {key!r}{nearest(key, keys)}")
+            raise ValueError(f"{where}: {key}: wanted {', '.join(keys)}, got {key!r}{did_you_mean(key, keys)}")
         if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
             kinds = {dict: "a table", list: "a list", int: "a whole number", str: "a text", bool: "true or false"}
             wanted = kinds[keys[key]]

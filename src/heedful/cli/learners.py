@@ -36,7 +36,7 @@ def learners(
 def _list(json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.learners.registry import ALIASES, about, find_learners
+    from heedful.learners.registry import ALIASES, find_learners, summarise
 
     known = find_learners()
     classes = sorted((known | {alias: known[target] for alias, (target, _) in ALIASES.items()}).items())
@@ -46,7 +46,7 @@ def _list(json: bool) -> None:
     for column in ("name", "where it is from", "interaction"):
         table.add_column(column, overflow="fold")
     for name, cls in classes:
-        told = about(cls)
+        told = summarise(cls)
         preset = "".join(f", {field}={value}" for field, value in ALIASES.get(name, ("", {}))[1].items())
         table.add_row(f"[bold]{name}[/]\n[dim]{cls.__name__}{preset}[/]", escape(told.source), told.interaction)
     screen = console()
@@ -62,9 +62,9 @@ def _list(json: bool) -> None:
 
 
 def _summary(name: str, cls: type) -> dict[str, Any]:
-    from heedful.learners.registry import about
+    from heedful.learners.registry import summarise
 
-    told = about(cls)
+    told = summarise(cls)
     return {
         "name": name,
         "class": f"{cls.__module__}.{cls.__qualname__}",

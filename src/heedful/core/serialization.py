@@ -16,6 +16,8 @@ import numpy as np
 from heedful.core.fold import coerce, generators
 
 SCHEMA = 2
+RENAMED = {"Template": "OnlineConvex"}
+"""Learners of the package by an earlier name: the snapshots and specs that say it still open."""
 
 
 def physical_memory() -> int:
@@ -74,9 +76,11 @@ def _fields(learner: Any) -> dict[str, Any]:
 
 
 def _plain_name(name: str) -> str:
-    """A learner's name without the module that it is in, where that is one of the package: it may move."""
+    """A learner's name as today, without its module where that is one of the package: modules and names may change."""
     package = __name__.partition(".")[0]
-    return re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
+    plain = re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
+    module, _, last = plain.rpartition(".")
+    return f"{module}.{RENAMED.get(last, last)}" if module == package else plain
 
 
 def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:

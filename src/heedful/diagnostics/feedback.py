@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import visible
-from heedful.spaces.ranking import Primed
+from heedful.spaces.ranking import WithBaseScore
 
 Array = npt.NDArray[np.float64]
 
@@ -30,10 +30,10 @@ def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
 
     y* is the argmax over all objects of x, of those left where a pool runs dry; of a space that is `approximate`
     (`Subset`) what greed finds, so another object may be better. Where two items are shown (a dueling bandit), the
-    first stands for them. With `Primed` the objects are those of the inner space: w* has the caller's score in it, or
-    not.
+    first stands for them. With `WithBaseScore` the objects are those of the inner space: w* has the caller's score in
+    it, or not.
     """
-    if isinstance(space, Primed):  # its argmax counts the caller's score once more than U does
+    if isinstance(space, WithBaseScore):  # its argmax counts the caller's score once more than U does
         space = space.space
     rows = []
     for x, y, feedback in log:

@@ -21,7 +21,7 @@ from heedful.core.fold import Session
 from heedful.core.validation import describe, finite_array, numbers, wanted_count
 from heedful.estimators.labels import all_or_nothing
 from heedful.jit.kernel import Ints
-from heedful.learners.registry import about, learner_class, make_learner
+from heedful.learners.registry import learner_class, make_learner, summarise
 from heedful.spaces.ranking import Ranking
 
 Array = npt.NDArray[np.float64]
@@ -107,7 +107,7 @@ class CoactiveRanker(BaseEstimator):
         if not isinstance(self.learner, str):
             raise ValueError(f"learner: wanted its name, such as pairwise-logistic, got {describe(self.learner)}")
         cls: Any = learner_class(self.learner)
-        if about(cls).interaction not in ("", "coactive") or not hasattr(cls, "weights"):
+        if summarise(cls).interaction not in ("", "coactive") or not hasattr(cls, "weights"):
             raise ValueError(f"learner: wanted a coactive one, such as pairwise-logistic, got {self.learner}")
         wanted_count("k", self.k)
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))

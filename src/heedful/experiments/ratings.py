@@ -22,7 +22,7 @@ from heedful.data.ratings import RatingTable
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import parameters
 from heedful.spaces.slate import Slate
-from heedful.worlds.offers import Listed, told_before
+from heedful.worlds.offers import RankedList, warm_start
 from heedful.worlds.ratings import (
     LowRank,
     Replay,
@@ -91,11 +91,11 @@ def rating_setting(
         worlds = [replay] * len(seeds)
         rounds = ROUNDS if repeats else min(ROUNDS, rounds_in(replay, slate, warm))
     if warm:
-        worlds = [told_before(world, warm, seed) for world, seed in zip(worlds, seeds)]
+        worlds = [warm_start(world, warm, seed) for world, seed in zip(worlds, seeds)]
     size = slate
     if measure == "ndcg":
         size = max(slate, LENGTH)
-        worlds = [Listed(world, slate, LENGTH, _floor(world, low)) for world in worlds]
+        worlds = [RankedList(world, slate, LENGTH, _floor(world, low)) for world in worlds]
     nothing, name = np.empty(0), "regret" if measure == "regret" else f"NDCG@{LENGTH}"
     return Setting(
         n_features=0,

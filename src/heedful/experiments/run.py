@@ -28,7 +28,7 @@ from heedful.core.fold import must_interpret, trace, trace_in_chunks
 from heedful.core.validation import wanted_count
 from heedful.data.catalogue import Catalogue
 from heedful.data.letor import Queries, least_squares
-from heedful.learners.registry import about, learner_class, make_learner
+from heedful.learners.registry import learner_class, make_learner, summarise
 from heedful.spaces.ranking import Ranking, is_exact
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import feature_bounds, query_stream
@@ -84,7 +84,7 @@ class Setting(NamedTuple):
         ValueError as `make_learner`, for what its init refuses, for one of another interaction, and for one that would
         take clicks alone for a whole order, where a person answers with them.
         """
-        kind = about(learner_class(spec)).interaction
+        kind = summarise(learner_class(spec)).interaction
         if kind not in ("", self.interaction):
             wanted = f"{TEACHES[self.interaction]} ({self.interaction})"
             raise ValueError(f"learner: wanted one that {wanted}, got {spec}, which is {kind}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heedful.learners.registry import about, learner_class, make_learner
+from heedful.learners.registry import learner_class, make_learner, summarise
 
 
 def trial(spec: str) -> tuple[Any, Any]:
@@ -19,7 +19,7 @@ def trial(spec: str) -> tuple[Any, Any]:
             raise ValueError(f"interaction: {wanted}, got {own.__name__}")
         made: tuple[Any, Any] = own.trial(spec)
         return made
-    kind = about(cls).interaction or "coactive"
+    kind = summarise(cls).interaction or "coactive"
     if kind not in _TRIALS:
         raise ValueError(f"learner: wanted one of {' or '.join(_TRIALS)} feedback, got {spec}, which is {kind}")
     return _TRIALS[kind](spec)

@@ -23,19 +23,20 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
-from heedful.learners.coactive.online_convex import Template, is_rule
+from heedful.core.serialization import RENAMED
+from heedful.learners.coactive.online_convex import OnlineConvex, is_rule
 from heedful.spaces.ordinal import Ranks
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
-"""Names for a learner with a parameter set: name -> (learner, what is not given otherwise)."""
+"""Names of a learner with a parameter preset: name -> (learner, parameters that it sets)."""
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
 _FROM_DATA = ("n_features", "space")
 
 
-class About(NamedTuple):
+class LearnerSummary(NamedTuple):
     """What the first paragraph of a learner's docstring says, `Title: source. Interaction: X.`; what it does not say is
     empty."""
 
@@ -56,6 +57,9 @@ def _short(name: str) -> str:
     return "-".join(w for w in kebab(name).split("-") if w not in ("preference", "perceptron")) or "perceptron"
 
 
+_OLD_NAMES = {_short(old): _short(new) for old, new in RENAMED.items()}
+
+
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Class name by short name: kebab-cased without the words preference and perceptron, where that is unique.
 
@@ -67,7 +71,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
 
 
-def lacking(cls: Any) -> str:
+def why_not_learner(cls: Any) -> str:
     """What keeps cls from being a learner, in words; empty where nothing does."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"
@@ -83,27 +87,27 @@ def find_learners() -> dict[str, type]:
 
 def is_packaged(name: str) -> bool:
     """Whether a learner of the package goes by this name: short, that of its class, or an alias."""
-    if name in ALIASES or _packaged_learner(name) is not None:
+    if name in ALIASES or name in _OLD_NAMES or _find_packaged(name) is not None:
         return True
     known = find_learners()
     return name in known or name in {kebab(cls.__name__) for cls in known.values()}
 
 
-def about(cls: type) -> About:
+def summarise(cls: type) -> LearnerSummary:
     """Title, source and interaction of a learner's class, from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
     if match := _DOCSTRING.fullmatch(paragraph):
-        return About(**match.groupdict())
+        return LearnerSummary(**match.groupdict())
     kind = re.search(r"\bInteraction: (\w+)", paragraph)
-    return About("", "", kind[1] if kind else "")
+    return LearnerSummary("", "", kind[1] if kind else "")
 
 
-def _packaged_learner(name: str) -> type | None:
+def _find_packaged(name: str) -> type | None:
     """The learner of the package whose class has this name in kebab case, short or in full, where it is the only one:
     found without importing the others."""
     called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
     classes = [getattr(learners, each) for each in called]
-    found = [cls for cls in classes if not lacking(cls)]
+    found = [cls for cls in classes if not why_not_learner(cls)]
     return found[0] if len(found) == 1 else None
 
 
@@ -111,7 +115,7 @@ def _learners_of(module: ModuleType) -> list[type]:
     return [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__ and not lacking(value)
+        if isinstance(value, type) and value.__module__ == module.__name__ and not why_not_learner(value)
     ]
 
 
@@ -124,15 +128,15 @@ def learner_class(name: str) -> type:
     ValueError for a name nobody has, with the nearest there is, and for FILE.py:Class or module:Class where there is
     no such class or it is not a learner; FileNotFoundError where there is no such file.
     """
-    cls = cast(type, _resolved(name)[1])
-    return Template if is_rule(cls) else cls
+    cls = cast(type, _resolve(name)[1])
+    return OnlineConvex if is_rule(cls) else cls
 
 
-def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
+def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     """(the name alone, its class, the text of its parameters, those an alias sets)."""
     name, _, given = spec.strip().partition(":")
-    target, preset = ALIASES.get(name, (name, {}))
-    if (cls := _packaged_learner(target)) is not None:
+    target, preset = ALIASES.get(name, (_OLD_NAMES.get(name, name), {}))
+    if (cls := _find_packaged(target)) is not None:
         return name, cls, given, preset
     known = find_learners()
     full = {kebab(cls.__name__): cls for cls in known.values()}
@@ -141,27 +145,27 @@ def _resolved(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     own = _OWN.fullmatch(spec.strip())
     if own:
         head = f"{own['place']}:{own['name']}"
-        module = _file(own["place"]) if own["place"].endswith(".py") else _module(own["place"], known)
+        module = _import_file(own["place"]) if own["place"].endswith(".py") else _import_named(own["place"], known)
         return head, _class_of(module, own["name"], own["place"]), own["given"] or "", {}
     if name.endswith(".py") or spec.strip().endswith(".py"):
         raise ValueError(f"learner: wanted {spec}:Class, the learner's class after the file, got {spec!r}")
     names = sorted([*known, *ALIASES])
     wanted = f"wanted {', '.join(names)}, FILE.py:Class or module:Class"
-    raise ValueError(f"learner: {wanted}, got {name!r}{nearest(name, [*names, *full])}")
+    raise ValueError(f"learner: {wanted}, got {name!r}{did_you_mean(name, [*names, *full])}")
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:
     there = [cls.__name__ for cls in _learners_of(module)]
     if not hasattr(module, name):
         has = f"it has {', '.join(there)}" if there else "it has no learner"
-        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{nearest(name, there)}")
+        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{did_you_mean(name, there)}")
     cls = getattr(module, name)
-    if (wrong := lacking(cls)) and not is_rule(cls):
+    if (wrong := why_not_learner(cls)) and not is_rule(cls):
         raise ValueError(f"{place}: {name}: wanted a NamedTuple with init, propose and update, but it {wrong}")
     return cls  # type: ignore[no-any-return]
 
 
-def _file(place: str) -> ModuleType:
+def _import_file(place: str) -> ModuleType:
     """The module in a file, under a name that its path decides: compiled code finds it again."""
     path = Path(place).expanduser().resolve()
     if not path.is_file():
@@ -182,12 +186,12 @@ def _file(place: str) -> ModuleType:
     return module
 
 
-def _module(name: str, known: Iterable[str]) -> ModuleType:
+def _import_named(name: str, known: Iterable[str]) -> ModuleType:
     _importable(os.getcwd())
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        hint = nearest(name, known)
+        hint = did_you_mean(name, known)
         raise ValueError(f"{name}: wanted a module that can be imported, got {_in_words(error)}{hint}") from error
 
 
@@ -204,7 +208,7 @@ def _in_words(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'nothing more'}"
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """`; did you mean X?` where something there is comes close to a name, else nothing."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
@@ -220,14 +224,14 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> 
     grades; `defaults` fill fields of these names that have no default of their own. ValueError, naming the field, for
     one it does not have, a value of another type, a field that is left without a value; and as `learner_class`.
     """
-    name, cls, given, preset = _resolved(spec)
+    name, cls, given, preset = _resolve(spec)
     if is_rule(cls):
-        return Template(n_features, space, _built(name, cls, _parsed(name, given), {}))
+        return OnlineConvex(n_features, space, _build(name, cls, _parse(name, given), {}))
     filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
     filled |= {"n_features": n_features, "space": space}
     if isinstance(space, Ranks):
         filled["n_ranks"] = space.k
-    return _built(name, cls, preset | _parsed(name, given), filled)
+    return _build(name, cls, preset | _parse(name, given), filled)
 
 
 def make_user(spec: str) -> Any:
@@ -240,8 +244,8 @@ def make_user(spec: str) -> Any:
 
     name, _, given = spec.strip().partition(":")
     if name not in USERS:
-        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{nearest(name, USERS)}")
-    user = _built(name, USERS[name], _parsed(name, given), {})
+        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{did_you_mean(name, USERS)}")
+    user = _build(name, USERS[name], _parse(name, given), {})
     try:
         user.check()
     except ValueError as error:
@@ -249,7 +253,7 @@ def make_user(spec: str) -> Any:
     return user
 
 
-def _parsed(name: str, given: str) -> dict[str, str]:
+def _parse(name: str, given: str) -> dict[str, str]:
     """`a=1,b=2` as a mapping."""
     values: dict[str, str] = {}
     for part in given.split(",") if given.strip() else []:
@@ -268,31 +272,31 @@ def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     ValueError for a field there is not, and a value of another type.
     """
     name, _, given = spec.strip().partition(":")
-    texts = _parsed(name, given)
+    texts = _parse(name, given)
     for field in texts:
         if field not in fields:
-            raise ValueError(f"{name}: wanted {', '.join(fields)}, got {field!r}{nearest(field, fields)}")
-    return {field: _converted(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
+            raise ValueError(f"{name}: wanted {', '.join(fields)}, got {field!r}{did_you_mean(field, fields)}")
+    return {field: _convert(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
 
 
-def _built(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
+def _build(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
     fields = [field for field in cls._fields if field not in _FROM_DATA]
     for field in given:
         if field in _FROM_DATA and field in cls._fields:
             raise ValueError(f"{name}: {field}: it comes from the data and cannot be given")
         if field not in fields:
             wanted = f"wanted {', '.join(fields)}" if fields else "it has no parameters"
-            raise ValueError(f"{name}: {wanted}, got {field!r}{nearest(field, fields)}")
+            raise ValueError(f"{name}: {wanted}, got {field!r}{did_you_mean(field, fields)}")
     hints = typing.get_type_hints(cls)
     values = {field: value for field, value in filled.items() if field in cls._fields}
-    values |= {field: _converted(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}
+    values |= {field: _convert(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}
     missing = [field for field in cls._fields if field not in values and field not in cls._field_defaults]
     if missing:
         raise ValueError(f"{name}: {', '.join(missing)}: wanted a value, got none; write {name}:{missing[0]}=VALUE")
     return cls(**values)
 
 
-def _converted(where: str, text: str, kind: Any) -> Any:
+def _convert(where: str, text: str, kind: Any) -> Any:
     if kind is str:
         return text
     try:

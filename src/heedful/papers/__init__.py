@@ -17,10 +17,10 @@ FIGURES: dict[str, Figure] = {
 def find_figure(name: str) -> Figure:
     """The figure of that id. ValueError, with the nearest there is, where there is none."""
     if name not in FIGURES:
-        from heedful.learners.registry import nearest
+        from heedful.learners.registry import did_you_mean
 
         raise ValueError(
-            f"figure: wanted one of those that `heedful figure` lists, got {name!r}{nearest(name, FIGURES)}"
+            f"figure: wanted one of those that `heedful figure` lists, got {name!r}{did_you_mean(name, FIGURES)}"
         )
     return FIGURES[name]
 

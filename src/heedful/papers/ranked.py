@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import DISCOUNTS, Ints, kernel, top
-from heedful.spaces.slate import Offer, Rated
-from heedful.worlds.ratings import Left, Replay, rating_of
+from heedful.spaces.slate import SlateContext, SlateRatings
+from heedful.worlds.ratings import Replay, ReplayState, rating_of
 
 Array = npt.NDArray[np.float64]
 
@@ -25,12 +25,12 @@ class ByRatings(NamedTuple):
     def init(self, rng: np.random.Generator) -> Any:
         return self.learner.init(rng)
 
-    def propose(self, state: Any, x: Offer, rng: np.random.Generator) -> Ints:
+    def propose(self, state: Any, x: SlateContext, rng: np.random.Generator) -> Ints:
         ratings = self.learner.ratings(state, x)
         best = x.items[top(ratings, min(DEPTH, ratings.size))]
         return np.concatenate((self.learner.propose(state, x, rng), best))
 
-    def update(self, state: Any, x: Offer, y: Ints, feedback: Rated) -> Any:
+    def update(self, state: Any, x: SlateContext, y: Ints, feedback: SlateRatings) -> Any:
         return self.learner.update(state, x, y[:1], feedback)
 
 
@@ -42,19 +42,19 @@ class Ranked(NamedTuple):
     low: float
     begin: int
 
-    def init(self, rng: np.random.Generator) -> Left:
+    def init(self, rng: np.random.Generator) -> ReplayState:
         return self.world.init(rng)
 
-    def over(self, state: Left, t: int) -> bool:
+    def over(self, state: ReplayState, t: int) -> bool:
         return self.world.over(state, t)
 
-    def context(self, state: Left, t: int, rng: np.random.Generator) -> Offer:
+    def context(self, state: ReplayState, t: int, rng: np.random.Generator) -> SlateContext:
         return self.world.context(state, t, rng)
 
-    def respond(self, state: Left, x: Offer, shown: Ints, rng: np.random.Generator) -> Rated:
+    def respond(self, state: ReplayState, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         return self.world.respond(state, x, shown[:1], rng)
 
-    def regret(self, state: Left, x: Offer, shown: Ints) -> float:
+    def regret(self, state: ReplayState, x: SlateContext, shown: Ints) -> float:
         gains = np.empty(x.items.size)
         p = self.world.starts[x.user]
         for j in range(x.items.size):
@@ -68,7 +68,7 @@ class Ranked(NamedTuple):
             return 0.0
         return 1.0 - discounted(self.world, x.user, shown[self.begin :], self.low) / best
 
-    def advance(self, state: Left, x: Offer, shown: Ints, feedback: Rated) -> Left:
+    def advance(self, state: ReplayState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> ReplayState:
         return self.world.advance(state, x, shown[:1], feedback)
 
 

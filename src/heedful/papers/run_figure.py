@@ -238,10 +238,10 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
     Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
     clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
     """
-    from heedful.worlds.chains import fitted, study
+    from heedful.worlds.chains import fit_clicks, study
 
     chains = sources.chains()
-    person = fitted(chains)
+    person = fit_clicks(chains)
     found: dict[str, tuple[Array, Array]] = {}
     for line in panel.lines:
         condition = line.learners[0]

@@ -27,7 +27,7 @@ NONE: Array = np.empty((0, 0))
 WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
 
 
-class Pool(NamedTuple):
+class ComparisonPool(NamedTuple):
     """Who is there to be asked, and the pairs of items (p x 2) that may be shown to them, the left one first; or the
     sets of k items each (p x k)."""
 
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
             if len(X) != self.n_items:
                 raise ValueError(f"features: wanted {self.n_items} rows, one for each item, got {len(X)}")
 
-    def check_context(self, x: Any, n_features: int = 0) -> Pool:
+    def check_context(self, x: Any, n_features: int = 0) -> ComparisonPool:
         """x as a pool, (user, pairs). ValueError where it is none, or there is nothing to ask."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: wanted (user, pairs), got {describe(x)}")
@@ -73,9 +73,9 @@ class Choice(NamedTuple):
         same = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
         if same.size:
             raise ValueError(f"x: pairs: wanted different items in each, got {same[0]} twice")
-        return Pool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
+        return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
-    def check_object(self, name: str, x: Pool, y: Any) -> int | Ints:
+    def check_object(self, name: str, x: ComparisonPool, y: Any) -> int | Ints:
         """y as an answer, an order (1 to k places) as an array. ValueError where it is none."""
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
@@ -92,11 +92,11 @@ class Choice(NamedTuple):
         places = "" if k == 2 else f"the place of the best, 0 to {k - 1}, "
         raise ValueError(f"{name}: wanted {places}{wanted}, or places from the best on, got {describe(y)}")
 
-    def another_context(self, x: Pool) -> Pool:
+    def another_context(self, x: ComparisonPool) -> ComparisonPool:
         """Another pool than x, such as nobody answers: for another user, of the last pair alone."""
-        return Pool(x.user + 1, x.pairs[-1:])
+        return ComparisonPool(x.user + 1, x.pairs[-1:])
 
-    def invalid_contexts(self, x: Pool) -> list[Any]:
+    def invalid_contexts(self, x: ComparisonPool) -> list[Any]:
         """Contexts made of a pool x that no door may let in."""
         user, pairs = x
         last = pairs[-1:]
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
         spoiled: list[Any] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
-    def invalid_objects(self, x: Pool, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[Any]:
         """Feedback made of what was shown, y, that no door may let in."""
         k = y.size
         wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]

@@ -5,7 +5,7 @@ building it), with `add_pair_gradient` for learners on all implied pairs, and wi
 `check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3). Where a simulated person
 corrects objects step by step, it has `towards` as well.
 
-`Primed` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
+`WithBaseScore` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
 
 An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
 the object decides. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
@@ -69,7 +69,7 @@ class Ranking(NamedTuple):
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that ybar implies."""
         coef = np.zeros(x.shape[0])
-        implied_pairs(coef, scores(x, w), ybar, y, self.k)
+        add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
@@ -124,13 +124,13 @@ class Assignment(NamedTuple):
     def argmax(self, w: Array, x: Floats) -> Ints:
         """The assignment of greatest w . phi(x, y)."""
         m, slots, n = x.shape
-        return assigned(scores(x.reshape(m * slots, n), w).reshape(m, slots))
+        return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """out += scale (phi(x, ybar) - phi(x, y))."""
         self.add_objects(out, x, ybar, y, scale, -scale)
 
-    def towards(self, y: Ints, best: Ints) -> Ints:
+    def step_towards(self, y: Ints, best: Ints) -> Ints:
         """y with the first slot that differs filled as in `best`; who held another slot takes the place of who goes."""
         out = y.copy()
         for s in range(y.size):
@@ -181,7 +181,7 @@ class Assignment(NamedTuple):
         return people
 
 
-class Primed(NamedTuple):
+class WithBaseScore(NamedTuple):
     """`space` with the caller's own score as the last feature: it counts 1 + w_N, what was learned counts w.
 
     So w = 0 shows the caller's order, and learning adjusts it, also how much the caller's score counts, unless
@@ -205,7 +205,7 @@ class Primed(NamedTuple):
 
     def argmax(self, w: Array, x: Floats) -> Ints:
         """The object of greatest (w + e_N) . phi(x, y)."""
-        y: Ints = self.space.argmax(primed(w, self.adjusted), x)
+        y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
@@ -218,14 +218,14 @@ class Primed(NamedTuple):
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """out += the gradient of the inner space at w + e_N, which is the gradient in w."""
         last = out[-1]
-        self.space.add_pair_gradient(out, primed(w, self.adjusted), x, ybar, y)
+        self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
         """out += the gradient of the inner space at w + e_N, for pairs given (p,)."""
         last = out[-1]
-        self.space.add_pairs(out, primed(w, self.adjusted), x, better, worse, weights)
+        self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
@@ -236,7 +236,7 @@ class Primed(NamedTuple):
 
     def check(self) -> None:
         """ValueError where the inner space is none, makes no sense or has the caller's score already."""
-        if isinstance(self.space, Primed):
+        if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: wanted one without the caller's score, got {self.space!r}")
         wanted_space(self.space)
         if not isinstance(self.adjusted, bool):
@@ -262,7 +262,7 @@ def difference(space: Any, n_features: int, x: Floats, ybar: Any, y: Any) -> Arr
 
 
 @kernel
-def primed(w: Array, adjusted: bool) -> Array:
+def with_base_weight(w: Array, adjusted: bool) -> Array:
     """w + e_N: the weights with the caller's own score, the last feature, counted once more, or just once; a copy."""
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
@@ -272,18 +272,18 @@ def primed(w: Array, adjusted: bool) -> Array:
 def is_exact(space: Any) -> bool:
     """Whether a space shows the exact argmax of w . phi(x, .), as theorems want: not one with the caller's score, nor
     one that says it is `approximate`."""
-    return not (isinstance(space, Primed) or getattr(space, "approximate", False))
+    return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
 def wanted_ranking(space: Any, why: str) -> None:
     """ValueError unless space is a Ranking that makes sense, or a Primed one."""
-    if not isinstance(space.space if isinstance(space, Primed) else space, Ranking):
+    if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
     space.check()
 
 
 @kernel
-def assigned(benefit: Array) -> Ints:
+def best_assignment(benefit: Array) -> Ints:
     """The person of each slot in an assignment of greatest total benefit (people x slots): (slots,).
 
     The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
@@ -328,7 +328,7 @@ def assigned(benefit: Array) -> Ints:
     return out
 
 
-def _implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
     m = s.size
     place_of = np.full(m, m)  # position in y; candidates that were not shown come last
     for i in range(y.size):
@@ -356,8 +356,8 @@ def _implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> N
                 coef[b] -= g
 
 
-@primitive(_implied_pairs_loop)
-def implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
+@primitive(_add_implied_pairs_loop)
+def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
     """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
 
     The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at

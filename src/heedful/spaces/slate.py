@@ -17,14 +17,14 @@ MOST = 10**7
 MOST_WEIGHT = 1e6
 
 
-class Offer(NamedTuple):
+class SlateContext(NamedTuple):
     """Who is there, and what may be shown to them: the numbers of the items (c,), rising."""
 
     user: int
     items: Ints
 
 
-class Rated(NamedTuple):
+class SlateRatings(NamedTuple):
     """The items of a slate that were rated (r,), and their ratings (r,)."""
 
     items: Ints
@@ -35,7 +35,7 @@ class Rated(NamedTuple):
         return 1.0
 
 
-class Weighed(NamedTuple):
+class WeightedRatings(NamedTuple):
     """Ratings (r,) of items (r,), each with a weight (r,) above 0: one of weight w counts as w ratings alike would, as
     one whose noise has a variance w times as small. What is concluded from a view, a cart, a purchase."""
 
@@ -64,16 +64,16 @@ class Slate(NamedTuple):
         if not self.low < self.high:
             raise ValueError(f"high: wanted more than low = {self.low:g}, got {self.high:g}")
 
-    def check_context(self, x: Any, n_features: int = 0) -> Offer:
+    def check_context(self, x: Any, n_features: int = 0) -> SlateContext:
         """x as an offer, (user, items). ValueError where it is none, or nothing is on offer."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: wanted (user, items), got {describe(x)}")
         wanted_count("x: user", x[0], least=0, most=MOST - 1)
         if numbers("x: items", x[1], "the numbers of the items on offer").size == 0:
             raise ValueError("x: items: wanted at least one on offer, got none")
-        return Offer(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
+        return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
-    def check_object(self, name: str, x: Offer, y: Any) -> Rated | Weighed:
+    def check_object(self, name: str, x: SlateContext, y: Any) -> SlateRatings | WeightedRatings:
         """y as ratings of items on offer, (items, ratings) or (items, ratings, weights), each a number where it is one.
         ValueError else."""
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
@@ -89,7 +89,7 @@ class Slate(NamedTuple):
         if wrong.size:
             raise ValueError(f"{name}: ratings: wanted numbers from {self.low:g} to {self.high:g}, got {wrong[0]:g}")
         if len(y) == 2:
-            return Rated(items, ratings)
+            return SlateRatings(items, ratings)
         weights = np.atleast_1d(numbers(f"{name}: weights", y[2], "numbers")).astype(np.float64)
         if weights.shape != items.shape:
             raise ValueError(f"{name}: weights: wanted {items.size}, one for each item, got {describe(y[2])}")
@@ -97,13 +97,13 @@ class Slate(NamedTuple):
         if wrong.size:
             least = 1.0 / MOST_WEIGHT
             raise ValueError(f"{name}: weights: wanted numbers from {least:g} to {MOST_WEIGHT:g}, got {wrong[0]:g}")
-        return Weighed(items, ratings, weights)
+        return WeightedRatings(items, ratings, weights)
 
-    def another_context(self, x: Offer) -> Offer:
+    def another_context(self, x: SlateContext) -> SlateContext:
         """Another offer than x, such as nobody answers: to another user, of the last item alone."""
-        return Offer(x.user + 1, x.items[-1:])
+        return SlateContext(x.user + 1, x.items[-1:])
 
-    def invalid_contexts(self, x: Offer) -> list[Any]:
+    def invalid_contexts(self, x: SlateContext) -> list[Any]:
         """Contexts made of an offer x that no door may let in."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
@@ -111,7 +111,7 @@ class Slate(NamedTuple):
         strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
-    def invalid_objects(self, x: Offer, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: SlateContext, y: Ints) -> list[Any]:
         """Feedback made of shown items y that no door may let in."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]

@@ -56,7 +56,7 @@ class Path(NamedTuple):
             coef[e] -= 1.0
         add_rows(out, x, coef, scale)
 
-    def towards(self, y: Ints, best: Ints) -> Ints:
+    def step_towards(self, y: Ints, best: Ints) -> Ints:
         """y with the first stretch that differs, between two nodes of both paths, gone as in `best`."""
         i, j = 0, 0
         while i < y.size:
@@ -214,7 +214,7 @@ class Subset(NamedTuple):
         """out += scale (phi(x, ybar) - phi(x, y))."""
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
-    def towards(self, y: Ints, best: Ints) -> Ints:
+    def step_towards(self, y: Ints, best: Ints) -> Ints:
         """y with the last member that is not in `best` exchanged for the first of `best` that is missing."""
         out = y.copy()
         for b in best:

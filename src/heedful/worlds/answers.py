@@ -28,7 +28,7 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 
 @kernel
-def promoted(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
+def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
     """chosen[:size] on top, then the rest of what was shown of m candidates, in the order shown."""
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: what is picked is written and overwritten
@@ -103,7 +103,7 @@ def random_share(sure: float, gained: float, needed: float) -> float:
 
 
 @kernel
-def drawn_from(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
+def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
     """What was shown, `size` of them drawn to the front, in the order of the draws."""
     out = shown.copy()
     for i in range(size):

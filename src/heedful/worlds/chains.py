@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import finite_array, wanted_count
 from heedful.jit.kernel import Floats, Ints, top
-from heedful.worlds.answers import promoted
+from heedful.worlds.answers import move_to_front
 from heedful.worlds.clicks import PositionBiased, attraction
 from heedful.worlds.queries import StreamState
 from heedful.worlds.users import utility
@@ -28,7 +28,7 @@ CONDITIONS = ("normal", "swapped", "reversed")
 """The rankings as they were; the top two swapped; the top ten in reverse order."""
 
 
-class Clicked(Protocol):
+class QueryChain(Protocol):
     """A query chain, such as `data.trec.Chain`: grades (m,), negative where junk or unjudged; per query the documents
     shown, best first, and the documents clicked, in order."""
 
@@ -70,7 +70,7 @@ def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
     return np.array([*order], np.int64)
 
 
-def degraded(ranking: Ints, condition: str) -> Ints:
+def degrade(ranking: Ints, condition: str) -> Ints:
     """The ranking as it is shown under one of the CONDITIONS; below the top ten nothing moves."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: wanted {', '.join(CONDITIONS)}, got {condition!r}")
@@ -79,7 +79,7 @@ def degraded(ranking: Ints, condition: str) -> Ints:
 
 
 def study(
-    chains: Iterable[Clicked],
+    chains: Iterable[QueryChain],
     condition: str = "normal",
     *,
     clicks: Any = "documents",
@@ -91,7 +91,7 @@ def study(
     What is clicked where a ranking was degraded is not on record. `clicks` says what stands in for it: "documents", the
     documents that were clicked, wherever they now stand, as if position did not matter; "positions", the ranks that
     were clicked, whatever now stands there, as if nothing else mattered; or a person who clicks (`worlds.clicks`, say
-    that of `fitted`), on every ranking of the chain. Under "normal" the first two are what was clicked.
+    that of `fit_clicks`), on every ranking of the chain. Under "normal" the first two are what was clicked.
 
     Chains in which nothing was shown are left out, and those in which nothing was clicked if `clicked_only`.
     """
@@ -102,7 +102,7 @@ def study(
     differences, unchanged = [], []
     for chain in chains:
         r = np.maximum(chain.grades, 0) * 1.25  # grades up to 4 as relevance up to 5
-        rankings = [degraded(ranking, condition) for ranking in chain.rankings]
+        rankings = [degrade(ranking, condition) for ranking in chain.rankings]
         hits = list(chain.clicks)
         if clicks == "positions":
             hits = [
@@ -119,10 +119,10 @@ def study(
         y_bar = chain_feedback(y, hits)
         differences.append(utility(r, y_bar, K) - utility(r, y, K))
         unchanged.append(np.array_equal(y_bar, y))
-    return _counted(np.array(differences), np.array(unchanged, np.bool_))
+    return _summarise(np.array(differences), np.array(unchanged, np.bool_))
 
 
-def _counted(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
+def _summarise(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
     from scipy.stats import binomtest
 
     sign = np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # sums in another order round otherwise
@@ -140,7 +140,7 @@ def _relevant(grades: Ints) -> Array:
     return (grades > 0).astype(np.float64)
 
 
-def fitted(chains: Iterable[Clicked]) -> PositionBiased:
+def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
     """The position-biased person who makes these clicks most likely: eta, noise and `highest` on a grid.
 
     Labels are 1 for what is relevant at all, and 0. The first 100 of each ranking count.
@@ -200,7 +200,7 @@ class ChainStream(NamedTuple):
     def respond(self, state: StreamState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
         q = state.order[state.t % state.order.size]
         hits = self.clicked[self.starts[q] : self.starts[q + 1]]
-        return promoted(hits, hits.size, shown, x.shape[0])
+        return move_to_front(hits, hits.size, shown, x.shape[0])
 
     def regret(self, state: StreamState, x: Floats, shown: Ints) -> float:
         q = state.order[state.t % state.order.size]
@@ -211,7 +211,7 @@ class ChainStream(NamedTuple):
         return StreamState(state.order, state.t + 1)
 
 
-def chain_stream(chains: Iterable[Clicked], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
+def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
     """The world of the chains in which something was clicked, `features` (m x N) of the documents of each chain.
 
     The documents of every chain are shuffled, by the seed `shuffle`: they come in the order of their ranks.

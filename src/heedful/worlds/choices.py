@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
 from heedful.jit.kernel import Ints, kernel
-from heedful.spaces.comparison import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 
 Array = npt.NDArray[np.float64]
 
 MOST_SETS = 10**8
 
 
-class Asking(NamedTuple):
+class ChooserState(NamedTuple):
     """Which pairs are left for each user: the first `left[u]` of `pairs[u]`, numbers of pairs; the first n of `users`
     have some."""
 
@@ -38,7 +38,7 @@ class Choosers(NamedTuple):
     other.
     With probability `unsure` the answer is that one cannot judge. A random user comes; where `repeats`, any pair is
     always there to be asked, else each once, and the world ends. Regret: the user's best item less the better of those
-    shown. Made by `gaussian_choosers` and `ordered_choosers`.
+    shown. Made by `gaussian_choosers` and `choosers_from_orders`.
     """
 
     utilities: Array
@@ -50,27 +50,27 @@ class Choosers(NamedTuple):
     firsts: Array  # U
     repeats: bool
 
-    def init(self, rng: np.random.Generator) -> Asking:
+    def init(self, rng: np.random.Generator) -> ChooserState:
         users, p = self.utilities.shape[0], self.pairs.shape[0]
         if self.repeats:
-            return Asking(np.zeros((1, 1), np.int64), np.full(users, p), np.arange(users), users)
+            return ChooserState(np.zeros((1, 1), np.int64), np.full(users, p), np.arange(users), users)
         pairs = np.empty((users, p), np.int64)
         pairs[:] = np.arange(p)
-        return Asking(pairs, np.full(users, p), np.arange(users), users)
+        return ChooserState(pairs, np.full(users, p), np.arange(users), users)
 
-    def over(self, state: Asking, t: int) -> bool:
+    def over(self, state: ChooserState, t: int) -> bool:
         return state.n == 0
 
-    def context(self, state: Asking, t: int, rng: np.random.Generator) -> Pool:
+    def context(self, state: ChooserState, t: int, rng: np.random.Generator) -> ComparisonPool:
         user = state.users[int(rng.random() * state.n)]
         if self.repeats:
-            return Pool(int(user), self.pairs)
-        return Pool(int(user), self.pairs[state.pairs[user, : state.left[user]]])
+            return ComparisonPool(int(user), self.pairs)
+        return ComparisonPool(int(user), self.pairs[state.pairs[user, : state.left[user]]])
 
-    def respond(self, state: Asking, x: Pool, shown: Ints, rng: np.random.Generator) -> int:
+    def respond(self, state: ChooserState, x: ComparisonPool, shown: Ints, rng: np.random.Generator) -> int:
         return answer(self, x.user, shown, rng)
 
-    def regret(self, state: Asking, x: Pool, shown: Ints) -> float:
+    def regret(self, state: ChooserState, x: ComparisonPool, shown: Ints) -> float:
         best, better = -np.inf, -np.inf
         for j in range(self.utilities.shape[1]):
             best = max(best, self.utilities[x.user, j])
@@ -78,7 +78,7 @@ class Choosers(NamedTuple):
             better = max(better, self.utilities[x.user, j])
         return best - better
 
-    def advance(self, state: Asking, x: Pool, shown: Ints, feedback: int) -> Asking:
+    def advance(self, state: ChooserState, x: ComparisonPool, shown: Ints, feedback: int) -> ChooserState:
         if self.repeats:
             return state
         user, kept = x.user, 0
@@ -98,35 +98,11 @@ class Choosers(NamedTuple):
                     state.users[i] = state.users[n - 1]
                     n -= 1
                     break
-        return Asking(state.pairs, state.left, state.users, n)
-
-
-class Orderers(NamedTuple):
-    """The same people, who put what they are shown in order instead: all places, the best first."""
-
-    choosers: Choosers
-
-    def init(self, rng: np.random.Generator) -> Asking:
-        return self.choosers.init(rng)
-
-    def over(self, state: Asking, t: int) -> bool:
-        return self.choosers.over(state, t)
-
-    def context(self, state: Asking, t: int, rng: np.random.Generator) -> Pool:
-        return self.choosers.context(state, t, rng)
-
-    def respond(self, state: Asking, x: Pool, shown: Ints, rng: np.random.Generator) -> Ints:
-        return order(self.choosers, x.user, shown, rng)
-
-    def regret(self, state: Asking, x: Pool, shown: Ints) -> float:
-        return self.choosers.regret(state, x, shown)
-
-    def advance(self, state: Asking, x: Pool, shown: Ints, feedback: Ints) -> Asking:
-        return self.choosers.advance(state, x, shown, 0)
+        return ChooserState(state.pairs, state.left, state.users, n)
 
 
 @kernel
-def felt(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
+def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
     """What each of those shown seems worth this time (k,): one noise for each, shared by all its comparisons."""
     out = np.empty(shown.size)
     for r in range(shown.size):
@@ -138,7 +114,7 @@ def felt(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> A
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
     """The place in `shown` (k,) of what the user chooses, or EQUAL, or UNSURE."""
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
-    worth = felt(world, user, shown, rng)
+    worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
         return UNSURE
     if lapse < world.lapses[user]:
@@ -152,12 +128,6 @@ def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) ->
     if second >= 0 and worth[best] - worth[second] < world.tie:
         return EQUAL
     return best
-
-
-@kernel
-def order(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Ints:
-    """The places in `shown` (k,) as the user orders them this time, the best first: not k (k - 1) / 2 choices apart."""
-    return np.argsort(-felt(world, user, shown, rng))
 
 
 def gaussian_choosers(
@@ -182,7 +152,7 @@ def gaussian_choosers(
     all users have, the rest each user's own.
 
     `lapse`, `first`: of every user; `shown`: how many items at a time. ValueError, naming what is wrong; so of
-    `ordered_choosers`.
+    `choosers_from_orders`.
     """
     wanted_count("n_users", n_users)
     wanted_count("n_items", n_items, least=2)
@@ -204,7 +174,7 @@ def gaussian_choosers(
     return _choosers(amplitude * Z, noise, tie, unsure, lapse, first, repeats, shown)
 
 
-def ordered_choosers(
+def choosers_from_orders(
     orders: npt.ArrayLike,
     *,
     noise: float = 0.0,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Ints, kernel
-from heedful.worlds.answers import promoted
+from heedful.worlds.answers import move_to_front
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class PositionBiased(NamedTuple):
             if rng.random() < looked * attraction(labels[shown[i]], self.highest, self.noise):
                 clicked[size] = shown[i]
                 size += 1
-        return clicked[:size] if self.clicks_only else promoted(clicked, size, shown, labels.size)
+        return clicked[:size] if self.clicks_only else move_to_front(clicked, size, shown, labels.size)
 
 
 class Cascade(NamedTuple):
@@ -86,7 +86,7 @@ class Cascade(NamedTuple):
                 size += 1
                 if rng.random() < self.stop:
                     break
-        return clicked[:size] if self.clicks_only else promoted(clicked, size, shown, labels.size)
+        return clicked[:size] if self.clicks_only else move_to_front(clicked, size, shown, labels.size)
 
 
 def _check(user: Any) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 
 from heedful.core.validation import wanted_count
 from heedful.jit.kernel import DISCOUNTS, Ints, kernel
-from heedful.spaces.slate import Offer, Rated
+from heedful.spaces.slate import SlateContext, SlateRatings
 from heedful.worlds.ratings import LowRank, Replay
 
 
-class Told(NamedTuple):
+class WarmStart(NamedTuple):
     """A world of ratings whose first rounds tell what is known beforehand: only items[t] (W,) is on offer to users[t].
 
-    What is told counts as consumed. The regret of these rounds means nothing. Made by `told_before`.
+    What is told counts as consumed. The regret of these rounds means nothing. Made by `warm_start`.
     """
 
     world: Any
@@ -28,18 +28,18 @@ class Told(NamedTuple):
     def over(self, state: Any, t: int) -> bool:
         return t >= self.users.size and bool(self.world.over(state, t))
 
-    def context(self, state: Any, t: int, rng: np.random.Generator) -> Offer:
+    def context(self, state: Any, t: int, rng: np.random.Generator) -> SlateContext:
         if t < self.users.size:
-            return Offer(int(self.users[t]), self.items[t : t + 1])
+            return SlateContext(int(self.users[t]), self.items[t : t + 1])
         return self.world.context(state, t, rng)  # type: ignore[no-any-return]
 
-    def respond(self, state: Any, x: Offer, shown: Ints, rng: np.random.Generator) -> Rated:
+    def respond(self, state: Any, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         return self.world.respond(state, x, shown, rng)  # type: ignore[no-any-return]
 
-    def regret(self, state: Any, x: Offer, shown: Ints) -> float:
+    def regret(self, state: Any, x: SlateContext, shown: Ints) -> float:
         return self.world.regret(state, x, shown)  # type: ignore[no-any-return]
 
-    def advance(self, state: Any, x: Offer, shown: Ints, feedback: Rated) -> Any:
+    def advance(self, state: Any, x: SlateContext, shown: Ints, feedback: SlateRatings) -> Any:
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
@@ -47,7 +47,7 @@ class Told(NamedTuple):
         return self.world.value(user, item)  # type: ignore[no-any-return]
 
 
-def told_before(world: LowRank | Replay, count: int, seed: int) -> Told:
+def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
     """A world in which `count` ratings, drawn at random by the seed, are told before the first round.
 
     Of a replay each at most once, of others each of a random user and item. ValueError where there are fewer.
@@ -57,14 +57,14 @@ def told_before(world: LowRank | Replay, count: int, seed: int) -> Told:
     if isinstance(world, LowRank):
         wanted_count("warm", count)
         n, m = world.Y.shape
-        return Told(world, rng.integers(n, size=count), rng.integers(m, size=count))
+        return WarmStart(world, rng.integers(n, size=count), rng.integers(m, size=count))
     wanted_count("warm", count, most=max(world.items.size - 1, 1))
     chosen = rng.permutation(world.items.size)[:count]
     users = np.searchsorted(world.starts, chosen, side="right") - 1
-    return Told(world, users.astype(np.int64), world.items[chosen])
+    return WarmStart(world, users.astype(np.int64), world.items[chosen])
 
 
-class Listed(NamedTuple):
+class RankedList(NamedTuple):
     """A world of ratings for learners that show a list, of which the first `taken` are consumed and rated.
 
     What stands for the regret of a round is NDCG at `at`: the sum over the first `at` of the list of what each is worth
@@ -83,31 +83,31 @@ class Listed(NamedTuple):
     def over(self, state: Any, t: int) -> bool:
         return bool(self.world.over(state, t))
 
-    def context(self, state: Any, t: int, rng: np.random.Generator) -> Offer:
+    def context(self, state: Any, t: int, rng: np.random.Generator) -> SlateContext:
         return self.world.context(state, t, rng)  # type: ignore[no-any-return]
 
-    def respond(self, state: Any, x: Offer, shown: Ints, rng: np.random.Generator) -> Rated:
+    def respond(self, state: Any, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         return self.world.respond(state, x, shown[: self.taken], rng)  # type: ignore[no-any-return]
 
-    def regret(self, state: Any, x: Offer, shown: Ints) -> float:
+    def regret(self, state: Any, x: SlateContext, shown: Ints) -> float:
         n = x.items.size
         worth = np.empty(n)
         for j in range(n):
             worth[j] = self.world.value(x.user, x.items[j]) - self.floor
-        best = cumulated(np.sort(worth)[::-1], min(self.at, n))
+        best = discounted_sum(np.sort(worth)[::-1], min(self.at, n))
         if best <= 0.0:
             return 1.0
         here = np.empty(shown.size)
         for r in range(shown.size):
             here[r] = self.world.value(x.user, shown[r]) - self.floor
-        return cumulated(here, min(self.at, shown.size)) / best
+        return discounted_sum(here, min(self.at, shown.size)) / best
 
-    def advance(self, state: Any, x: Offer, shown: Ints, feedback: Rated) -> Any:
+    def advance(self, state: Any, x: SlateContext, shown: Ints, feedback: SlateRatings) -> Any:
         return self.world.advance(state, x, shown[: self.taken], feedback)
 
 
 @kernel
-def cumulated(gains: Any, n: int) -> float:
+def discounted_sum(gains: Any, n: int) -> float:
     """The first n gains (m,), each over log2(position + 1)."""
     s = 0.0
     for r in range(n):

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from heedful.core.validation import MOST, describe, is_number, numbers, wanted_count
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.slate import MOST as MOST_ITEMS
-from heedful.spaces.slate import Offer, Rated
+from heedful.spaces.slate import SlateContext, SlateRatings
 
 Array = npt.NDArray[np.float64]
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 
 
-class Rounds(NamedTuple):
+class LowRankState(NamedTuple):
     """How many rounds were played."""
 
     t: int
@@ -34,16 +34,16 @@ class LowRank(NamedTuple):
     noise: int
     width: float
 
-    def init(self, rng: np.random.Generator) -> Rounds:
-        return Rounds(0)
+    def init(self, rng: np.random.Generator) -> LowRankState:
+        return LowRankState(0)
 
-    def over(self, state: Rounds, t: int) -> bool:
+    def over(self, state: LowRankState, t: int) -> bool:
         return False
 
-    def context(self, state: Rounds, t: int, rng: np.random.Generator) -> Offer:
-        return Offer(int(rng.random() * self.Y.shape[0]), self.items)
+    def context(self, state: LowRankState, t: int, rng: np.random.Generator) -> SlateContext:
+        return SlateContext(int(rng.random() * self.Y.shape[0]), self.items)
 
-    def respond(self, state: Rounds, x: Offer, shown: Ints, rng: np.random.Generator) -> Rated:
+    def respond(self, state: LowRankState, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         ratings = np.empty(shown.size)
         for r in range(shown.size):
             mean = self.Y[x.user, shown[r]]
@@ -53,16 +53,16 @@ class LowRank(NamedTuple):
                 ratings[r] = mean + self.width * (rng.random() - 0.5)
             else:
                 ratings[r] = 1.0 if rng.random() < mean else 0.0
-        return Rated(shown.copy(), ratings)
+        return SlateRatings(shown.copy(), ratings)
 
-    def regret(self, state: Rounds, x: Offer, shown: Ints) -> float:
+    def regret(self, state: LowRankState, x: SlateContext, shown: Ints) -> float:
         mean = 0.0
         for j in shown:
             mean += self.Y[x.user, j] / shown.size
         return self.best[x.user] - mean  # type: ignore[no-any-return]
 
-    def advance(self, state: Rounds, x: Offer, shown: Ints, feedback: Rated) -> Rounds:
-        return Rounds(state.t + 1)
+    def advance(self, state: LowRankState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> LowRankState:
+        return LowRankState(state.t + 1)
 
     def value(self, user: int, item: int) -> float:
         """What the item is worth to the user: the expected rating."""
@@ -73,7 +73,7 @@ def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
 ) -> LowRank:
     """[A18]: A and B of N(0, 1), Y = A B', ratings N(Y, noise^2). ValueError, naming what is wrong; so the others."""
-    rng = _sized(n_users, n_items, n_factors, seed)
+    rng = _generator(n_users, n_items, n_factors, seed)
     A, B = rng.standard_normal((n_users, n_factors)), rng.standard_normal((n_items, n_factors))
     return _low_rank(A, B, GAUSSIAN, "noise", noise)
 
@@ -82,25 +82,25 @@ def uniform_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, width: float = 0.5, seed: int = 0
 ) -> LowRank:
     """[A18]: rows of A uniform on the simplex, B uniform on [0, 1], ratings uniform on Y = A B' +- `width` / 2."""
-    A, B = _probable(n_users, n_items, n_factors, seed)
+    A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, UNIFORM, "width", width)
 
 
 def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, seed: int = 0) -> LowRank:
     """[A18]: A and B as in `uniform_ratings`; a rating is 1 with probability Y, else 0."""
-    A, B = _probable(n_users, n_items, n_factors, seed)
+    A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, BERNOULLI, "width", 0.0)
 
 
-def _sized(n_users: int, n_items: int, n_factors: int, seed: int) -> np.random.Generator:
+def _generator(n_users: int, n_items: int, n_factors: int, seed: int) -> np.random.Generator:
     for name, count in (("n_users", n_users), ("n_items", n_items), ("n_factors", n_factors)):
         wanted_count(name, count, most=MOST_ITEMS)
     wanted_count("seed", seed, least=0)
     return np.random.default_rng(seed)
 
 
-def _probable(n_users: int, n_items: int, n_factors: int, seed: int) -> tuple[Array, Array]:
-    rng = _sized(n_users, n_items, n_factors, seed)
+def _simplex_factors(n_users: int, n_items: int, n_factors: int, seed: int) -> tuple[Array, Array]:
+    rng = _generator(n_users, n_items, n_factors, seed)
     return rng.dirichlet(np.ones(n_factors), n_users), rng.random((n_items, n_factors))
 
 
@@ -114,7 +114,7 @@ def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRan
 # ---------------------------------------------------------------------------- ratings that were given once
 
 
-class Left(NamedTuple):
+class ReplayState(NamedTuple):
     """What is left of the items of each user (as in the world, the first `left` of each), who may still come."""
 
     items: Ints
@@ -136,7 +136,7 @@ class Replay(NamedTuple):
     values: Array
     repeats: bool
 
-    def init(self, rng: np.random.Generator) -> Left:
+    def init(self, rng: np.random.Generator) -> ReplayState:
         n = self.starts.size - 1
         left, users = np.empty(n, np.int64), np.empty(n, np.int64)
         size = 0
@@ -145,23 +145,23 @@ class Replay(NamedTuple):
             if left[i] > 0:
                 users[size] = i
                 size += 1
-        return Left(self.items.copy(), left, users, size)
+        return ReplayState(self.items.copy(), left, users, size)
 
-    def over(self, state: Left, t: int) -> bool:
+    def over(self, state: ReplayState, t: int) -> bool:
         return state.n == 0
 
-    def context(self, state: Left, t: int, rng: np.random.Generator) -> Offer:
+    def context(self, state: ReplayState, t: int, rng: np.random.Generator) -> SlateContext:
         user = state.users[int(rng.random() * state.n)]
         start = self.starts[user]
-        return Offer(int(user), state.items[start : start + state.left[user]])
+        return SlateContext(int(user), state.items[start : start + state.left[user]])
 
-    def respond(self, state: Left, x: Offer, shown: Ints, rng: np.random.Generator) -> Rated:
+    def respond(self, state: ReplayState, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         ratings = np.empty(shown.size)
         for r in range(shown.size):
             ratings[r] = rating_of(self, x.user, shown[r])
-        return Rated(shown.copy(), ratings)
+        return SlateRatings(shown.copy(), ratings)
 
-    def regret(self, state: Left, x: Offer, shown: Ints) -> float:
+    def regret(self, state: ReplayState, x: SlateContext, shown: Ints) -> float:
         best, mean, p = -np.inf, 0.0, self.starts[x.user]
         for j in x.items:
             while self.items[p] < j:
@@ -171,7 +171,7 @@ class Replay(NamedTuple):
             mean += rating_of(self, x.user, j) / shown.size
         return best - mean
 
-    def advance(self, state: Left, x: Offer, shown: Ints, feedback: Rated) -> Left:
+    def advance(self, state: ReplayState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> ReplayState:
         if self.repeats:
             return state
         user, start = x.user, self.starts[x.user]
@@ -189,7 +189,7 @@ class Replay(NamedTuple):
                     state.users[i] = state.users[n - 1]
                     n -= 1
                     break
-        return Left(state.items, state.left, state.users, n)
+        return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:
         """What the item is worth to the user: the rating, of an item among theirs."""

@@ -15,7 +15,16 @@ import numpy.typing as npt
 
 from heedful.core.validation import is_number, wanted_count
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
-from heedful.worlds.answers import drawn_from, gain, insert, least_gaining, next_above, nth, promoted, random_share
+from heedful.worlds.answers import (
+    draw_to_front,
+    gain,
+    insert,
+    least_gaining,
+    move_to_front,
+    next_above,
+    nth,
+    random_share,
+)
 from heedful.worlds.clicks import Cascade, PositionBiased
 
 Array = npt.NDArray[np.float64]
@@ -53,7 +62,7 @@ class StrictAlpha(NamedTuple):
         for d in range(n):
             kept = insert(chosen, kept, size, utilities, shown[d])
             if d >= size - 1 and utility(utilities, chosen[:size], k) - u >= self.alpha * (best - u):
-                return promoted(chosen, size, shown, utilities.size)
+                return move_to_front(chosen, size, shown, utilities.size)
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
@@ -68,13 +77,13 @@ class StrictAlpha(NamedTuple):
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: Any, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """y taken towards y* (best) step by step (`space.towards`) until it gains enough. x of the space, w (N,)."""
+        """y moved towards y* (`best`) by `space.step_towards` until it gains enough. x of the space, w (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
             if gain(space, x, w, out, y) >= needed:
                 break
-            out = space.towards(out, best)
+            out = space.step_towards(out, best)
         return out
 
 
@@ -106,7 +115,7 @@ class ExpectedAlpha(NamedTuple):
         drawn = np.empty((self.objects, shown.size), np.int64)
         gained = 0.0
         for i in range(self.objects):
-            drawn[i] = promoted(drawn_from(shown, size, rng), size, shown, utilities.size)
+            drawn[i] = move_to_front(draw_to_front(shown, size, rng), size, shown, utilities.size)
             gained += (utility(utilities, drawn[i], k) - u) / self.objects
         p = random_share(utility(utilities, sure, k) - u, gained, self.alpha * (best - u))
         return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
@@ -144,7 +153,7 @@ class Noisy(NamedTuple):
         size = 0
         for i in range(n):
             size = insert(chosen, size, min(k, n), labels, shown[i])
-        return promoted(chosen, size, shown, labels.size)
+        return move_to_front(chosen, size, shown, labels.size)
 
 
 class Better(NamedTuple):
@@ -204,7 +213,7 @@ USERS: dict[str, Any] = {
 """Everybody there is, by name."""
 
 
-def who(answer: str) -> str:
+def users_that(answer: str) -> str:
     """The names of those who answer in a way (`rank`, `pick`, `correct`), separated by commas."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
@@ -213,7 +222,7 @@ def wanted_user(user: Any, answer: str, meaning: str) -> None:
     """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `correct`), with parameters
     that make sense."""
     if isinstance(user, type) or not hasattr(user, answer):
-        raise ValueError(f"user: wanted one who {meaning} ({who(answer)}), got {user!r}")
+        raise ValueError(f"user: wanted one who {meaning} ({users_that(answer)}), got {user!r}")
     if hasattr(user, "check"):
         user.check()
 

@@ -22,7 +22,7 @@ class OrderState(NamedTuple):
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
-    The argmax at w = 0, where all ties: with `Ranking` the candidates by their index, with `Primed` the caller's
+    The argmax at w = 0, where all ties: with `Ranking` the candidates by their index, with `WithBaseScore` the caller's
     order. Nothing is learned.
     """
 

@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-class Perturbed(NamedTuple):
+class PerturbedRanking(NamedTuple):
     """A proposal: the order shown, where its fair pairs start, which of them were swapped, how probable all that is.
 
     Pair p stands at the positions start + 2p and start + 2p + 1, from 0. start = -1: nothing was left to chance, and
@@ -91,7 +91,7 @@ class FairPairs(NamedTuple):
         n = self.n_features
         return FairPairsState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 
-    def propose(self, state: FairPairsState, x: Any, rng: np.random.Generator) -> Perturbed:
+    def propose(self, state: FairPairsState, x: Any, rng: np.random.Generator) -> PerturbedRanking:
         shown = self.space.argmax(state.w, x)
         depth = self.depth(shown.size)
         start, pairs, probability = -1, 0, 1.0
@@ -101,14 +101,14 @@ class FairPairs(NamedTuple):
         swapped = rng.random(pairs) < self.swap
         if start >= 0:
             swap_pairs(shown, start, swapped)
-            probability = chance(swapped, start, depth, self.swap)
-        return Perturbed(shown, start, swapped, probability)
+            probability = swap_probability(swapped, start, depth, self.swap)
+        return PerturbedRanking(shown, start, swapped, probability)
 
-    def update(self, state: FairPairsState, x: Any, y: Perturbed, feedback: Ints) -> FairPairsState:
+    def update(self, state: FairPairsState, x: Any, y: PerturbedRanking, feedback: Ints) -> FairPairsState:
         self.gradient(state.g, state.w, x, y, feedback)
         return self.step(state, state.g)
 
-    def direction(self, state: FairPairsState, x: Any, y: Perturbed, feedback: Ints) -> Array:
+    def direction(self, state: FairPairsState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
         """The gradient at the weights of `state`, N."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
@@ -119,7 +119,7 @@ class FairPairs(NamedTuple):
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
-    def gradient(self, out: Array, w: Array, x: Any, y: Perturbed, feedback: Ints) -> None:
+    def gradient(self, out: Array, w: Array, x: Any, y: PerturbedRanking, feedback: Ints) -> None:
         """out = the gradient at w of what the feedback on y says, N."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
@@ -134,14 +134,14 @@ class FairPairs(NamedTuple):
     def weights(self, state: FairPairsState) -> Array:
         return state.w
 
-    def plain(self, shown: Ints) -> Perturbed:
+    def plain(self, shown: Ints) -> PerturbedRanking:
         """A proposal of which nothing was left to chance: feedback on it is an explicit correction."""
-        return Perturbed(shown, -1, np.zeros(0, np.bool_), 1.0)
+        return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
 
-    def seen(self, y: Perturbed, size: int) -> Perturbed:
+    def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
         """The proposal as far as the person saw it, the first `size`: pairs that stand in there whole."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
-        return Perturbed(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
+        return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
     def depth(self, m: int) -> int:
         """How many of the first of m candidates may be swapped: whoever sees as many sees all that was drawn."""
@@ -166,7 +166,7 @@ class FairPairs(NamedTuple):
             total += p if expected[:size] == seen else 0.0
         return total
 
-    def order(self, y: Perturbed) -> Ints:
+    def order(self, y: PerturbedRanking) -> Ints:
         """The learner's own order (m,) of a proposal: its swaps taken back."""
         order = y.shown.copy()
         swap_pairs(order, y.start, y.swapped)
@@ -216,7 +216,7 @@ def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: fl
     return np.array(better, np.int64), np.array(worse, np.int64), np.array(weights, np.float64)
 
 
-def _chance_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
+def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
     this, other, any_swapped = 0.5, 0.5, False
     for p in range(swapped.size):
         this *= swap if swapped[p] else 1.0 - swap
@@ -226,8 +226,8 @@ def _chance_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
     return this if any_swapped else this + other
 
 
-@primitive(_chance_loop)
-def chance(swapped: Bools, start: int, depth: int, swap: float) -> float:
+@primitive(_swap_probability_loop)
+def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> float:
     """The probability of showing what these swaps among the first `depth` make of an order.
 
     Pairs from the other start cannot make it, unless nothing was swapped: then both starts show the order itself.

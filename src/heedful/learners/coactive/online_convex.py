@@ -4,7 +4,7 @@ A rule is a NamedTuple of hyperparameters with two methods: `init(n)`, the state
 NamedTuple with the weights in a field `w` (n,), and `step(state, D)`, the state after a round whose feedback moved
 phi by D (n,). It may overwrite the arrays of the state, and compiles where numba can compile it.
 
->>> Session(Template(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
+>>> Session(OnlineConvex(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class AdaGrad(NamedTuple):
         return state
 
 
-class Template(NamedTuple):
-    """Template: [J15] Algorithm 3, with a rule of one's own. Interaction: coactive.
+class OnlineConvex(NamedTuple):
+    """Online convex optimisation: [J15] Algorithm 3, with a rule of your own. Interaction: coactive.
 
     Shows the argmax of w . phi(x, .), and hands D = phi(x, ybar) - phi(x, y), the gradient of w . D, to the rule. A
     rule whose regret against every fixed w* of a class is at most B_T on the losses -w . D_t has
@@ -90,7 +90,7 @@ class Template(NamedTuple):
 
 
 def is_rule(cls: Any) -> bool:
-    """Whether a class is a rule for the template: a NamedTuple with init and step that proposes nothing itself."""
+    """Whether a class is a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no `propose`."""
     named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return (
         named and all(callable(getattr(cls, name, None)) for name in ("init", "step")) and not hasattr(cls, "propose")

@@ -57,15 +57,15 @@ class PreferencePerceptron(NamedTuple):
 
     def update(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> PerceptronState:
         self.space.add_difference(state.w if self.batch == 1 else state.pending, x, feedback, y, 1.0)
-        return self.moved(state)
+        return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         into = state.w if self.batch == 1 else state.pending
         into += D
-        return self.moved(state)
+        return self.finish_round(state)
 
-    def moved(self, state: PerceptronState) -> PerceptronState:
+    def finish_round(self, state: PerceptronState) -> PerceptronState:
         """The state with its D added: one round more, and the batch applied where it is complete."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
@@ -176,12 +176,12 @@ class ExponentiatedPerceptron(NamedTuple):
 
     def update(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> ExponentiatedState:
         self.space.add_difference(state.theta, x, feedback, y, self.rate(state.t + 1))
-        return self.moved(state)
+        return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         state.theta[:] += self.rate(state.t + 1) * D
-        return self.moved(state)
+        return self.finish_round(state)
 
     def dimension(self) -> int:
         """N of Theorem 5: how many weights are multiplied, doubled where they are signed."""
@@ -191,7 +191,7 @@ class ExponentiatedPerceptron(NamedTuple):
         """eta_t."""
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
-    def moved(self, state: ExponentiatedState) -> ExponentiatedState:
+    def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
         """The state with its eta D added: one round more, and the weights that theta makes."""
         if self.signed:
             signed_weights(state.theta, state.w)
@@ -253,14 +253,14 @@ class ConvexPerceptron(NamedTuple):
 
     def update(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> ConvexState:
         self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(state.t + 1)))
-        return self.moved(state)
+        return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
         """The state after a lesson of direction D (N,); owns `state`, as update does."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
-        return self.moved(state)
+        return self.finish_round(state)
 
-    def moved(self, state: ConvexState) -> ConvexState:
+    def finish_round(self, state: ConvexState) -> ConvexState:
         """The state with its D / sqrt t added: one round more, and back into the ball."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.jit.kernel import Ints
-from heedful.learners.coactive.fair_pairs import FairPairs, Perturbed
+from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.spaces.ranking import difference, wanted_ranking
 
 Array = npt.NDArray[np.float64]
@@ -70,14 +70,14 @@ class PerturbedPerceptron(NamedTuple):
         """Who shows orders with the same swaps."""
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
-    def propose(self, state: PerturbedState, x: Any, rng: np.random.Generator) -> Perturbed:
+    def propose(self, state: PerturbedState, x: Any, rng: np.random.Generator) -> PerturbedRanking:
         return self.pairs().propose(state, x, rng)  # type: ignore[arg-type]  # of a state it reads w alone
 
-    def update(self, state: PerturbedState, x: Any, y: Perturbed, feedback: Ints) -> PerturbedState:
+    def update(self, state: PerturbedState, x: Any, y: PerturbedRanking, feedback: Ints) -> PerturbedState:
         self.space.add_difference(state.w, x, self.correction(x, y, feedback), y.shown, 1.0)
         return PerturbedState(state.w, state.t + 1)
 
-    def correction(self, x: Any, y: Perturbed, feedback: Ints) -> Ints:
+    def correction(self, x: Any, y: PerturbedRanking, feedback: Ints) -> Ints:
         """ybar: what was shown, the two of each pair changed whose lower alone was clicked."""
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
@@ -100,7 +100,7 @@ class PerturbedPerceptron(NamedTuple):
                 out[i], out[i + 1] = out[i + 1], out[i]
         return out
 
-    def direction(self, state: PerturbedState, x: Any, y: Perturbed, feedback: Ints) -> Array:
+    def direction(self, state: PerturbedState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
         """D = phi(x, ybar) - phi(x, y), N."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
@@ -112,18 +112,18 @@ class PerturbedPerceptron(NamedTuple):
     def weights(self, state: PerturbedState) -> Array:
         return state.w
 
-    def plain(self, shown: Ints) -> Perturbed:
+    def plain(self, shown: Ints) -> PerturbedRanking:
         """A proposal of which nothing was left to chance: feedback on it is an explicit correction."""
         return self.pairs().plain(shown)
 
-    def seen(self, y: Perturbed, size: int) -> Perturbed:
+    def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
         """The proposal as far as the person saw it, the first `size`: pairs that stand in there whole."""
-        return self.pairs().seen(y, size)
+        return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
         """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
         return self.pairs().chance(order, shown)
 
-    def order(self, y: Perturbed) -> Ints:
+    def order(self, y: PerturbedRanking) -> Ints:
         """The learner's own order (m,) of a proposal: its swaps taken back."""
         return self.pairs().order(y)

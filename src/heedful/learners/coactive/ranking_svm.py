@@ -105,28 +105,28 @@ class RankingSVM(NamedTuple):
         if 10 * state.n < 11 * state.trained:
             return state
         pairs = state.pairs[: state.n]
-        C = FIRST_C if state.n <= FEW else chosen(pairs, self.squared)
-        state.w[:] = separating(pairs, C, self.squared)
+        C = FIRST_C if state.n <= FEW else choose_C(pairs, self.squared)
+        state.w[:] = fit_svm(pairs, C, self.squared)
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
         return state.w
 
 
-def chosen(pairs: Array, squared: bool) -> float:
+def choose_C(pairs: Array, squared: bool) -> float:
     """The C of the grid that orders most held-out pairs right: pair i is held out in fold i mod 5."""
     fold = np.arange(len(pairs)) % FOLDS
 
     def right(C: float) -> int:
         return sum(
-            int(np.sum(pairs[fold == f] @ separating(pairs[fold != f], C, squared, *TRIAL) > 0.0))
+            int(np.sum(pairs[fold == f] @ fit_svm(pairs[fold != f], C, squared, *TRIAL) > 0.0))
             for f in range(min(FOLDS, len(pairs)))
         )
 
     return max(GRID, key=right)  # the first of equals, which is the smallest
 
 
-def separating(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
+def fit_svm(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
     """argmin over w of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N): (N,)."""
     import warnings
 

@@ -76,7 +76,7 @@ class SecondOrderPerceptron(NamedTuple):
             v *= 1.0 / (self.gamma * denominator)  # A_t^-1 D
             w[:] += v
             if squared_norm(w) > self.radius**2:
-                w[:] = projected(A_inv, w, self.radius)
+                w[:] = project_onto_ball(A_inv, w, self.radius)
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
@@ -84,7 +84,7 @@ class SecondOrderPerceptron(NamedTuple):
 
 
 @kernel
-def projected(A_inv: Array, w_bar: Array, radius: float) -> Array:
+def project_onto_ball(A_inv: Array, w_bar: Array, radius: float) -> Array:
     """argmin of (w - w_bar)^T A (w - w_bar) over |w| <= radius, for |w_bar| > radius; A_inv by its lower triangle.
 
     w(mu) = (I + mu A^-1)^-1 w_bar with |w(mu)| = radius. 1/|w(mu)| is concave and increases, so Newton steps on

@@ -70,7 +70,7 @@ class PRank(NamedTuple):
         return rank_at(dot(x, state.w), state.b)
 
     def update(self, state: PRankState, x: Floats, y: int, feedback: int) -> PRankState:
-        moved(state.w, state.b, x, feedback)
+        prank_step(state.w, state.b, x, feedback)
         return PRankState(state.w, state.b, state.t + 1)
 
     def weights(self, state: PRankState) -> Array:
@@ -82,7 +82,7 @@ class PRank(NamedTuple):
 
 
 @kernel
-def moved(w: Array, b: Array, x: Floats, feedback: int) -> float:
+def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
     """PRank's step, in place; the sum of the tau_r: by how many x the direction moved, 0 where the rank was right.
 
     With exact ties more thresholds move than ranks were missed, for w . x = b_r counts as wrong for y > r, too; then
@@ -142,7 +142,7 @@ class AveragedPRank(NamedTuple):
         return rank_at(state.t * dot(x, state.w) - dot(x, state.drift), state.summed)
 
     def update(self, state: AveragedState, x: Floats, y: int, feedback: int) -> AveragedState:
-        total = moved(state.w, state.b, x, feedback)
+        total = prank_step(state.w, state.b, x, feedback)
         if total != 0.0 and state.t > 0:
             add_scaled(state.drift, x, state.t * total)
         for r in range(state.b.size):
@@ -189,10 +189,10 @@ class MulticlassPerceptron(NamedTuple):
         return MulticlassState(np.zeros((self.n_ranks, self.n_features)), 0)
 
     def propose(self, state: MulticlassState, x: Floats, rng: np.random.Generator) -> int:
-        return nearest(state.W, x) + 1
+        return best_row(state.W, x) + 1
 
     def update(self, state: MulticlassState, x: Floats, y: int, feedback: int) -> MulticlassState:
-        r = nearest(state.W, x)
+        r = best_row(state.W, x)
         if r + 1 != feedback:
             add_scaled(state.W[feedback - 1], x, 1.0)
             add_scaled(state.W[r], x, -1.0)
@@ -200,7 +200,7 @@ class MulticlassPerceptron(NamedTuple):
 
 
 @kernel
-def nearest(W: Array, x: Floats) -> int:
+def best_row(W: Array, x: Floats) -> int:
     """The row of W (k, N) with the greatest W_r . x, ties to the lowest."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):

@@ -17,8 +17,8 @@ from heedful.inference.gp.answer_buffer import Said, comparisons, nothing_said, 
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
 from heedful.jit.kernel import Ints
-from heedful.learners.preference.common import begun, prior_covariance, with_more
-from heedful.spaces.comparison import UNSURE, Pool, order_of
+from heedful.learners.preference.common import initial_state, prior_covariance, with_new_items
+from heedful.spaces.comparison import UNSURE, ComparisonPool, order_of
 
 Array = npt.NDArray[np.float64]
 
@@ -88,13 +88,13 @@ class CollaborativeGP(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> CollaborativeGPState:
         wanted_count("D", self.D, most=1000)
-        start = begun(self)
+        start = initial_state(self)
         for name, most in MOST.items():
             if getattr(self, name) > most:
                 raise ValueError(f"{name}: wanted at most {most:g}, got {getattr(self, name):g}")
-        return self._unlearned(start.X, nothing_said(), 0)
+        return self._prior_state(start.X, nothing_said(), 0)
 
-    def propose(self, state: CollaborativeGPState, x: Pool, rng: np.random.Generator) -> Ints:
+    def propose(self, state: CollaborativeGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
         if self.rule == "random":
             at = int(rng.integers(len(x.pairs)))
         else:
@@ -104,7 +104,7 @@ class CollaborativeGP(NamedTuple):
         row: Ints = x.pairs[at].copy()
         return row
 
-    def update(self, state: CollaborativeGPState, x: Pool, y: Ints, feedback: Any) -> CollaborativeGPState:
+    def update(self, state: CollaborativeGPState, x: ComparisonPool, y: Ints, feedback: Any) -> CollaborativeGPState:
         state = state._replace(t=state.t + 1)
         if isinstance(feedback, int) and feedback == UNSURE:
             return state
@@ -116,13 +116,13 @@ class CollaborativeGP(NamedTuple):
         state = state._replace(said=said)
         if said.n >= state.learned + max(self.every, state.learned // 10):
             return self.relearn(state)
-        return self._weighed(state, x.user)
+        return self._with_weights(state, x.user)
 
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
         """The state with functions and everybody's weights learned from all answers, from nothing."""
         said = state.said
         if not said.n:
-            return self._unlearned(state.X, said, state.t)
+            return self._prior_state(state.X, said, state.t)
         people, user = np.unique(said.user[: said.n], return_inverse=True)
         rows = said.rows(slice(0, said.n))._replace(user=user)
         got = fit(prior_covariance(self, state.X), people.size, rows, D=self.D, width=self._width, lapse=self.lapse)
@@ -150,7 +150,7 @@ class CollaborativeGP(NamedTuple):
     def with_items(self, state: CollaborativeGPState, features: Any) -> CollaborativeGPState:
         """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
         on. Everything is learned anew. ValueError, naming what is wrong."""
-        _, X = with_more(self, state, features)  # type: ignore[arg-type]
+        _, X = with_new_items(self, state, features)  # type: ignore[arg-type]
         return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
@@ -162,14 +162,14 @@ class CollaborativeGP(NamedTuple):
     def _width(self) -> float:
         return float(self.width) if self.space.equal else 0.0
 
-    def _unlearned(self, X: Array, said: Said, t: int) -> CollaborativeGPState:
+    def _prior_state(self, X: Array, said: Said, t: int) -> CollaborativeGPState:
         """Before there was an answer."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))
         return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
 
-    def _weighed(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
+    def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
         """The state with a person's weights found, the functions as they are."""
         at = state.said.of(user)
         items, inverse = np.unique(state.said.pairs[at], return_inverse=True)

@@ -28,7 +28,7 @@ from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_ra
 from heedful.inference.gp.stopping import Seen
 from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
 from heedful.jit.kernel import Ints
-from heedful.spaces.comparison import MOST_ITEMS, Pool, order_of, wanted_choice
+from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, order_of, wanted_choice
 
 Array = npt.NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class PreferenceGPState(NamedTuple):
         return self._replace(said=self.said.own())
 
 
-def begun(learner: Any) -> PreferenceGPState:
+def initial_state(learner: Any) -> PreferenceGPState:
     """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
     wanted_choice(learner.space)
     wanted_amplitude(learner.amplitude)
@@ -97,7 +97,7 @@ def noise_prior(learner: Any) -> NoisePrior:
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
-def supposed(learner: Any, said: Said, user: int) -> tuple[float, float]:
+def answer_noise(learner: Any, said: Said, user: int) -> tuple[float, float]:
     """The width and the lapse rate that a person answers with, as far as is known."""
     at = said.of(user)
     if at.size:
@@ -108,16 +108,18 @@ def supposed(learner: Any, said: Said, user: int) -> tuple[float, float]:
     return float(learner.width) if learner.space.equal else 0.0, float(lapse)
 
 
-def answered(learner: Any, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any) -> PreferenceGPState:
+def append_answer(
+    learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any
+) -> PreferenceGPState:
     """The state with one more answer, its sites still 0; owns `state`."""
     said = state.said
-    width, lapse = supposed(learner, said, x.user)
+    width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
     rows = comparisons(y, order) if isinstance(order, np.ndarray) else ties(y)
     return state._replace(said=with_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
 
 
-def refreshed(
+def refine_sites(
     learner: Any,
     state: PreferenceGPState,
     user: int,
@@ -147,18 +149,18 @@ def refreshed(
     said.tau[at], said.nu[at], said.width[at], said.lapse[at] = sites.tau, sites.nu, noise.width, noise.lapse
 
 
-def told(
-    learner: Any, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any, every: int, learn_noise: bool
+def update_state(
+    learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any, every: int, learn_noise: bool
 ) -> PreferenceGPState:
     """The state after one answer, the person's sites put right; owns `state`."""
     before = state.said.of(x.user).size
-    state = answered(learner, state, x, y, feedback)
+    state = append_answer(learner, state, x, y, feedback)
     anew = state.said.of(x.user).size // every > before // every
-    refreshed(learner, state, x.user, 200 if anew else 1, anew and learn_noise)
+    refine_sites(learner, state, x.user, 200 if anew else 1, anew and learn_noise)
     return state._replace(t=state.t + 1)
 
 
-def asked(learner: Any, state: PreferenceGPState, x: Pool, rng: np.random.Generator) -> Ints:
+def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
     """The row (k,) of the pool that the rule gives most, the first of equals, as it is in the pool."""
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
@@ -169,7 +171,7 @@ def asked(learner: Any, state: PreferenceGPState, x: Pool, rng: np.random.Genera
     return row
 
 
-def known(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
+def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
     """What is believed of a person's utilities of these items, distinct, or of all."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
     return believed(state.cov, state.mean, state.said, user, every)
@@ -201,25 +203,25 @@ def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled:
     return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
 
 
-def seen(learner: Any, state: PreferenceGPState, user: int) -> Seen:
+def answers_of(learner: Any, state: PreferenceGPState, user: int) -> Seen:
     """A person's answers and their sites, for `stopping`."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
-    return Seen(rows, state.said.sites(at), *supposed(learner, state.said, user))
+    return Seen(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: Any, state: PreferenceGPState, user: int) -> Trust:
     """How far what is believed of a person can be trusted."""
-    told = seen(learner, state, user)
+    told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
     before = Posterior(state.mean[items], state.cov[np.ix_(items, items)])
-    return trust(before, known(state, user, items), told)
+    return trust(before, user_posterior(state, user, items), told)
 
 
 def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
     """How a person answers."""
-    told, prior = seen(learner, state, user), noise_prior(learner)
+    told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
     rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
@@ -228,7 +230,7 @@ def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
     return Person(told.width, told.lapse, float(at_random(rows, many.log_evidence, noise, prior)[0]))
 
 
-def with_more(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:
+def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:
     """K and the features of all items, those that arrive behind the others."""
     n, d = state.X.shape
     more = numbers("features", features, "2-dimensional numbers, a row for each item")

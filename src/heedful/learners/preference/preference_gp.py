@@ -18,23 +18,23 @@ from heedful.inference.gp.stopping import Seen
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import (
     PreferenceGPState,
-    answered,
-    asked,
-    begun,
+    answer_noise,
+    answers_of,
+    append_answer,
     group_posterior,
-    known,
+    initial_state,
     noise_of,
     noise_prior,
     prior_covariance,
+    propose,
     question,
-    refreshed,
-    seen,
-    supposed,
-    told,
+    refine_sites,
     trust_in,
-    with_more,
+    update_state,
+    user_posterior,
+    with_new_items,
 )
-from heedful.spaces.comparison import UNSURE, Pool
+from heedful.spaces.comparison import UNSURE, ComparisonPool
 
 
 class PreferenceGP(NamedTuple):
@@ -78,15 +78,15 @@ class PreferenceGP(NamedTuple):
         return False
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
-        return begun(self)
+        return initial_state(self)
 
-    def propose(self, state: PreferenceGPState, x: Pool, rng: np.random.Generator) -> Ints:
-        return asked(self, state, x, rng)
+    def propose(self, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
+        return propose(self, state, x, rng)
 
-    def update(self, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any) -> PreferenceGPState:
+    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
-        return told(self, state, x, y, feedback, self.every, self.learn_noise)
+        return update_state(self, state, x, y, feedback, self.every, self.learn_noise)
 
     def question(
         self, state: PreferenceGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
@@ -96,16 +96,16 @@ class PreferenceGP(NamedTuple):
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
         """What is believed of a person's utilities of these items, distinct, or of all."""
-        return known(state, user, items)
+        return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
         """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
         utilities nor what people are like is taken for known: to say how sure it is."""
         return group_posterior(self, state, users, pooled=False)
 
-    def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
+    def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""
-        return seen(self, state, user)
+        return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
         """How a person answers: their width, lapse rate, and the probability that it is at random altogether."""
@@ -118,7 +118,7 @@ class PreferenceGP(NamedTuple):
     def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
         """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
         on. K is that of all of them; sites stay until their person's next answer. ValueError, naming what is wrong."""
-        K, X = with_more(self, state, features)
+        K, X = with_new_items(self, state, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
@@ -129,7 +129,7 @@ class PreferenceGP(NamedTuple):
         for user in np.unique(said.user[gone]).tolist():
             if state.said.of(user).size:
                 # until it settles: after one answer more it goes on from near the end, here it may be far from it
-                refreshed(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
+                refine_sites(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
         return state
 
 
@@ -175,17 +175,17 @@ class HierarchicalGP(NamedTuple):
             value = getattr(self, name)
             if not is_number(value, int, float) or not (0.0 <= value <= 1e50 or (name == "nu0" and value == -1.0)):
                 raise ValueError(f"{name}: wanted a number, 0 or more, got {describe(value)}")
-        return begun(self)
+        return initial_state(self)
 
-    def propose(self, state: PreferenceGPState, x: Pool, rng: np.random.Generator) -> Ints:
-        return asked(self, state, x, rng)
+    def propose(self, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
+        return propose(self, state, x, rng)
 
-    def update(self, state: PreferenceGPState, x: Pool, y: Ints, feedback: Any) -> PreferenceGPState:
+    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
         if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
-            return told(self, state, x, y, feedback, 1, False)
-        state = answered(self, state, x, y, feedback)
+            return update_state(self, state, x, y, feedback, 1, False)
+        state = append_answer(self, state, x, y, feedback)
         return self.relearn(state._replace(t=state.t + 1))
 
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
@@ -213,16 +213,16 @@ class HierarchicalGP(NamedTuple):
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
         """What is believed of a person's utilities of these items, distinct, or of all; of somebody new, what people
         are like."""
-        return known(state, user, items)
+        return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
         """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
         utilities nor what people are like is taken for known: to say how sure it is."""
         return group_posterior(self, state, users, pooled=True)
 
-    def seen(self, state: PreferenceGPState, user: int = 0) -> Seen:
+    def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
         """A person's answers and their sites, for `stopping`."""
-        return seen(self, state, user)
+        return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
         """How a person answers: the width, their lapse rate, and the probability that it is at random altogether."""
@@ -235,7 +235,7 @@ class HierarchicalGP(NamedTuple):
     def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
         """As `PreferenceGP.with_items`. m and S of the items that were there stay; given those, the new are as the
         kernel has them."""
-        K, X = with_more(self, state, features)
+        K, X = with_new_items(self, state, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
             mean, cov = with_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])
@@ -246,7 +246,7 @@ class HierarchicalGP(NamedTuple):
         return self._from_nothing(state, without(state.said, rows_about(state.said, item)))
 
     def _from_nothing(self, state: PreferenceGPState, said: Said) -> PreferenceGPState:
-        width, lapse = supposed(self, nothing_said(), 0)
+        width, lapse = answer_noise(self, nothing_said(), 0)
         said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
         state = PreferenceGPState(np.zeros(len(K)), K, state.X, said, 0, state.t)

@@ -17,27 +17,27 @@ import numpy.typing as npt
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, top
 from heedful.learners.ratings.interaction_matrix import (
-    Pairs,
-    no_pairs,
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
     place_of,
-    rated,
-    unrated,
+    remove_item,
+    remove_rating,
     users_of,
-    without_item,
 )
-from heedful.learners.ratings.rarely_switching import agreed, longer_by_user, of_root, with_row
+from heedful.learners.ratings.rarely_switching import column_scores, grow_by_user, inverse_from_root, rank_one_update
 from heedful.learners.ratings.ridge import (
     cholesky,
-    drawn,
-    inverted,
+    invert_triangle,
     most_optimistic,
+    normals_of,
     optimistic,
     ridge,
-    solved,
+    solve_cholesky,
     with_items,
     with_users,
 )
-from heedful.spaces.slate import MOST, Offer, Rated, Slate, wanted_slate
+from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class ALBState(NamedTuple):
     and the log of how much det V grew meanwhile, infinite where A_i is to be found anew; else there are none of them.
     """
 
-    pairs: Pairs
+    pairs: InteractionMatrix
     A: Array  # n x k
     B: Array  # m x k
     columns: Array  # k x m
@@ -125,22 +125,24 @@ class ALB(NamedTuple):
         A = np.zeros((self.n_users, k))
         rarely = self.n_users if self.switching > 0 else 0
         inverse, growth = np.zeros((rarely, k, k)), np.full(rarely, np.inf)
-        return ALBState(no_pairs(self.n_users, self.n_items), A, columns.T.copy(), columns, inverse, growth, seed, 0)
+        return ALBState(
+            empty_matrix(self.n_users, self.n_items), A, columns.T.copy(), columns, inverse, growth, seed, 0
+        )
 
-    def propose(self, state: ALBState, x: Offer, rng: np.random.Generator) -> Ints:
-        return best_of(self, state, x)
+    def propose(self, state: ALBState, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_slate(self, state, x)
 
-    def update(self, state: ALBState, x: Offer, y: Ints, feedback: Rated) -> ALBState:
-        return learned(self, state, x, feedback)
+    def update(self, state: ALBState, x: SlateContext, y: Ints, feedback: SlateRatings) -> ALBState:
+        return learn_slate(self, state, x, feedback)
 
-    def scores(self, state: ALBState, x: Offer) -> Array:
+    def scores(self, state: ALBState, x: SlateContext) -> Array:
         """What it shows by: how optimistic one may be of each item on offer (c,); A_i . B_j until it switches."""
-        if not due(self, state, x.user):
-            return agreed(catalogue(self, state, x), x.items, state.A[x.user])
+        if not is_due(self, state, x.user):
+            return column_scores(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
-    def ratings(self, state: ALBState, x: Offer) -> Array:
+    def ratings(self, state: ALBState, x: SlateContext) -> Array:
         """A_i . B_j for each item on offer (c,): 0 for a user that nothing is known of."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
@@ -154,27 +156,27 @@ class ALB(NamedTuple):
         """
         if place_of(state.pairs, user, item) < 0:
             raise LookupError(f"item: wanted one that user {user} rated, got {item}")
-        unrated(state.pairs, user, item, rating, weight)
-        _outdated(state, [user])
-        return _refitted(self, state, [item])
+        remove_rating(state.pairs, user, item, rating, weight)
+        _mark_due(state, [user])
+        return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
         """The state without an item: all its ratings; its factors are the first again."""
-        _outdated(state, users_of(state.pairs, item).tolist())
-        without_item(state.pairs, item)
-        return _refitted(self, state, [item])
+        _mark_due(state, users_of(state.pairs, item).tolist())
+        remove_item(state.pairs, item)
+        return _refit(self, state, [item])
 
 
 @noinline
 @no_refcount
 @kernel
-def believed(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
+def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
     """The ellipsoid of a user's factors: V = L L' into L (k x k, lower), mu (k,); its radius c (Eq. 3, 4)."""
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
     ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
     cholesky(L)
-    solved(L, mu)
+    solve_cholesky(L, mu)
     growth = 0.0  # log (det V / det lambda I) / 2
     for a in range(mu.size):
         growth += math.log(L[a, a] / math.sqrt(learner.penalty))
@@ -184,16 +186,16 @@ def believed(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> f
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """mu (k,), L^-1 (k x k) and c of `believed`: what the scores of a catalogue need."""
+    """mu (k,), L^-1 (k x k) and c of `fit_ellipsoid`: what the scores of a catalogue need."""
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
-    c = believed(learner, state, user, L, mu)
-    inverted(L, inverse)
+    c = fit_ellipsoid(learner, state, user, L, mu)
+    invert_triangle(L, inverse)
     return mu, inverse, c
 
 
 @kernel
-def due(learner: ALB, state: ALBState, user: int) -> bool:
+def is_due(learner: ALB, state: ALBState, user: int) -> bool:
     """Whether a user's factors are to be found anew."""
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
@@ -201,18 +203,18 @@ def due(learner: ALB, state: ALBState, user: int) -> bool:
 
 
 @kernel
-def catalogue(learner: ALB, state: ALBState, x: Offer) -> Array:
+def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
     """Factors of all items on offer, k x m, also of those that nothing was learned of."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
 @noinline
 @kernel
-def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
+def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
     """The numbers of the best items on offer, best first."""
     columns = catalogue(learner, state, x)
-    if not due(learner, state, x.user):
-        scores = agreed(columns, x.items, state.A[x.user])
+    if not is_due(learner, state, x.user):
+        scores = column_scores(columns, x.items, state.A[x.user])
         return x.items[top(scores, min(learner.space.size, scores.size))]
     mu, inverse, c = ellipsoid(learner, state, x.user)
     if learner.space.size == 1:
@@ -224,7 +226,7 @@ def best_of(learner: ALB, state: ALBState, x: Offer) -> Ints:
 
 @noinline
 @kernel
-def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBState:
+def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateRatings) -> ALBState:
     """The state after the ratings of one round; owns `state`."""
     k = state.A.shape[1]
     columns = catalogue(learner, state, x)
@@ -236,26 +238,28 @@ def learned(learner: ALB, state: ALBState, x: Offer, feedback: Rated) -> ALBStat
                 B[j, a] = columns[a, j]
     inverse, growth = state.inverse, state.growth
     if learner.switching > 0.0 and growth.size <= x.user:
-        inverse, growth = longer_by_user(inverse, growth, x.user + 1)
+        inverse, growth = grow_by_user(inverse, growth, x.user + 1)
     A = with_users(state.A, x.user + 1)
     state = ALBState(state.pairs, A, B, columns, inverse, growth, state.seed, state.t + 1)
     for r in range(feedback.items.size):
-        pairs = with_rating(learner, state, x.user, feedback.items[r], feedback.ratings[r], feedback.weight(r))
+        pairs = learn_rating(learner, state, x.user, feedback.items[r], feedback.ratings[r], feedback.weight(r))
         state = ALBState(pairs, A, B, columns, inverse, growth, state.seed, state.t)
     return state
 
 
 @noinline
 @kernel
-def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float) -> Pairs:
+def learn_rating(
+    learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float
+) -> InteractionMatrix:
     """The pairs with one rating more, which counts for `weight`; A_i and B_j learn from it, in place."""
     A, B = state.A, state.B
     k = A.shape[1]
-    if due(learner, state, user):
+    if is_due(learner, state, user):
         L, mu = np.zeros((k, k)), np.zeros(k)
-        c = believed(learner, state, user, L, mu)
+        c = fit_ellipsoid(learner, state, user, L, mu)
         v = B[item].copy()
-        solved(L, v)  # V^-1 B_j
+        solve_cholesky(L, v)  # V^-1 B_j
         norm = 0.0
         for a in range(k):
             norm += v[a] * B[item, a]
@@ -264,39 +268,39 @@ def with_rating(learner: ALB, state: ALBState, user: int, item: int, rating: flo
             A[user, a] = mu[a] + (c * v[a] / norm if norm > 0.0 else 0.0)  # Eq. 7, lines 11 and 16
         if learner.switching > 0.0:
             state.growth[user] = 0.0
-            of_root(L, state.inverse[user])
+            inverse_from_root(L, state.inverse[user])
     if learner.switching > 0.0:
-        state.growth[user] += math.log(with_row(state.inverse[user], math.sqrt(weight) * B[item]))
-    pairs = rated(state.pairs, user, item, rating, weight)
+        state.growth[user] += math.log(rank_one_update(state.inverse[user], math.sqrt(weight) * B[item]))
+    pairs = add_rating(state.pairs, user, item, rating, weight)
     fit_item(learner, pairs, A, B, state.columns, item)
     return pairs
 
 
 @noinline
 @kernel
-def fit_item(learner: ALB, pairs: Pairs, A: Array, B: Array, columns: Array, item: int) -> None:
+def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns: Array, item: int) -> None:
     """B_j = the ridge regression of the ratings of j on its users' A (Eq. 8, lines 17 and 18), in place."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
     ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
     cholesky(V)
-    solved(V, v)
+    solve_cholesky(V, v)
     for a in range(k):
         B[item, a] = columns[a, item] = v[a]
 
 
-def _outdated(state: ALBState, users: list[int]) -> None:
+def _mark_due(state: ALBState, users: list[int]) -> None:
     """Find the factors of these users anew when they come again."""
     state.growth[[user for user in users if user < state.growth.size]] = np.inf
 
 
-def _refitted(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
+def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
     """The state with the factors of these items fitted to what is left of their ratings; else drawn, as at first."""
     for item in items:
         if users_of(state.pairs, item).size:
             fit_item(learner, state.pairs, state.A, state.B, state.columns, item)
         elif item < len(state.B):
             first = np.zeros(learner.n_factors)
-            drawn(state.seed, item, first)
+            normals_of(state.seed, item, first)
             state.B[item, : first.size] = state.columns[: first.size, item] = learner.spread * first
     return state

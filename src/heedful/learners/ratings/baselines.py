@@ -10,13 +10,21 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
 from heedful.jit.kernel import Floats, Ints, kernel, noinline, primitive, top
-from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, place_of, rated, unrated, without_item
-from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+from heedful.learners.ratings.interaction_matrix import (
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
+    grow,
+    place_of,
+    remove_item,
+    remove_rating,
+)
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
 
-def wanted_pair(pairs: Pairs, user: int, item: int) -> int:
+def wanted_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
     """The place of the pair. LookupError where this user never rated this item."""
     p = place_of(pairs, user, item)
     if p < 0:
@@ -25,7 +33,7 @@ def wanted_pair(pairs: Pairs, user: int, item: int) -> int:
 
 
 @kernel
-def best(scores: Floats, items: Ints, size: int) -> Ints:
+def best_items(scores: Floats, items: Ints, size: int) -> Ints:
     """The `size` items (n,) of the highest scores (n,), best first, ties to the first; all where fewer are there."""
     return items[top(scores, min(size, items.size))]
 
@@ -53,7 +61,7 @@ def uniform(seed: int, a: int, b: int) -> float:
     return (float(z >> 11) + 0.5) / 9007199254740992.0
 
 
-def _agreements_loop(rows: Array, items: Ints, w: Array) -> Array:
+def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
     out = np.empty(items.size)
     for j in range(items.size):
         row = rows[items[j]]
@@ -65,8 +73,8 @@ def _agreements_loop(rows: Array, items: Ints, w: Array) -> Array:
 
 
 @noinline
-@primitive(_agreements_loop)
-def agreements(rows: Array, items: Ints, w: Array) -> Array:
+@primitive(_row_scores_loop)
+def row_scores(rows: Array, items: Ints, w: Array) -> Array:
     """rows_j . w for the items (n,), summed from the first factor on: (m x k), (k,) -> (n,)"""
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
@@ -81,7 +89,7 @@ def agreements(rows: Array, items: Ints, w: Array) -> Array:
 class Tally(NamedTuple):
     """Ratings by pair; how many each item has (M,), and their sum (M,); how many there are, their sum; rounds."""
 
-    pairs: Pairs
+    pairs: InteractionMatrix
     counts: Array
     totals: Array
     n: float
@@ -96,16 +104,16 @@ class Tally(NamedTuple):
 
 @noinline
 @kernel
-def tallied(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
+def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
     """The tally with one rating more, which counts for `weight`; owns `tally`."""
-    count, total = longer(tally.counts, item + 1, 0.0), longer(tally.totals, item + 1, 0.0)
+    count, total = grow(tally.counts, item + 1, 0.0), grow(tally.totals, item + 1, 0.0)
     count[item] += weight
     total[item] += weight * rating
-    pairs = rated(tally.pairs, user, item, rating, weight)
+    pairs = add_rating(tally.pairs, user, item, rating, weight)
     return Tally(pairs, count, total, tally.n + weight, tally.sum + weight * rating, tally.t)
 
 
-def less(tally: Tally, item: int, count: float, total: float) -> Tally:
+def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
     """The tally without so many ratings of an item, in the numbers that are not by pair."""
     n = tally.n - count
     tally.counts[item] -= count
@@ -121,16 +129,16 @@ def less(tally: Tally, item: int, count: float, total: float) -> Tally:
 def tally_without_item(tally: Tally, item: int) -> Tally:
     """The tally without the ratings of an item; owns `tally`."""
     if item < tally.counts.size:
-        tally = less(tally, item, float(tally.counts[item]), float(tally.totals[item]))
-    without_item(tally.pairs, item)
+        tally = subtract(tally, item, float(tally.counts[item]), float(tally.totals[item]))
+    remove_item(tally.pairs, item)
     return tally
 
 
 def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
     """The tally without one rating; owns `tally`. LookupError where the user never rated the item."""
     wanted_pair(tally.pairs, user, item)
-    unrated(tally.pairs, user, item, rating, weight)
-    return less(tally, item, weight, weight * rating)
+    remove_rating(tally.pairs, user, item, rating, weight)
+    return subtract(tally, item, weight, weight * rating)
 
 
 @kernel
@@ -162,7 +170,7 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
 
 @noinline
 @kernel
-def own_first(scores: Array, pairs: Pairs, user: int, items: Ints) -> None:
+def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Ints) -> None:
     """Put the user's own mean rating in the place of the score of each item (n,) that they rated."""
     p = pairs.of_user[user] if user < pairs.of_user.size else -1
     while p >= 0:
@@ -176,7 +184,7 @@ def own_first(scores: Array, pairs: Pairs, user: int, items: Ints) -> None:
 # ---------------------------------------------------------------------------- the learners
 
 
-class Drawn(NamedTuple):
+class RoundCount(NamedTuple):
     """Rounds."""
 
     t: int
@@ -192,23 +200,25 @@ class RandomItem(NamedTuple):
         """Of what it folds: a change of that raises it."""
         return 1
 
-    def init(self, rng: np.random.Generator) -> Drawn:
+    def init(self, rng: np.random.Generator) -> RoundCount:
         wanted_slate(self.space)
-        return Drawn(0)
+        return RoundCount(0)
 
-    def propose(self, state: Drawn, x: Offer, rng: np.random.Generator) -> Ints:
+    def propose(self, state: RoundCount, x: SlateContext, rng: np.random.Generator) -> Ints:
         if self.space.size == 1:
             j = rng.integers(0, x.items.size)
             return x.items[j : j + 1].copy()
-        return best(rng.random(x.items.size), x.items, self.space.size)
+        return best_items(rng.random(x.items.size), x.items, self.space.size)
 
-    def update(self, state: Drawn, x: Offer, y: Ints, feedback: Rated | Weighed) -> Drawn:
-        return Drawn(state.t + 1)
+    def update(
+        self, state: RoundCount, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings
+    ) -> RoundCount:
+        return RoundCount(state.t + 1)
 
-    def without_item(self, state: Drawn, item: int) -> Drawn:
+    def without_item(self, state: RoundCount, item: int) -> RoundCount:
         return state
 
-    def without_rating(self, state: Drawn, user: int, item: int, rating: float, weight: float = 1.0) -> Drawn:
+    def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
         return state
 
 
@@ -227,23 +237,23 @@ class UserGreedy(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)
-        return no_tally()
+        return empty_tally()
 
-    def scores(self, state: Tally, x: Offer) -> Array:
+    def scores(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         out = np.full(x.items.size, overall(state))
-        own_first(out, state.pairs, x.user, x.items)
+        put_own_means(out, state.pairs, x.user, x.items)
         return out
 
-    def ratings(self, state: Tally, x: Offer) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         return self.scores(state, x)
 
-    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(self.scores(state, x), x.items, self.space.size)
+    def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_items(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
-        return learned(state, x, feedback)
+    def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
+        return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
@@ -269,21 +279,21 @@ class ItemMean(NamedTuple):
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)
         wanted_prior(self.prior)
-        return no_tally()
+        return empty_tally()
 
-    def scores(self, state: Tally, x: Offer) -> Array:
+    def scores(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
-    def ratings(self, state: Tally, x: Offer) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         return self.scores(state, x)
 
-    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(self.scores(state, x), x.items, self.space.size)
+    def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_items(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
-        return learned(state, x, feedback)
+    def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
+        return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
@@ -309,23 +319,23 @@ class PairMean(NamedTuple):
     def init(self, rng: np.random.Generator) -> Tally:
         wanted_slate(self.space)
         wanted_prior(self.prior)
-        return no_tally()
+        return empty_tally()
 
-    def scores(self, state: Tally, x: Offer) -> Array:
+    def scores(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
-        own_first(out, state.pairs, x.user, x.items)
+        put_own_means(out, state.pairs, x.user, x.items)
         return out
 
-    def ratings(self, state: Tally, x: Offer) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         return self.scores(state, x)
 
-    def propose(self, state: Tally, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(self.scores(state, x), x.items, self.space.size)
+    def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_items(self.scores(state, x), x.items, self.space.size)
 
-    def update(self, state: Tally, x: Offer, y: Ints, feedback: Rated | Weighed) -> Tally:
-        return learned(state, x, feedback)
+    def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
+        return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
         return tally_without_item(state, item)
@@ -335,17 +345,17 @@ class PairMean(NamedTuple):
 
 
 @kernel
-def learned(tally: Tally, x: Offer, feedback: Rated | Weighed) -> Tally:
+def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | WeightedRatings) -> Tally:
     """The tally after a round; owns `tally`."""
     for r in range(feedback.items.size):
         rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
-        tally = tallied(tally, x.user, int(feedback.items[r]), rating, weight)
+        tally = add_to_tally(tally, x.user, int(feedback.items[r]), rating, weight)
     return Tally(tally.pairs, tally.counts, tally.totals, tally.n, tally.sum, tally.t + 1)
 
 
-def no_tally() -> Tally:
+def empty_tally() -> Tally:
     """Nothing rated."""
-    return Tally(no_pairs(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
+    return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
 
 
 def wanted_prior(prior: Any) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
-from heedful.learners.ratings.baselines import best, wanted_pair
+from heedful.learners.ratings.baselines import best_items, wanted_pair
 from heedful.learners.ratings.bmf_model import (
     AGAIN,
     FACTS,
@@ -23,32 +23,32 @@ from heedful.learners.ratings.bmf_model import (
     SQUARES,
     WEIGHT,
     WITHIN,
-    Preset,
-    foretold,
+    FactorModel,
+    add_own_ratings,
+    empty_model,
     item_row,
     learn_rows,
     learn_variances,
-    no_rows,
-    own,
+    log_predictive,
+    total_count,
     user_gaussian,
     user_row,
-    with_space,
-    worth,
+    with_capacity,
 )
 from heedful.learners.ratings.interaction_matrix import (
-    Pairs,
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
+    grow,
     items_of,
-    longer,
-    no_pairs,
     place_of,
-    rated,
-    unlinked,
-    unrated,
+    remove_pair,
+    remove_rating,
     users_of,
 )
-from heedful.learners.ratings.mean_field import beliefs, with_rows
+from heedful.learners.ratings.mean_field import predictive_moments, with_rows
 from heedful.learners.ratings.ridge import cholesky
-from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -65,11 +65,11 @@ class BMFState(NamedTuple):
     all ratings the FACTS; the models; what first factors are drawn by; rounds learned. Counts and sums of pairs and
     `told` are worth facts[SCALE] times what is written."""
 
-    pairs: Pairs
+    pairs: InteractionMatrix
     told: Array
     facts: Array
-    plain: Preset
-    factored: Preset
+    plain: FactorModel
+    factored: FactorModel
     seed: int
     t: int
 
@@ -129,40 +129,40 @@ class BMF(NamedTuple):
         seed = int(rng.integers(2**62))
         facts = np.zeros(FACTS)
         facts[SCALE] = 1.0
-        plain, factored = no_rows(1, facts), no_rows(1 + self.n_factors, facts)
-        plain, factored = with_space(plain, 64, 64, -1, seed), with_space(factored, 64, 64, -1, seed)
-        return BMFState(no_pairs(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
+        plain, factored = empty_model(1, facts), empty_model(1 + self.n_factors, facts)
+        plain, factored = with_capacity(plain, 64, 64, -1, seed), with_capacity(factored, 64, 64, -1, seed)
+        return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
-    def scores(self, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
+    def scores(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
         """What decides: the mean, and as much more as the width says (c,)."""
         return scores_of(self, state, x, rng)
 
-    def propose(self, state: BMFState, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(scores_of(self, state, x, rng), x.items, self.space.size)
+    def propose(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_items(scores_of(self, state, x, rng), x.items, self.space.size)
 
-    def update(self, state: BMFState, x: Offer, y: Ints, feedback: Rated | Weighed) -> BMFState:
+    def update(self, state: BMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> BMFState:
         state = with_room(self, state, x)
         for r in range(feedback.items.size):
             item, rating, weight = int(feedback.items[r]), float(feedback.ratings[r]), float(feedback.weight(r))
-            state = learned(self, state, x.user, item, rating, weight)
+            state = learn_rating(self, state, x.user, item, rating, weight)
         return state
 
     # ------------------------------------------------------------------ what it believes
 
-    def ratings(self, state: BMFState, x: Offer) -> Array:
+    def ratings(self, state: BMFState, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
-        w, S = user_gaussian(shown(self, state), x.user)
-        out: Array = believed(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
+        w, S = user_gaussian(active_model(self, state), x.user)
+        out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out
 
-    def deviations(self, state: BMFState, x: Offer) -> Array:
+    def deviations(self, state: BMFState, x: SlateContext) -> Array:
         """How certain that is: the standard deviation of what the user thinks of each item, noise left out (c,)."""
-        w, S = user_gaussian(shown(self, state), x.user)
-        return np.sqrt(believed(self, state, x, w, S, 1)[1])
+        w, S = user_gaussian(active_model(self, state), x.user)
+        return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
-    def parts(self, state: BMFState, x: Offer) -> tuple[tuple[str, Array], ...]:
+    def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
         """What `ratings` are the sum of, in words, (c,) each."""
-        model, facts = shown(self, state), state.facts
+        model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
         K, middle, n = w.size, model.hyper[3], x.items.size
@@ -179,7 +179,7 @@ class BMF(NamedTuple):
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
         """The state without an item: counts and sums at once, its row, and the rows of who rated it."""
-        return self.forgotten(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
+        return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
         """The state without one rating of this weight (where gamma is below 1: what is left of it): counts and sums at
@@ -190,30 +190,32 @@ class BMF(NamedTuple):
         scale = facts[SCALE]
         c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
         if c <= 1e-9 * weight:
-            return self.forgotten(state, [(user, item)])
+            return self.forget_pairs(state, [(user, item)])
         e = rating - total / c
         # the squares, how many they are of, how many ratings
         less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * told[3 * p : 3 * p + 3])
         told[3 * p : 3 * p + 3] -= less / scale
-        taken_out(facts, weight, weight * rating, 0.0, less)
-        unrated(pairs, user, item, rating, weight / scale)
-        self.inferred(state, user, item)
+        remove_from_facts(facts, weight, weight * rating, 0.0, less)
+        remove_rating(pairs, user, item, rating, weight / scale)
+        self.infer_rows(state, user, item)
         return state
 
-    def forgotten(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
+    def forget_pairs(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
         """The state without these pairs, the rows of their users and items inferred anew."""
         pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in those:
             p = place_of(pairs, user, item)
             told = state.told[3 * p : 3 * p + 3]
-            taken_out(state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * told[0], scale * told)
+            remove_from_facts(
+                state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * told[0], scale * told
+            )
             told[:] = 0.0
-            unlinked(pairs, p)
+            remove_pair(pairs, p)
         for user, item in those:
-            self.inferred(state, user, item)
+            self.infer_rows(state, user, item)
         return state
 
-    def inferred(self, state: BMFState, user: int, item: int) -> None:
+    def infer_rows(self, state: BMFState, user: int, item: int) -> None:
         """Infer two rows anew, in place."""
         for model in (state.factored, state.plain) if self.automatic else (state.factored,):
             item_row(state.pairs, model, item, state.facts, state.seed)
@@ -226,7 +228,7 @@ class BMF(NamedTuple):
 
 @noinline
 @kernel
-def with_room(learner: BMF, state: BMFState, x: Offer) -> BMFState:
+def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
     """The state at the beginning of a further round, with rows for the user and the items; owns `state`."""
     facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
@@ -240,14 +242,16 @@ def with_room(learner: BMF, state: BMFState, x: Offer) -> BMFState:
                 told[i] *= facts[SCALE]
             facts[SCALE] = 1.0
     users, items = x.user + 1, x.items[-1] + 1
-    plain = with_space(state.plain, users, items, -1, state.seed)
-    factored = with_space(state.factored, users, items, -1, state.seed)
+    plain = with_capacity(state.plain, users, items, -1, state.seed)
+    factored = with_capacity(state.factored, users, items, -1, state.seed)
     return BMFState(pairs, told, facts, plain, factored, state.seed, state.t + 1)
 
 
 @noinline
 @kernel
-def taken_in(state: BMFState, user: int, item: int, rating: float, weight: float) -> tuple[Pairs, Array]:
+def record_rating(
+    state: BMFState, user: int, item: int, rating: float, weight: float
+) -> tuple[InteractionMatrix, Array]:
     """The pairs and what was told of them with one rating more, as much in the facts, in place; not in the models."""
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
@@ -266,8 +270,8 @@ def taken_in(state: BMFState, user: int, item: int, rating: float, weight: float
         square, again = e * e * c * weight / (c + weight), 1.0
         facts[WITHIN] += square
         facts[AGAIN] += 1.0
-    pairs = rated(pairs, user, item, rating, weight / scale)
-    told = longer(told, 3 * pairs.used, 0.0)
+    pairs = add_rating(pairs, user, item, rating, weight / scale)
+    told = grow(told, 3 * pairs.used, 0.0)
     p = place_of(pairs, user, item)
     told[3 * p] += square / scale
     told[3 * p + 1] += again / scale
@@ -275,7 +279,7 @@ def taken_in(state: BMFState, user: int, item: int, rating: float, weight: float
     return pairs, told
 
 
-def taken_out(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
+def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
     """The facts without so many ratings of a pair, the squares about their mean, and what was told of them (3,), in
     place."""
     n = facts[WEIGHT] - count
@@ -292,20 +296,20 @@ def taken_out(facts: Array, count: float, total: float, squares: float, told: Ar
 
 @noinline
 @kernel
-def learned(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
+def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
     """The state after one rating, which counts for `weight`; owns `state`."""
     facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
     a, b = plain.score, factored.score
     if learner.automatic and facts[RATINGS] > 0.0:
         y = rating - facts[ORIGIN]
-        a = MEMORY * a + foretold(state.pairs, plain, user, item, facts, y, weight)
-        b = MEMORY * b + foretold(state.pairs, factored, user, item, facts, y, weight)
-    pairs, told = taken_in(state, user, item, rating, weight)
+        a = MEMORY * a + log_predictive(state.pairs, plain, user, item, facts, y, weight)
+        b = MEMORY * b + log_predictive(state.pairs, factored, user, item, facts, y, weight)
+    pairs, told = record_rating(state, user, item, rating, weight)
     learn_rows(pairs, factored, facts, user, item, state.seed, t)
     if learner.automatic:
         learn_rows(pairs, plain, facts, user, item, state.seed, t)
-    plain = Preset(plain.users, plain.items, plain.hyper, a)
-    factored = Preset(factored.users, factored.items, factored.hyper, b)
+    plain = FactorModel(plain.users, plain.items, plain.hyper, a)
+    factored = FactorModel(factored.users, factored.items, factored.hyper, b)
     return BMFState(pairs, told, facts, plain, factored, state.seed, state.t)
 
 
@@ -313,36 +317,36 @@ def learned(learner: BMF, state: BMFState, user: int, item: int, rating: float, 
 
 
 @kernel
-def shown(learner: BMF, state: BMFState) -> Preset:
+def active_model(learner: BMF, state: BMFState) -> FactorModel:
     """The model that decides."""
     return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
 
 
 @noinline
 @kernel
-def believed(learner: BMF, state: BMFState, x: Offer, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
+def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
     """Mean, less the first rating, and variance of what a user (w (K,), S (K x K)) thinks of each item on offer (c,),
     noise left out; no variance (0,) unless `uncertain`."""
-    model = shown(learner, state)
+    model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
-    beliefs(items.mean, items.cov, items.adds, x.items, w, S, model.hyper, mean, var)
-    own(state.pairs, model.hyper, state.facts, x, mean, var)
+    predictive_moments(items.mean, items.cov, items.adds, x.items, w, S, model.hyper, mean, var)
+    add_own_ratings(state.pairs, model.hyper, state.facts, x, mean, var)
     return mean, var
 
 
 @kernel
-def how_wide(learner: BMF, facts: Array, count: float) -> float:
+def exploration_width(learner: BMF, facts: Array, count: float) -> float:
     """How many standard deviations count for somebody of whom `count` ratings do."""
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
 @noinline
 @kernel
-def scores_of(learner: BMF, state: BMFState, x: Offer, rng: np.random.Generator) -> Array:
+def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
     """What decides (c,)."""
-    width = how_wide(learner, state.facts, worth(state.pairs, x.user) * state.facts[SCALE])
-    w, S = user_gaussian(shown(learner, state), x.user)
+    width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
+    w, S = user_gaussian(active_model(learner, state), x.user)
     z = np.ones(1)
     if learner.sampled:  # one taste for all items: then they vary independently
         L, K = S.copy(), w.size
@@ -353,13 +357,13 @@ def scores_of(learner: BMF, state: BMFState, x: Offer, rng: np.random.Generator)
                 w[a] += width * (L[a, b] * z[b])
                 S[a, b] = S[b, a] = 0.0
         z = rng.standard_normal(x.items.size if width > 0.0 else 0)
-    mean, var = believed(learner, state, x, w, S, 1 if width > 0.0 else 0)
+    mean, var = predict(learner, state, x, w, S, 1 if width > 0.0 else 0)
     facts = state.facts
     bounded = facts[SQUARES] > 0.0 or facts[HIGHEST] >= learner.space.high
-    return raised(mean, var, width, z, facts[ORIGIN], facts[HIGHEST] if bounded else math.inf)
+    return upper_bounds(mean, var, width, z, facts[ORIGIN], facts[HIGHEST] if bounded else math.inf)
 
 
-def _raised_loop(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
+def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
     for j in range(mean.size):
         mean[j] += origin
         if width > 0.0:
@@ -369,8 +373,8 @@ def _raised_loop(mean: Array, var: Array, width: float, z: Array, origin: float,
 
 
 @noinline
-@primitive(_raised_loop)
-def raised(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
+@primitive(_upper_bounds_loop)
+def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
     """mean (c,) + origin, raised by width z sd (z (1,) or (c,)): none is better than `highest`."""
     mean += origin
     if width > 0.0:

@@ -10,10 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import kernel, noinline
-from heedful.learners.ratings.interaction_matrix import Pairs, place_of
-from heedful.learners.ratings.mean_field import PULL, Rows, beliefs, entered, of_prior, places_of, row_sums, with_rows
-from heedful.learners.ratings.ridge import drawn
-from heedful.spaces.slate import Offer
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
+from heedful.learners.ratings.mean_field import (
+    PULL,
+    GaussianRows,
+    places_of,
+    predictive_moments,
+    row_posterior,
+    row_sums,
+    update_sums,
+    with_rows,
+)
+from heedful.learners.ratings.ridge import normals_of
+from heedful.spaces.slate import SlateContext
 
 Array = npt.NDArray[np.float64]
 
@@ -28,34 +37,38 @@ FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0
 TRUST = 5.0
 
 
-class Preset(NamedTuple):
+class FactorModel(NamedTuple):
     """One of the models that are learned at once; hyper: the variance of noise, of pairs, of items' biases, the mean of
     those, the variances of a user's bias and factors (4 + K,); score: how well it foretold, log likelihood."""
 
-    users: Rows
-    items: Rows
+    users: GaussianRows
+    items: GaussianRows
     hyper: Array
     score: float
 
 
-def no_rows(K: int, facts: Array) -> Preset:
+def empty_model(K: int, facts: Array) -> FactorModel:
     """A model of rows of K numbers, of nothing."""
-    sides = [Rows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)]
-    model = Preset(sides[0], sides[1], np.empty(4 + K), 0.0)
+    sides = [
+        GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
+    ]
+    model = FactorModel(sides[0], sides[1], np.empty(4 + K), 0.0)
     learn_variances(model, facts)
     return model
 
 
 @noinline
 @kernel
-def with_space(model: Preset, users: int, items: int, nobody: int, seed: int) -> Preset:
+def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
     """The model with at least so many rows; nobody: -1."""
-    return Preset(with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score)
+    return FactorModel(
+        with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
+    )
 
 
 @noinline
 @kernel
-def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
+def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
     """Infer the row of a user from their pairs, in place; without any, it is forgotten."""
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
@@ -64,12 +77,14 @@ def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
     noise, origin = hyper[NOISE] / scale, facts[ORIGIN]
     row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, A, h)
     known = 1.0 if A[0, 0] > 0.0 else 0.0
-    of_prior(users, user, 1.0 / hyper[USER:], np.zeros(K), A, h)
+    row_posterior(users, user, 1.0 / hyper[USER:], np.zeros(K), A, h)
     n = missed = inverse = 0.0
     if known > 0.0:
         rated_items = pairs.item[places]
         mean, var = np.empty(places.size), np.empty(places.size)
-        beliefs(items.mean, items.cov, items.adds, rated_items, users.mean[user], users.cov[user], hyper, mean, var)
+        predictive_moments(
+            items.mean, items.cov, items.adds, rated_items, users.mean[user], users.cov[user], hyper, mean, var
+        )
         for i in range(places.size):
             c = pairs.count[places[i]]
             if c > 0.0:
@@ -79,12 +94,12 @@ def user_row(pairs: Pairs, model: Preset, user: int, facts: Array) -> None:
                 n += part
                 missed += part * (e * e + var[i])
                 inverse += part / c
-    entered(users, user, known, n, missed, inverse)
+    update_sums(users, user, known, n, missed, inverse)
 
 
 @noinline
 @kernel
-def item_row(pairs: Pairs, model: Preset, item: int, facts: Array, seed: int) -> None:
+def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
     """Infer the row of an item from its pairs, in place; without any, it is forgotten."""
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
@@ -97,16 +112,16 @@ def item_row(pairs: Pairs, model: Preset, item: int, facts: Array, seed: int) ->
     precision[0] = 1.0 / hyper[ITEM]
     pull[0] = precision[0] * hyper[MIDDLE]
     first = np.empty(K - 1)
-    drawn(seed, item, first)
+    normals_of(seed, item, first)
     for a in range(1, K):
         pull[a] = precision[a] * (PULL * first[a - 1])
-    of_prior(items, item, precision, pull, A, h)
-    entered(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
+    row_posterior(items, item, precision, pull, A, h)
+    update_sums(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
 
 
 @noinline
 @kernel
-def learn_variances(model: Preset, facts: Array) -> None:
+def learn_variances(model: FactorModel, facts: Array) -> None:
     """Empirical Bayes, in place: every variance is the mean of its second moments, TRUST of the first guess added."""
     hyper, K = model.hyper, model.users.mean.shape[1]
     whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
@@ -128,7 +143,9 @@ def learn_variances(model: Preset, facts: Array) -> None:
 
 @noinline
 @kernel
-def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, seed: int, t: int) -> None:
+def learn_rows(
+    pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
+) -> None:
     """Infer the rows of this pair and, in turn, of one more user and item, in place; then the variances."""
     users, items, K = model.users, model.items, model.users.mean.shape[1]
     if users.adds[user, K + 1] <= 0.0:  # somebody new has the prior's
@@ -152,7 +169,7 @@ def learn_rows(pairs: Pairs, model: Preset, facts: Array, user: int, item: int, 
 
 @noinline
 @kernel
-def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
+def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
     """Mean (K,) and covariance (K x K) of a user's row; of somebody unknown, the prior's."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
@@ -165,11 +182,13 @@ def user_gaussian(model: Preset, user: int) -> tuple[Array, Array]:
 
 @noinline
 @kernel
-def foretold(pairs: Pairs, model: Preset, user: int, item: int, facts: Array, y: float, weight: float) -> float:
+def log_predictive(
+    pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
+) -> float:
     """log N(y; ...): how likely it was that the next rating of a pair, less the first of all, was y."""
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
-    beliefs(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
+    predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair
     p = place_of(pairs, user, item)
@@ -183,7 +202,9 @@ def foretold(pairs: Pairs, model: Preset, user: int, item: int, facts: Array, y:
 
 @noinline
 @kernel
-def own(pairs: Pairs, hyper: Array, facts: Array, x: Offer, mean: Array, var: Array) -> None:
+def add_own_ratings(
+    pairs: InteractionMatrix, hyper: Array, facts: Array, x: SlateContext, mean: Array, var: Array
+) -> None:
     """What the user's own ratings say of single items on offer, into mean (c,) and var (c,), in place."""
     # What is to be learned of a single pair is worth something only where pairs come again.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
@@ -203,7 +224,7 @@ def own(pairs: Pairs, hyper: Array, facts: Array, x: Offer, mean: Array, var: Ar
 
 
 @kernel
-def worth(pairs: Pairs, user: int) -> float:
+def total_count(pairs: InteractionMatrix, user: int) -> float:
     """The counts of a user's pairs, summed."""
     p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
     while p >= 0:

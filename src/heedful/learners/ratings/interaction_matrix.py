@@ -17,7 +17,7 @@ from heedful.jit.kernel import Ints, kernel, noinline
 Array = npt.NDArray[np.float64]
 
 
-class Pairs(NamedTuple):
+class InteractionMatrix(NamedTuple):
     """Pairs of a user and an item: the first `used` places of arrays (P,), and where the lists begin (U,), (M,)."""
 
     user: Ints
@@ -43,11 +43,11 @@ class Pairs(NamedTuple):
 
 @noinline
 @kernel
-def no_pairs(users: int, items: int) -> Pairs:
+def empty_matrix(users: int, items: int) -> InteractionMatrix:
     """No ratings; room for so many users and items to begin with."""
     n = 64
     of_user, of_item = np.full(users, -1), np.full(items, -1)
-    return Pairs(
+    return InteractionMatrix(
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n), np.zeros(n),
         np.full(n, -1), np.full(n, -1), of_user, of_item, 0,
     )  # fmt: skip
@@ -55,7 +55,7 @@ def no_pairs(users: int, items: int) -> Pairs:
 
 @noinline
 @kernel
-def longer(a: Any, size: int, fill: Any) -> Any:
+def grow(a: Any, size: int, fill: Any) -> Any:
     """The array a (n,) with `fill` behind it up to twice `size`, where it is shorter than `size`; else a itself."""
     if a.size >= size:
         return a
@@ -67,20 +67,20 @@ def longer(a: Any, size: int, fill: Any) -> Any:
 
 @noinline
 @kernel
-def with_room(pairs: Pairs, user: int, item: int) -> Pairs:
+def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
     """The pairs, with room for this user, this item and one pair more."""
     size = pairs.used + 1
-    return Pairs(
-        longer(pairs.user, size, 0), longer(pairs.item, size, 0),
-        longer(pairs.count, size, 0.0), longer(pairs.total, size, 0.0),
-        longer(pairs.after_user, size, -1), longer(pairs.after_item, size, -1),
-        longer(pairs.of_user, user + 1, -1), longer(pairs.of_item, item + 1, -1),
+    return InteractionMatrix(
+        grow(pairs.user, size, 0), grow(pairs.item, size, 0),
+        grow(pairs.count, size, 0.0), grow(pairs.total, size, 0.0),
+        grow(pairs.after_user, size, -1), grow(pairs.after_item, size, -1),
+        grow(pairs.of_user, user + 1, -1), grow(pairs.of_item, item + 1, -1),
         pairs.used,
     )  # fmt: skip
 
 
 @kernel
-def place_of(pairs: Pairs, user: int, item: int) -> int:
+def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
     """Where the pair is; -1 where this user never rated this item."""
     if user >= pairs.of_user.size:
         return -1
@@ -92,7 +92,7 @@ def place_of(pairs: Pairs, user: int, item: int) -> int:
 
 @noinline
 @kernel
-def rated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> Pairs:
+def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
     """The pairs with one rating more, which counts for `weight`; owns `pairs`."""
     p = place_of(pairs, user, item)
     if p < 0:
@@ -101,7 +101,7 @@ def rated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0
         pairs.user[p], pairs.item[p] = user, item
         pairs.after_user[p], pairs.after_item[p] = pairs.of_user[user], pairs.of_item[item]
         pairs.of_user[user] = pairs.of_item[item] = p
-        pairs = Pairs(
+        pairs = InteractionMatrix(
             pairs.user, pairs.item, pairs.count, pairs.total, pairs.after_user, pairs.after_item,
             pairs.of_user, pairs.of_item, p + 1,
         )  # fmt: skip
@@ -114,7 +114,7 @@ def rated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0
 
 
 @kernel
-def relinked(newest: Ints, after: Ints, one: int, p: int) -> None:
+def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
     """Leave the place p out of the list of `one`, in place."""
     if newest[one] == p:
         newest[one] = after[p]
@@ -128,41 +128,41 @@ def relinked(newest: Ints, after: Ints, one: int, p: int) -> None:
 
 @noinline
 @kernel
-def unlinked(pairs: Pairs, p: int) -> None:
+def remove_pair(pairs: InteractionMatrix, p: int) -> None:
     """Take a pair out altogether, in place: nothing tells that this user ever rated this item. Its place stays empty,
     so arrays of others by place remain right."""
-    relinked(pairs.of_user, pairs.after_user, pairs.user[p], p)
-    relinked(pairs.of_item, pairs.after_item, pairs.item[p], p)
+    unlink(pairs.of_user, pairs.after_user, pairs.user[p], p)
+    unlink(pairs.of_item, pairs.after_item, pairs.item[p], p)
     pairs.user[p] = pairs.item[p] = 0
     pairs.count[p] = pairs.total[p] = 0.0
 
 
 @noinline
 @kernel
-def unrated(pairs: Pairs, user: int, item: int, rating: float, weight: float = 1.0) -> None:
+def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> None:
     """Take one rating out again, in place, and the pair with its last; nothing happens where the pair has none."""
     p = place_of(pairs, user, item)
     if p >= 0:
         pairs.count[p] -= weight
         pairs.total[p] -= weight * rating
         if pairs.count[p] <= 1e-9 * weight:  # weights such as .1 do not add up to the last bit
-            unlinked(pairs, p)
+            remove_pair(pairs, p)
 
 
 @noinline
 @kernel
-def without_item(pairs: Pairs, item: int) -> None:
+def remove_item(pairs: InteractionMatrix, item: int) -> None:
     """Take all ratings of an item out, in place."""
     while item < pairs.of_item.size and pairs.of_item[item] >= 0:
-        unlinked(pairs, pairs.of_item[item])
+        remove_pair(pairs, pairs.of_item[item])
 
 
-def items_of(pairs: Pairs, user: int) -> Ints:
+def items_of(pairs: InteractionMatrix, user: int) -> Ints:
     """The items that a user rated, the newest first."""
     return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
 
 
-def users_of(pairs: Pairs, item: int) -> Ints:
+def users_of(pairs: InteractionMatrix, item: int) -> Ints:
     """The users who rated an item, the newest first."""
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
-from heedful.learners.ratings.interaction_matrix import Pairs
-from heedful.learners.ratings.ridge import cholesky, drawn, inverted, solved
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix
+from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of, solve_cholesky
 
 Array = npt.NDArray[np.float64]
 
@@ -18,7 +18,7 @@ PULL = 0.3
 """The first factors of an item are this times standard normal numbers, and pull for good: at 0, nothing would move."""
 
 
-class Rows(NamedTuple):
+class GaussianRows(NamedTuple):
     """The Gaussians of one side, [bias, factors] a row: means (n x K), covariances (n x K x K); what each adds to the
     sums that the variances are learned from (n x (K + 4)), and those sums (K + 4,).
 
@@ -53,7 +53,7 @@ def places_of(first: int, after: Ints) -> Ints:
 
 def _row_sums_loop(
     places: Ints,
-    pairs: Pairs,
+    pairs: InteractionMatrix,
     other: Ints,
     Z: Array,
     C: Array,
@@ -85,7 +85,7 @@ def _row_sums_loop(
 @primitive(_row_sums_loop)
 def row_sums(
     places: Ints,
-    pairs: Pairs,
+    pairs: InteractionMatrix,
     other: Ints,
     Z: Array,
     C: Array,
@@ -115,7 +115,7 @@ def row_sums(
     A[:] = 0.0 + np.add.accumulate(weight[:, None, None] * (x[:, :, None] * x[:, None] + S))[-1]
 
 
-def _beliefs_loop(
+def _predictive_moments_loop(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
     K = w.size
@@ -137,8 +137,8 @@ def _beliefs_loop(
 
 
 @noinline
-@primitive(_beliefs_loop)
-def beliefs(
+@primitive(_predictive_moments_loop)
+def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
     """Mean and variance (n,) of what a user (w (K,), S (K x K)) gives items (n,), pair and noise left out; var (0,)
@@ -164,7 +164,7 @@ def beliefs(
         var[:] = q
 
 
-def _with_rows_loop(rows: Rows, n: int, seed: int) -> Rows:
+def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
     had, K = rows.mean.shape
     if had >= n:
         return rows
@@ -180,16 +180,16 @@ def _with_rows_loop(rows: Rows, n: int, seed: int) -> Rows:
             adds[j, a] = rows.adds[j, a]
     for j in range(had, more):
         if seed >= 0:
-            drawn(seed, j, first)
+            normals_of(seed, j, first)
             for a in range(1, K):
                 mean[j, a] = PULL * first[a - 1]
                 cov[j, a, a] = 1.0 - PULL * PULL
-    return Rows(mean, cov, adds, rows.sums)
+    return GaussianRows(mean, cov, adds, rows.sums)
 
 
 @noinline
 @primitive(_with_rows_loop)
-def with_rows(rows: Rows, n: int, seed: int) -> Rows:
+def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
     """The rows, at least n. Those of items (seed >= 0) have first factors; of users, all is 0 until they are met."""
     had, K = rows.mean.shape
     if had >= n:
@@ -200,16 +200,16 @@ def with_rows(rows: Rows, n: int, seed: int) -> Rows:
     if seed >= 0 and K > 1:
         first = np.empty(K - 1)
         for j in range(had, more):
-            drawn(seed, j, first)
+            normals_of(seed, j, first)
             mean[j, 1:] = PULL * first
         factors = np.arange(1, K)
         cov[had:, factors, factors] = 1.0 - PULL * PULL
-    return Rows(mean, cov, adds, rows.sums)
+    return GaussianRows(mean, cov, adds, rows.sums)
 
 
 @noinline
 @kernel
-def entered(rows: Rows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
+def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
     """Put what a row adds to the sums anew, in place."""
     K = rows.mean.shape[1]
     adds, sums = rows.adds[at], rows.sums
@@ -250,16 +250,16 @@ def gram(M: Array, out: Array) -> None:
 
 @noinline
 @kernel
-def of_prior(rows: Rows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
+def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
     """The row's Gaussian: precision A + diag(precision), times its mean h + pull; in place, spoils A and h."""
     K = h.size
     for a in range(K):
         A[a, a] += precision[a]
         h[a] += pull[a]
     cholesky(A)
-    solved(A, h)
+    solve_cholesky(A, h)
     L = np.zeros((K, K))
-    inverted(A, L)
+    invert_triangle(A, L)
     for a in range(K):
         rows.mean[at, a] = h[a]
     gram(L, rows.cov[at])

@@ -10,9 +10,15 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
-from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
-from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
-from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+from heedful.learners.ratings.baselines import best_items, row_scores, uniform, wanted_pair
+from heedful.learners.ratings.interaction_matrix import (
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
+    remove_item,
+    remove_rating,
+)
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +31,7 @@ class NMFState(NamedTuple):
     """The ratings; the users' factors (n x k), the items' (m x k); the lowest rating so far; how many users rated; what
     first factors and exploration sets are drawn by; rounds learned."""
 
-    pairs: Pairs
+    pairs: InteractionMatrix
     U: Array
     V: Array
     low: float
@@ -79,7 +85,7 @@ def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Ar
 
 @noinline
 @kernel
-def scaled(F: Array, by: Array) -> None:
+def scale_factors(F: Array, by: Array) -> None:
     """F *= by, in place, no entry below TINY; both (n x k)."""
     for i in range(F.shape[0]):
         for a in range(F.shape[1]):
@@ -102,7 +108,7 @@ def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
 
 @noinline
 @kernel
-def own_set(seed: int, user: int, items: Ints, size: int) -> Ints:
+def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
     """The places in `items` of the user's own exploration set: the `size` that chance puts first for this user."""
     chance = np.empty(items.size)
     for j in range(items.size):
@@ -143,33 +149,33 @@ class NMFBandit(NamedTuple):
         k = self.n_factors
         U, V = with_positive(np.empty((0, k)), 64, seed, 0), with_positive(np.empty((0, k)), 64, seed, 1)
         low = float(self.space.low) if self.space.low > UNBOUNDED else 0.0
-        return NMFState(no_pairs(64, 64), U, V, low, 0, seed, 0)
+        return NMFState(empty_matrix(64, 64), U, V, low, 0, seed, 0)
 
-    def explores(self, state: NMFState) -> float:
+    def exploration_probability(self, state: NMFState) -> float:
         """The probability of exploring."""
         return min(1.0, self.theta * max(state.users, 1) * self.explored / (state.t + 1.0))
 
-    def propose(self, state: NMFState, x: Offer, rng: np.random.Generator) -> Ints:
-        if rng.random() < self.explores(state):
+    def propose(self, state: NMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
+        if rng.random() < self.exploration_probability(state):
             own = rng.random() < 0.5
             scores = rng.random(x.items.size)
             if own:
-                for j in own_set(state.seed, x.user, x.items, self.explored):
+                for j in exploration_set(state.seed, x.user, x.items, self.explored):
                     scores[j] += 1.0
-            return best(scores, x.items, self.space.size)
-        return best(self.scores(state, x), x.items, self.space.size)
+            return best_items(scores, x.items, self.space.size)
+        return best_items(self.scores(state, x), x.items, self.space.size)
 
-    def scores(self, state: NMFState, x: Offer) -> Array:
+    def scores(self, state: NMFState, x: SlateContext) -> Array:
         """What each item on offer is expected to get above the lowest rating (c,)."""
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
-        return agreements(V, x.items, U[x.user])
+        return row_scores(V, x.items, U[x.user])
 
-    def ratings(self, state: NMFState, x: Offer) -> Array:
+    def ratings(self, state: NMFState, x: SlateContext) -> Array:
         """What each item on offer is expected to get (c,)."""
         return self.scores(state, x) + state.low
 
-    def update(self, state: NMFState, x: Offer, y: Ints, feedback: Rated | Weighed) -> NMFState:
+    def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         pairs, low, users = state.pairs, state.low, state.users
@@ -180,22 +186,22 @@ class NMFBandit(NamedTuple):
             rating = float(feedback.ratings[r])
             if not bounded:
                 low = rating if pairs.used == 0 else min(low, rating)
-            pairs = rated(pairs, x.user, int(feedback.items[r]), rating, float(feedback.weight(r)))
+            pairs = add_rating(pairs, x.user, int(feedback.items[r]), rating, float(feedback.weight(r)))
         if (state.t + 1) % self.every == 0:
             self.fit(pairs, low, U, V)
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
 
-    def fit(self, pairs: Pairs, low: float, U: Array, V: Array) -> None:
+    def fit(self, pairs: InteractionMatrix, low: float, U: Array, V: Array) -> None:
         """The multiplicative updates, in place."""
         n = pairs.used
         count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]
         for _ in range(self.sweeps):
-            scaled(U, ratios(count, total, low, user, item, U, V))
-            scaled(V, ratios(count, total, low, item, user, V, U))
+            scale_factors(U, ratios(count, total, low, user, item, U, V))
+            scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
         """The state without an item: counts and sums at once; its factors are the first ones again."""
-        without_item(state.pairs, item)
+        remove_item(state.pairs, item)
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
                 state.V[item, a] = uniform(state.seed, item, 2 * a + 1)
@@ -205,5 +211,5 @@ class NMFBandit(NamedTuple):
         """The state without one rating: counts and sums; the factors move with the next fit. LookupError where the user
         never rated the item."""
         wanted_pair(state.pairs, user, item)
-        unrated(state.pairs, user, item, rating, weight)
+        remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -11,10 +11,16 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, kernel, noinline
-from heedful.learners.ratings.baselines import agreements, best, uniform, wanted_pair
-from heedful.learners.ratings.interaction_matrix import Pairs, no_pairs, rated, unrated, without_item
-from heedful.learners.ratings.ridge import cholesky, drawn, ridge, solved
-from heedful.spaces.slate import Offer, Rated, Slate, Weighed, wanted_slate
+from heedful.learners.ratings.baselines import best_items, row_scores, uniform, wanted_pair
+from heedful.learners.ratings.interaction_matrix import (
+    InteractionMatrix,
+    add_rating,
+    empty_matrix,
+    remove_item,
+    remove_rating,
+)
+from heedful.learners.ratings.ridge import cholesky, normals_of, ridge, solve_cholesky
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -23,7 +29,7 @@ class PTSState(NamedTuple):
     """The ratings; of every particle the users' factors (D x n x k), the items' (D x m x k) and the log of its weight,
     up to a constant (D,); what is drawn in updates is drawn by, how many ratings were learned; rounds learned."""
 
-    pairs: Pairs
+    pairs: InteractionMatrix
     U: Array
     V: Array
     log_weights: Array
@@ -40,16 +46,16 @@ class PTSState(NamedTuple):
 @noinline
 @kernel
 def posterior(
-    pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
+    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
     """mu (k,) and L of sigma^2 Lambda = L L' (k x k) of a row, from its pairs and the rows of the other side."""
     ridge(pairs, first, after, other, rows, penalty, L, mu)
     cholesky(L)
-    solved(L, mu)
+    solve_cholesky(L, mu)
 
 
 @kernel
-def copy_of(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
+def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
     """G (k x k) and h (k,) into others of their size."""
     for a in range(h.size):
         to_h[a] = h[a]
@@ -59,7 +65,7 @@ def copy_of(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
 
 @noinline
 @kernel
-def around(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
+def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
     """out = mu + sigma L'^-1 z: a draw from N(mu, Lambda^-1) where z is standard normal, all (k,)."""
     k = mu.size
     for a in range(k - 1, -1, -1):
@@ -85,7 +91,7 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
             if i < n:
                 more[d, i] = F[d, i]
             else:
-                drawn(seed, i * D + d, one)
+                normals_of(seed, i * D + d, one)
                 for a in range(k):
                     more[d, i, a] = scale * one[a]
     return more
@@ -93,7 +99,7 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
 
 @noinline
 @kernel
-def systematic(log_weights: Array, start: float) -> Ints:
+def systematic_resampling(log_weights: Array, start: float) -> Ints:
     """How often each particle is drawn (D,): as often as a point (start + i) / D falls into its share of the weight."""
     D = log_weights.size
     most, total = log_weights.max(), 0.0
@@ -111,7 +117,7 @@ def systematic(log_weights: Array, start: float) -> Ints:
 
 @noinline
 @kernel
-def effective(log_weights: Array) -> float:
+def effective_sample_size(log_weights: Array) -> float:
     """How many particles of equal weight would be worth as much: (sum w)^2 / sum w^2."""
     most, total, squares = log_weights.max(), 0.0, 0.0
     for d in range(log_weights.size):
@@ -158,15 +164,15 @@ class PTS(NamedTuple):
         seed = int(rng.integers(2**62))
         empty = np.empty((self.n_particles, 0, self.n_factors))
         U, V = with_factors(empty, 64, seed, 0.0), with_factors(empty, 64, seed, self.spread)
-        return PTSState(no_pairs(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
+        return PTSState(empty_matrix(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
 
     def penalty(self) -> float:
         return self.sigma * self.sigma / (self.spread * self.spread)
 
-    def propose(self, state: PTSState, x: Offer, rng: np.random.Generator) -> Ints:
-        return best(self.scores(state, x, rng), x.items, self.space.size)
+    def propose(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Ints:
+        return best_items(self.scores(state, x, rng), x.items, self.space.size)
 
-    def scores(self, state: PTSState, x: Offer, rng: np.random.Generator) -> Array:
+    def scores(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Array:
         """u . v of each item on offer (c,), of a particle and a taste that are drawn."""
         k, D = self.n_factors, self.n_particles
         weights = state.log_weights
@@ -184,30 +190,30 @@ class PTS(NamedTuple):
         first = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
         L, mu, u = np.empty((k, k)), np.empty(k), np.empty(k)
         posterior(pairs, first, pairs.after_user, pairs.item, V, self.penalty(), L, mu)
-        around(mu, L, self.sigma, rng.standard_normal(k), u)
-        return agreements(V, x.items, u)
+        draw_gaussian(mu, L, self.sigma, rng.standard_normal(k), u)
+        return row_scores(V, x.items, u)
 
-    def ratings(self, state: PTSState, x: Offer) -> Array:
+    def ratings(self, state: PTSState, x: SlateContext) -> Array:
         """u . v of each item on offer (c,), the mean over the particles by their weights; 0 for somebody unknown."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
         out, total = np.zeros(x.items.size), 0.0
         for d in range(self.n_particles):
-            out += weights[d] * agreements(V[d], x.items, U[d, x.user])
+            out += weights[d] * row_scores(V[d], x.items, U[d, x.user])
             total += weights[d]
         return out / total
 
-    def update(self, state: PTSState, x: Offer, y: Ints, feedback: Rated | Weighed) -> PTSState:
+    def update(self, state: PTSState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> PTSState:
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         state = PTSState(state.pairs, U, V, state.log_weights, state.seed, state.learned, state.t + 1)
         for r in range(feedback.items.size):
             rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
-            state = self.learned(state, x.user, int(feedback.items[r]), rating, weight)
+            state = self.learn_rating(state, x.user, int(feedback.items[r]), rating, weight)
         return state
 
-    def learned(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
+    def learn_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
         """The state after one rating, which counts for `weight`; owns `state`."""
         pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
         k, D = self.n_factors, self.n_particles
@@ -217,9 +223,9 @@ class PTS(NamedTuple):
         G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda and what it is to be solved for
         for d in range(D):
             ridge(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), G[d], h[d])
-            copy_of(G[d], h[d], L, mu)
+            copy_into(G[d], h[d], L, mu)
             cholesky(L)
-            solved(L, mu)
+            solve_cholesky(L, mu)
             mean, q = 0.0, 0.0
             for a in range(k):  # v = L^-1 V_j, q = |v|^2
                 w = V[d, item, a]
@@ -231,26 +237,26 @@ class PTS(NamedTuple):
             var = self.sigma * self.sigma * (1.0 / weight + q)
             weights[d] += -0.5 * (math.log(var) + (rating - mean) * (rating - mean) / var)
         weights -= weights.max()
-        pairs = rated(pairs, user, item, rating, weight)
-        if effective(weights) < self.resample * D:
-            self.survive(U, V, G, h, weights, uniform(state.seed, state.learned, 1))
+        pairs = add_rating(pairs, user, item, rating, weight)
+        if effective_sample_size(weights) < self.resample * D:
+            self.resample_particles(U, V, G, h, weights, uniform(state.seed, state.learned, 1))
         for d in range(D):
             # Keys from 2^40 on: those below belong to first factors
-            drawn(state.seed, 2**40 + state.learned * D + d, z)
+            normals_of(state.seed, 2**40 + state.learned * D + d, z)
             for a in range(k):  # the user's with this rating: one row more
                 h[d, a] += weight * rating * V[d, item, a]
                 for b in range(a + 1):
                     G[d, a, b] += weight * V[d, item, a] * V[d, item, b]
             cholesky(G[d])
-            solved(G[d], h[d])
-            around(h[d], G[d], self.sigma, z[:k], U[d, user])
+            solve_cholesky(G[d], h[d])
+            draw_gaussian(h[d], G[d], self.sigma, z[:k], U[d, user])
             posterior(pairs, pairs.of_item[item], pairs.after_item, pairs.user, U[d], self.penalty(), L, mu)
-            around(mu, L, self.sigma, z[k:], V[d, item])
+            draw_gaussian(mu, L, self.sigma, z[k:], V[d, item])
         return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
 
-    def survive(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
+    def resample_particles(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
         """Draw the particles anew, in place: who is drawn stays, and again takes the place of one who is not."""
-        times = systematic(weights, start)
+        times = systematic_resampling(weights, start)
         weights[:] = 0.0
         d = 0
         for place in range(times.size):
@@ -260,15 +266,15 @@ class PTS(NamedTuple):
                 times[d] -= 1
                 U[place] = U[d]
                 V[place] = V[d]
-                copy_of(G[d], h[d], G[place], h[place])
+                copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
         """The state without an item: counts and sums at once; its factors are the first ones again."""
-        without_item(state.pairs, item)
+        remove_item(state.pairs, item)
         if item < state.V.shape[1]:
             one, D = np.empty(self.n_factors), self.n_particles
             for d in range(D):
-                drawn(state.seed, item * D + d, one)
+                normals_of(state.seed, item * D + d, one)
                 for a in range(self.n_factors):
                     state.V[d, item, a] = self.spread * one[a]
         return state
@@ -277,5 +283,5 @@ class PTS(NamedTuple):
         """The state without one rating: counts and sums; the factors move with the next. LookupError where the user
         never rated the item."""
         wanted_pair(state.pairs, user, item)
-        unrated(state.pairs, user, item, rating, weight)
+        remove_rating(state.pairs, user, item, rating, weight)
         return state

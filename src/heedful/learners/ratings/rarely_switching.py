@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
-from heedful.learners.ratings.ridge import inverted
+from heedful.learners.ratings.ridge import invert_triangle
 
 Array = npt.NDArray[np.float64]
 
 
-def _agreed_loop(columns: Array, items: Ints, w: Array) -> Array:
+def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
     n = items.size
     out = np.empty(n)
     whole = items[n - 1] == n - 1  # rising and distinct: all from 0 on
@@ -33,8 +33,8 @@ def _agreed_loop(columns: Array, items: Ints, w: Array) -> Array:
 
 
 @noinline
-@primitive(_agreed_loop)
-def agreed(columns: Array, items: Ints, w: Array) -> Array:
+@primitive(_column_scores_loop)
+def column_scores(columns: Array, items: Ints, w: Array) -> Array:
     """w . B_j for the items (n,): columns k x m, a column an item; w (k,). -> (n,)"""
     chosen = columns[:, items]
     s = w[0] * chosen[0]
@@ -45,11 +45,11 @@ def agreed(columns: Array, items: Ints, w: Array) -> Array:
 
 @noinline
 @kernel
-def of_root(L: Array, out: Array) -> None:
+def inverse_from_root(L: Array, out: Array) -> None:
     """out = (L L')^-1, both k x k, L lower triangular."""
     k = L.shape[0]
     M = np.zeros((k, k))
-    inverted(L, M)
+    invert_triangle(L, M)
     for a in range(k):
         for b in range(k):
             v = 0.0
@@ -60,7 +60,7 @@ def of_root(L: Array, out: Array) -> None:
 
 @noinline
 @kernel
-def with_row(inverse: Array, x: Array) -> float:
+def rank_one_update(inverse: Array, x: Array) -> float:
     """V^-1 becomes (V + x x')^-1, in place; by what det V is multiplied: 1 + x' V^-1 x (x (k,))."""
     k = x.size
     w, d = np.zeros(k), 1.0
@@ -77,7 +77,7 @@ def with_row(inverse: Array, x: Array) -> float:
 
 @noinline
 @kernel
-def longer_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
+def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
     """Both with room for so many users and more; those who come are due."""
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, primitive
-from heedful.learners.ratings.interaction_matrix import Pairs
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 
 Array = npt.NDArray[np.float64]
 
@@ -29,7 +29,9 @@ _MASK = 2**64 - 1
 @noinline
 @no_refcount
 @kernel
-def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array) -> None:
+def ridge(
+    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
+) -> None:
     """V = penalty I + sum c z z' (lower triangle), r = sum s z, over the pairs from `first` on: z the row of the other
     side, c how often, s the sum of the ratings."""
     k = r.size
@@ -57,7 +59,9 @@ def ridge(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, penal
 @noinline
 @no_refcount
 @kernel
-def ridge_of_five(pairs: Pairs, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array) -> None:
+def ridge_of_five(
+    pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array
+) -> None:
     """The sums of `ridge` added to V and r, of five factors, as in [A18]: twenty sums that stay in registers, which
     takes a third of the time."""
     r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
@@ -110,7 +114,7 @@ def cholesky(V: Array) -> None:
     V[:] = L
 
 
-def _inverted_loop(L: Array, out: Array) -> None:
+def _invert_triangle_loop(L: Array, out: Array) -> None:
     k = L.shape[0]
     for b in range(k):
         out[b, b] = 1.0 / L[b, b]
@@ -123,8 +127,8 @@ def _inverted_loop(L: Array, out: Array) -> None:
 
 @noinline
 @no_refcount
-@primitive(_inverted_loop)
-def inverted(L: Array, out: Array) -> None:
+@primitive(_invert_triangle_loop)
+def invert_triangle(L: Array, out: Array) -> None:
     """out = L^-1, both lower triangles (k x k)."""
     rows, inverse = L.tolist(), out.tolist()
     for b in range(len(rows)):
@@ -137,7 +141,7 @@ def inverted(L: Array, out: Array) -> None:
     out[:] = inverse
 
 
-def _solved_loop(L: Array, r: Array) -> None:
+def _solve_cholesky_loop(L: Array, r: Array) -> None:
     k = r.size
     for a in range(k):
         v = r[a]
@@ -153,8 +157,8 @@ def _solved_loop(L: Array, r: Array) -> None:
 
 @noinline
 @no_refcount
-@primitive(_solved_loop)
-def solved(L: Array, r: Array) -> None:
+@primitive(_solve_cholesky_loop)
+def solve_cholesky(L: Array, r: Array) -> None:
     """r = (L L')^-1 r, in place."""
     rows, out = L.tolist(), r.tolist()
     for a, row in enumerate(rows):
@@ -279,7 +283,7 @@ def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) 
     return int(optimistic(B, items, mu, inverse, c).argmax())
 
 
-def _drawn_loop(seed: int, item: int, out: Array) -> None:
+def _normals_of_loop(seed: int, item: int, out: Array) -> None:
     state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(item) * np.uint64(0xD1B54A32D192ED03)
     for a in range(out.size):
         u = np.empty(2)
@@ -294,8 +298,8 @@ def _drawn_loop(seed: int, item: int, out: Array) -> None:
 
 
 @noinline
-@primitive(_drawn_loop)
-def drawn(seed: int, item: int, out: Array) -> None:
+@primitive(_normals_of_loop)
+def normals_of(seed: int, item: int, out: Array) -> None:
     """out (k,) = standard normal numbers that belong to this item, whenever it comes: SplitMix64 and Box-Muller."""
     state = (seed * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03) & _MASK
     for a in range(out.size):
@@ -322,7 +326,7 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
             more[a, j] = B[a, j]
     one = np.empty(k)
     for j in range(m, more.shape[1]):
-        drawn(seed, j, one)
+        normals_of(seed, j, one)
         for a in range(k):
             more[a, j] = scale * one[a]
     return more

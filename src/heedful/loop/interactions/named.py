@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.learners.registry import about, make_learner
+from heedful.learners.registry import make_learner, summarise
 
 UNSAID = "coactive"
 """The interaction of a learner that names none."""
@@ -13,7 +13,7 @@ UNSAID = "coactive"
 def named_interaction(cls: type) -> str:
     """The name of the interaction of a learner's class."""
     own = getattr(cls, "interaction", None)
-    return str(own.name) if isinstance(own, type) and hasattr(own, "name") else about(cls).interaction or UNSAID
+    return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
 def loop_learner(spec: str, n_features: int, space: Any) -> Any:

@@ -27,7 +27,7 @@ from heedful.loop.request import Request
 from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import Feedback, FeedbackRecord, wanted_id, wanted_number
-from heedful.spaces.ranking import Primed, Ranking
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -261,7 +261,7 @@ class Interaction(Protocol[M]):
     @classmethod
     def make_learner(cls, spec: str, founding: Founding) -> Any:
         """The learner that `spec` names, for a loop founded so. ValueError, by name, where it does not fit."""
-        learner = loop_learner(spec, len(cls.feature_names(founding)), Primed(Ranking(founding.settings.k)))
+        learner = loop_learner(spec, len(cls.feature_names(founding)), WithBaseScore(Ranking(founding.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 

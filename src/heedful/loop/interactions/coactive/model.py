@@ -21,7 +21,7 @@ from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import DecisionRecord, FeedbackRecord
-from heedful.spaces.ranking import difference, primed
+from heedful.spaces.ranking import difference, with_base_weight
 
 Array = npt.NDArray[np.float64]
 
@@ -241,7 +241,7 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(
-            scores(lesson.z[None, :], primed(learner.weights(state), learner.space.adjusted))[0]
+            scores(lesson.z[None, :], with_base_weight(learner.weights(state), learner.space.adjusted))[0]
         )
         D = lesson.sign * logistic(-margin) * lesson.z
         if not learner.space.adjusted:

@@ -20,7 +20,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
-from heedful.spaces.comparison import EQUAL, UNSURE, Pool
+from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
@@ -97,9 +97,9 @@ class ChoiceModel(Numbered[ChoiceState]):
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
         """The person's answers and their sites, of items by their places in numbers (m,), rising; None where they are
         about others too, and for a learner that does not say."""
-        if person is None or not hasattr(self.learner, "seen"):
+        if person is None or not hasattr(self.learner, "answers_of"):
             return None
-        seen = self.learner.seen(self.ready(shared), int(person.state.user))
+        seen = self.learner.answers_of(self.ready(shared), int(person.state.user))
         if seen is None or not np.isin(seen.rows.pairs, numbers).all():
             return None
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
@@ -167,7 +167,9 @@ class ChoiceModel(Numbered[ChoiceState]):
             person, users = Person(Number(users), 0, version), users + 1
         user = int(person.state.user)
         asked, rows = with_pairs(shared.asked, shared.rows, user, heard.items)
-        state = self.learner.update(state, Pool(user, heard.items[None].copy()), heard.items.copy(), heard.answer)
+        state = self.learner.update(
+            state, ComparisonPool(user, heard.items[None].copy()), heard.items.copy(), heard.answer
+        )
         self.shared = shared._replace(learned=state, known=shared.n, asked=asked, rows=rows, users=users)
         said = not _unsure(heard)
         self.people[name] = person._replace(lessons=person.lessons + said)
@@ -263,7 +265,7 @@ def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip
     if len(skip):
         most = int(numbers[-1]) + 1
         pairs = pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], skip[:, 0] * most + skip[:, 1])]
-    y: Ints = np.atleast_1d(np.asarray(learner.propose(state, Pool(user, pairs), rng), np.int64))
+    y: Ints = np.atleast_1d(np.asarray(learner.propose(state, ComparisonPool(user, pairs), rng), np.int64))
     if size > 2:
         others = numbers[~np.isin(numbers, y)]
         mean = np.asarray(learner.posterior(state, user, others).mean)

@@ -13,7 +13,7 @@ import numpy as np
 from heedful.core.fold import copy_arrays
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
-from heedful.learners.ratings.interaction_matrix import Pairs, place_of
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
@@ -29,7 +29,7 @@ from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
 from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback
-from heedful.spaces.slate import Weighed
+from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -308,7 +308,7 @@ def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
     return found
 
 
-def _tally(said: Pairs, places: list[int]) -> tuple[float, float | None]:
+def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
     """(how many ratings, their mean) of these pairs."""
     count = float(said.count[places].sum())
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
@@ -414,7 +414,7 @@ class _Counterfactual:
         if step.feedback.form != "rating":
             return
         model = self.model
-        lesson: Weighed | None = model.lesson(step.context, step.feedback, step.extra)
+        lesson: WeightedRatings | None = model.lesson(step.context, step.feedback, step.extra)
         person = _own(model, step.decision.person)
         predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)
         if lesson is None or predicted is None:

@@ -1,7 +1,7 @@
 """What people do, as ratings that weigh: a view says little, a purchase much, to hide something says no.
 
 `{"view": (1, 0.1), "cart": (3, 1), "buy": (5, 4), "hide": (1, 2)}`: what each action is as a rating, and for how many
-ratings it counts. Learners of ratings take it from there, as `Weighed` feedback.
+ratings it counts. Learners of ratings take it from there, as `WeightedRatings` feedback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
-from heedful.spaces.slate import MOST_WEIGHT, Slate, Weighed
+from heedful.spaces.slate import MOST_WEIGHT, Slate, WeightedRatings
 
 
 class Action(NamedTuple):
@@ -50,7 +50,9 @@ def wanted_actions(actions: Any, space: Slate) -> dict[str, Action]:
     return table
 
 
-def weighed(actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]) -> Weighed:
+def weighed(
+    actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]
+) -> WeightedRatings:
     """What was done with the items (r,), one name or several for each, as ratings that weigh.
 
     Several actions are one rating: their mean by weight, with the sum of their weights, the same in counts and sums.
@@ -73,4 +75,4 @@ def weighed(actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[
         weights[r] = sum(actions[name].weight for name in each)
         ratings[r] = sum(actions[name].weight * actions[name].value for name in each) / weights[r]
     low, high = (pick(actions[name].value for name in actions) for pick in (min, max))
-    return Weighed(numbers, np.clip(ratings, low, high), np.clip(weights, 1.0 / MOST_WEIGHT, MOST_WEIGHT))
+    return WeightedRatings(numbers, np.clip(ratings, low, high), np.clip(weights, 1.0 / MOST_WEIGHT, MOST_WEIGHT))

@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
-from heedful.learners.ratings.interaction_matrix import Pairs, longer, no_pairs, rated, without_item
+from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_rating, empty_matrix, grow, remove_item
 from heedful.loop.interactions.numbered import Number, Numbered
 from heedful.loop.interactions.rating.implicit_feedback import Action, weighed
 from heedful.loop.model import Context, Person
 from heedful.loop.wire import FeedbackRecord
-from heedful.spaces.slate import Offer, Weighed
+from heedful.spaces.slate import SlateContext, WeightedRatings
 
 Array = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class RatingState(NamedTuple):
     of pairs; 1 for every item that is withdrawn (M,); how many people have numbers."""
 
     learned: Any
-    said: Pairs
+    said: InteractionMatrix
     gone: Ints
     users: int
 
@@ -55,15 +55,15 @@ class RatingModel(Numbered[RatingState]):
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
         """`learner` of ratings; what `actions` say, (value, weight) by name."""
         super().__init__(
-            learner, RatingState(learner.init(generators(0)[2]), no_pairs(64, 64), np.zeros(64, np.int64), 0)
+            learner, RatingState(learner.init(generators(0)[2]), empty_matrix(64, 64), np.zeros(64, np.int64), 0)
         )
         self.actions = {name: Action(*told) for name, told in actions.items()}
 
     # ------------------------------------------------------------------------ proposing
 
-    def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> Offer:
+    def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
         """These items, rising, on offer to this person; to somebody new where there is none."""
-        return Offer(shared.users if person is None else person.state.user, numbers)
+        return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
         """The numbers of the items that this person has consumed."""
@@ -77,7 +77,7 @@ class RatingModel(Numbered[RatingState]):
             p = said.after_user[p]
         return np.array(found, np.int64)
 
-    def propose(self, shared: RatingState, offer: Offer, size: int, rng: Any) -> Ints:
+    def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: Any) -> Ints:
         """The best `size` items on offer, their numbers, best first."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
@@ -123,7 +123,7 @@ class RatingModel(Numbered[RatingState]):
         there = self._there(lesson.items)
         if not there.any():
             return False
-        lesson = Weighed(*(part[there] for part in lesson))
+        lesson = WeightedRatings(*(part[there] for part in lesson))
         learned, said, gone, users = self._own()
         person = self.people.get(context.person) if context.person is not None else None
         if person is None:
@@ -131,15 +131,15 @@ class RatingModel(Numbered[RatingState]):
         user = person.state.user
         shown: Ints = np.array(context.x[list(context.record.shown)], np.int64)
         shown = shown[self._there(shown)]
-        learned = self.learner.update(learned, Offer(user, np.sort(shown)), shown, lesson)
+        learned = self.learner.update(learned, SlateContext(user, np.sort(shown)), shown, lesson)
         for item, rating, weight in zip(*(part.tolist() for part in lesson)):
-            said = rated(said, user, item, rating, weight)
+            said = add_rating(said, user, item, rating, weight)
         self.shared = RatingState(learned, said, gone, users)
         if context.person is not None:
             self.people[context.person] = person._replace(lessons=person.lessons + 1)
         return True
 
-    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Weighed | None:
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> WeightedRatings | None:
         """What a piece of feedback says to the learner: ratings in the order shown, with their weights; None where it
         says nothing."""
         if feedback.form not in ("rating", "actions"):
@@ -148,7 +148,7 @@ class RatingModel(Numbered[RatingState]):
         among = [j for j in context.record.shown if j in place]
         items: Ints = np.array(context.x[among], np.int64)
         if feedback.form == "rating":
-            return Weighed(items, np.array([feedback.values[place[j]] for j in among]), np.ones(items.size))
+            return WeightedRatings(items, np.array([feedback.values[place[j]] for j in among]), np.ones(items.size))
         return weighed(self.actions, items, [feedback.done[place[j]] for j in among])
 
     def put(self, number: int, there: bool, unlearn: bool = True) -> None:
@@ -161,9 +161,9 @@ class RatingModel(Numbered[RatingState]):
         learned, said, gone, users = self._own()
         if unlearn and hasattr(self.learner, "without_item"):
             learned = self.learner.without_item(copy_arrays(learned), number)
-        gone = longer(gone, number + 1, 0)
+        gone = grow(gone, number + 1, 0)
         gone[number] = 1
-        without_item(said, number)
+        remove_item(said, number)
         self.shared = RatingState(learned, said, gone, users)
 
     def knows(self, lesson: Any) -> bool:

@@ -11,7 +11,7 @@ import naive
 from heedful.core.conformance import check_learner, identical
 from heedful.core.fold import must_interpret, trace
 from heedful.jit.kernel import Floats, scores, squared_norm
-from heedful.learners.coactive.online_convex import AdaGrad, Template, is_rule
+from heedful.learners.coactive.online_convex import AdaGrad, OnlineConvex, is_rule
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.registry import learner_class, make_learner
 from heedful.spaces.ranking import Assignment, Ranking
@@ -105,7 +105,7 @@ def test_pseudo_code(space: Any, exact: bool, rule: Any, plain: Any) -> None:
     """Round for round; proposals too, where the arithmetic is exact."""
     objects = naive.Assignments(2) if isinstance(space, Assignment) else naive.Rankings(space.k)
     exact = exact and isinstance(rule, Gradient) and space == Ranking(1)
-    follow(Template(N, space, rule), naive.GenericCoactive(N, objects, plain), 3, exact=exact)
+    follow(OnlineConvex(N, space, rule), naive.GenericCoactive(N, objects, plain), 3, exact=exact)
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
@@ -116,13 +116,13 @@ def test_the_papers_learners_are_rules_too(interpreted: bool) -> None:
         (Gradient(), PreferencePerceptron(N, Ranking(5))),
         (Zinkevich(0.7), ConvexPerceptron(N, Ranking(5), radius=0.7)),
     ):
-        ours = trace(Template(N, Ranking(5), rule), world, 80, 2, interpreted=interpreted)
+        ours = trace(OnlineConvex(N, Ranking(5), rule), world, 80, 2, interpreted=interpreted)
         assert ours == pytest.approx(trace(learner, world, 80, 2, interpreted=interpreted), abs=1e-12)
 
 
 def test_a_rule_that_does_not_compile_says_so_and_runs_interpreted() -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
-    slow, fast = Template(N, Ranking(5), Elsewhere()), Template(N, Ranking(5), Gradient())
+    slow, fast = OnlineConvex(N, Ranking(5), Elsewhere()), OnlineConvex(N, Ranking(5), Gradient())
     assert must_interpret(slow)
     assert not must_interpret(fast)
     assert identical(trace(slow, world, 60, 3), trace(fast, world, 60, 3))
@@ -131,7 +131,7 @@ def test_a_rule_that_does_not_compile_says_so_and_runs_interpreted() -> None:
 @pytest.mark.parametrize("rule", [Zinkevich(0.5), PassiveAggressive(1.0), Elsewhere()], ids=repr)
 def test_what_a_rule_becomes_keeps_every_promise(rule: Any) -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
-    assert [f for f in check_learner(Template(N, Ranking(5), rule), world) if not f.kept] == []
+    assert [f for f in check_learner(OnlineConvex(N, Ranking(5), rule), world) if not f.kept] == []
 
 
 def test_adagrad_by_hand() -> None:
@@ -168,20 +168,20 @@ def test_a_rule_in_a_file_is_a_learner_by_name(tmp_path: Path) -> None:
     file = tmp_path / "rules_of_mine.py"
     file.write_text(OWN)
     learner = make_learner(f"{file}:Step:rate=0.5", n_features=N, space=Ranking(5), radius=1.0)
-    assert type(learner) is Template
+    assert type(learner) is OnlineConvex
     assert learner.rule.rate == 0.5
-    assert learner_class(f"{file}:Step") is Template
+    assert learner_class(f"{file}:Step") is OnlineConvex
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
-    wanted = trace(Template(N, Ranking(5), Gradient(0.5)), world, 60, 4)
+    wanted = trace(OnlineConvex(N, Ranking(5), Gradient(0.5)), world, 60, 4)
     assert identical(trace(learner, world, 60, 4), wanted)
     with pytest.raises(ValueError, match="wanted rate, got 'eta'"):
         make_learner(f"{file}:Step:eta=1", n_features=N, space=Ranking(5))
-    assert make_learner("template", n_features=N, space=Ranking(5)) == Template(N, Ranking(5), AdaGrad())
+    assert make_learner("online-convex", n_features=N, space=Ranking(5)) == OnlineConvex(N, Ranking(5), AdaGrad())
 
 
 def test_what_is_a_rule() -> None:
     assert is_rule(Gradient)
-    assert not any(map(is_rule, (PreferencePerceptron, Template, State, dict, Gradient())))
+    assert not any(map(is_rule, (PreferencePerceptron, OnlineConvex, State, dict, Gradient())))
 
 
 class NoWeights(NamedTuple):
@@ -205,4 +205,4 @@ class NoWeights(NamedTuple):
 )
 def test_what_is_no_rule_is_refused(rule: Any, told: str) -> None:
     with pytest.raises(ValueError, match=f"^{told}"):
-        Template(N, Ranking(5), rule).init(np.random.default_rng(0))
+        OnlineConvex(N, Ranking(5), rule).init(np.random.default_rng(0))
