@@ -155,7 +155,7 @@ INNER = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]
 
 @examples(150)
 @given(SEEDS, st.sampled_from(INNER))
-def test_primed_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any) -> None:
+def test_a_base_score_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any) -> None:
     """argmax and gradients are those of the inner space at w + e_N, differences its own; w is not touched."""
     rng = np.random.default_rng(seed)
     m, space = int(rng.integers(3, 8)), WithBaseScore(inner)
@@ -177,7 +177,7 @@ def test_primed_adds_one_to_the_weight_of_the_last_feature(seed: int, inner: Any
     assert w.tobytes() == kept.tobytes()
 
 
-def test_primed_by_hand() -> None:
+def test_a_base_score_by_hand() -> None:
     """Nothing learned: the caller's order, scores 3, 1, 2. w_N = -1: the caller no longer counts; -2: the reverse."""
     x = np.array([[0.0, 3.0], [0.0, 1.0], [5.0, 2.0]])
     space = WithBaseScore(Ranking(3))
@@ -187,7 +187,7 @@ def test_primed_by_hand() -> None:
     assert space.argmax(np.array([0.3, 0.0]), x).tolist() == [2, 0, 1]
 
 
-def test_primed_opens_the_doors_of_the_space_within() -> None:
+def test_a_base_score_opens_the_doors_of_the_space_within() -> None:
     assert WithBaseScore(Ranking(3)).check_context([[1, 2, 3, 4]], N).dtype == np.float64
     assert WithBaseScore(Ranking(3)).check_object("feedback", X, (4, 0, 2)).tolist() == [4, 0, 2]
     WithBaseScore(Ranking(3)).check()
@@ -203,9 +203,9 @@ def test_primed_opens_the_doors_of_the_space_within() -> None:
         (lambda: WithBaseScore(Ranking(3), 1).check(), "adjusted: wanted True or False, got 1"),  # type: ignore[arg-type]
         (
             lambda: WithBaseScore(WithBaseScore(Ranking(3))).check(),
-            "space: wanted one without the caller's score, got Primed(space=",
+            "space: wanted one without the caller's score, got WithBaseScore(space=",
         ),
-        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got Primed"),
+        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got WithBaseScore"),
         (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
         (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),
     ]:
@@ -356,7 +356,7 @@ def test_messages_stay_short() -> None:
 
 @given(st.data())
 def test_a_prior_that_is_not_adjusted_counts_one_for_good(data: st.DataObject) -> None:
-    """Primed(space, adjusted=False): w_N is taken for 0 where it is shown by, and nothing moves along it."""
+    """WithBaseScore(space, adjusted=False): proposals take w_N for 0, and no update moves it."""
     m, n = data.draw(st.integers(2, 6)), data.draw(st.integers(1, 4))
     small = st.integers(-3, 3).map(float)
     x = np.array(data.draw(st.lists(st.lists(small, min_size=n, max_size=n), min_size=m, max_size=m)))

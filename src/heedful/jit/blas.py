@@ -1,8 +1,8 @@
-"""Four symmetric-matrix routines of BLAS and LAPACK: the same ones interpreted and compiled, bit for bit.
+"""Four routines of BLAS and LAPACK for symmetric matrices, the same interpreted and compiled, bit for bit.
 
-Interpreted code calls them through scipy.linalg; compiled code calls the very addresses that scipy exports. A
-symmetric matrix is the lower triangle of an n x n C-ordered array; what stands above the diagonal is never read.
-Fortran sees such an array transposed, as an upper triangle: hence "U" below.
+Interpreted code calls them through scipy.linalg; compiled code calls the addresses that scipy exports. A symmetric
+matrix is the lower triangle of an n x n C-ordered array; the rest of the array is never read. Fortran sees such an
+array transposed, as an upper triangle: hence "U" below.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ Array = npt.NDArray[np.float64]
 
 
 def symmetric_times(S: Array, v: Array, out: Array) -> None:
-    """out = S v for symmetric S (n x n, lower triangle), v and out (n,)."""
+    """Multiply: out = S v for symmetric S (n x n, lower triangle), v and out (n,)."""
     from scipy.linalg.blas import dsymv
 
     dsymv(1.0, S.T, v, beta=0.0, y=out, lower=0, overwrite_y=1)
 
 
 def add_rank_one(S: Array, v: Array, scale: float) -> None:
-    """S += scale v v^T in place, for symmetric S (n x n, lower triangle) and v (n,)."""
+    """Add scale v v^T to symmetric S (n x n, lower triangle) in place; v (n,)."""
     from scipy.linalg.blas import dsyr
 
     dsyr(scale, v, a=S.T, lower=0, overwrite_a=1)
 
 
 def solve_definite(S: Array, b: Array) -> Array:
-    """The x with S x = b, by Cholesky; S (n x n, lower triangle, positive definite) is overwritten by its factor."""
+    """The solution x (n,) of S x = b, by Cholesky; S (n x n, lower triangle) is overwritten by its factor.
+
+    ValueError where S is not positive definite.
+    """
     from scipy.linalg.lapack import dposv
 
     _, x, info = dposv(S.T, b, lower=0, overwrite_a=1)
@@ -38,7 +41,7 @@ def solve_definite(S: Array, b: Array) -> Array:
 
 
 def solve_factored(S: Array, b: Array) -> Array:
-    """The x with S x = b, for the S that `solve_definite` has overwritten by its factor."""
+    """The solution x (n,) of S x = b, where `solve_definite` has overwritten S by its factor."""
     from scipy.linalg.lapack import dpotrs
 
     x, _ = dpotrs(S.T, b, lower=0)
@@ -46,7 +49,7 @@ def solve_factored(S: Array, b: Array) -> Array:
 
 
 def register() -> None:
-    """Let compiled code call the four routines: set the symbols of this process, overload the functions above."""
+    """Make the four routines callable from compiled code: set the symbols of this process, overload the functions."""
     from llvmlite import binding
     from numba import types
     from numba.extending import get_cython_function_address, overload

@@ -1,9 +1,9 @@
-"""Marks for functions that can be compiled, and the few primitives that have two bodies.
+"""Decorators that mark functions for compilation, and the primitives that have an interpreted and a compiled body.
 
 `@kernel` marks a pure function of arrays and named tuples. It stays plain Python: nothing is compiled, and
-numba is not imported, until `heedful.jit.cache` is asked to. A loop that is fast compiled is slow interpreted,
+numba is not imported, until `heedful.jit.cache` compiles. A loop that is fast compiled is slow interpreted,
 and a numpy expression that is fast interpreted allocates when compiled; so a handful of *primitives* have two
-bodies: `@primitive(loop)` puts the loop to be compiled beside the numpy body it decorates.
+bodies: `@primitive(loop)` gives the loop to compile in place of the numpy body that it decorates.
 
 Both bodies of every primitive round alike, operation for operation, so that compiled and interpreted learners
 agree bit for bit, also where scores tie (docs/decisions/0002). What that needs: sums in numpy's order, no fused
@@ -25,29 +25,29 @@ Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[np.float64]
 
 DISCOUNTS = 1.0 / np.array([math.log2(i + 2.0) for i in range(1024)])
-"""1 / log2(i + 1) for the positions i = 1, 2, ...: the weights of a linear DCG."""
+"""The weights 1 / log2(i + 1) of the positions i = 1, 2, ... in a DCG."""
 
 
 def kernel(f: F) -> F:
-    """Mark `f` as a pure function of arrays that compiled code may call. It stays plain Python."""
+    """Mark `f` as a pure function that compiled code may call. It stays plain Python."""
     f.__kernel__ = f  # type: ignore[attr-defined]
     return f
 
 
 def noinline(f: F) -> F:
-    """Mark a kernel that is large or called from many places: compiled as a function of its own, and called."""
+    """Mark a kernel that is not inlined, because it is large or called from many places."""
     f.__noinline__ = True  # type: ignore[attr-defined]
     return f
 
 
 def no_refcount(f: F) -> F:
-    """Mark a kernel that makes no array: compiled, it counts no references to those it is given. Above `kernel`."""
+    """Mark a kernel that allocates no array: compiled, it does not count references. Write it above `@kernel`."""
     f.__no_refcount__ = True  # type: ignore[attr-defined]
     return f
 
 
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
-    """Mark a numpy body as a kernel whose compiled form is `loop`: same arguments, same results, bit for bit."""
+    """Mark a numpy body as a kernel that is compiled from `loop`: same arguments, same results, bit for bit."""
 
     def mark(body: F) -> F:
         body.__kernel__ = loop  # type: ignore[attr-defined]
@@ -58,9 +58,10 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
 
 @kernel
 def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    """sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count a positive multiple of 8.
+    """The sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count is a positive multiple of 8.
 
-    Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in this order, of one row (n,) too.
+    Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in the same order. There X may be one
+    row (n,).
     """
     lanes = np.add.reduce((X[j, lo : lo + count] * w[lo : lo + count]).reshape(-1, 8), axis=0).tolist()
     a, b, c, d, e, f, g, h = lanes
@@ -69,11 +70,12 @@ def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
 
 @kernel
 def pairwise_tree(n: int, plan: Ints) -> int:
-    """numpy's order of summation for n addends: pairs (leaf size, sums that close after it) into plan; the leaves.
+    """Write numpy's order of pairwise summation of n addends into `plan`, and return how many numbers that takes.
 
-    numpy splits in halves that are multiples of 8 until at most 128 addends are left, and adds those in 8 lanes.
+    The plan is pairs (size of a leaf, how many sums close after it). numpy splits into halves that are multiples of 8
+    until at most 128 addends are left, and adds those in 8 lanes.
     """
-    waiting = plan[plan.size - 64 :]  # pairs (size, sums to close) still to be split, a stack
+    waiting = plan[plan.size - 64 :]  # a stack of pairs (size, sums to close) that are still to be split
     waiting[0], waiting[1] = n, 0
     depth, leaves = 2, 0
     while depth:
@@ -93,11 +95,11 @@ def pairwise_tree(n: int, plan: Ints) -> int:
 
 def _scores_loop(X: Floats, w: Floats) -> Array:
     m, n = X.shape
-    if w.size != n:  # one comparison a round; without it, a wrong n_features would read what is not there
+    if w.size != n:  # one comparison a round; without it, a wrong n_features would read outside of the array
         raise ValueError("n_features: wanted as many as the context has features")
     plan = np.empty(n // 32 + 66, np.int64)
     leaves = pairwise_tree(n, plan)
-    out = np.empty(m + 32)  # the scores, then a stack of sums that are not closed yet
+    out = np.empty(m + 32)  # the scores, then a stack of open sums
     sums = out[m:]
     for j in range(m):
         lo, depth = 0, 0
@@ -118,9 +120,10 @@ def _scores_loop(X: Floats, w: Floats) -> Array:
 
 @primitive(_scores_loop)
 def scores(X: Floats, w: Floats) -> Array:
-    """X w, every row summed in the same order, so that equal rows get equal scores: (m x n, n) -> m.
+    """The scores X w (m,) of the rows of X (m x n) with weights w (n,); equal rows get equal scores.
 
-    `X @ w` gives equal rows different last bits, and ties break; BLAS sums in an order that no loop can repeat.
+    Every row is summed in the same order. `X @ w` would give equal rows different last bits, which breaks ties; and
+    BLAS sums in an order that no loop can repeat. ValueError where the sizes differ.
     """
     if w.size != X.shape[1]:
         raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {w.size}")
@@ -129,14 +132,14 @@ def scores(X: Floats, w: Floats) -> Array:
 
 @kernel
 def precedes(a: float, b: float) -> bool:
-    """Whether the value a comes before b in falling order: numbers before NaN."""
+    """Whether the value a comes before b in descending order, NaN last."""
     return a > b or (a == a and b != b)
 
 
 def _top_loop(values: Floats, size: int) -> Ints:
     m = values.size
     order = np.empty(size, np.int64)
-    if m <= 64:  # everybody's rank, by comparing all pairs: no branch to mispredict
+    if m <= 64:  # the rank of each, by comparing all pairs: there is no branch to mispredict
         for j in range(m):
             v, rank = values[j], 0
             if v == v:
@@ -187,7 +190,7 @@ def _top_loop(values: Floats, size: int) -> Ints:
 
 @primitive(_top_loop)
 def top(values: Floats, size: int) -> Ints:
-    """Indices of the `size` <= m largest of `values` (m,) in falling order, ties to the lowest index, NaN last."""
+    """Indices of the `size` <= m largest of `values` (m,) in descending order, ties to the lowest index, NaN last."""
     return (-values).argsort(kind="stable")[:size]
 
 
@@ -198,7 +201,7 @@ def _add_discounts_loop(coef: Floats, order: Ints, k: int, scale: float) -> None
 
 @primitive(_add_discounts_loop)
 def add_discounts(coef: Floats, order: Ints, k: int, scale: float) -> None:
-    """coef[order_i] += scale / log2(i + 1) for the first k positions i = 1..k of `order` (distinct indices)."""
+    """Add DCG discounts: coef[order_i] += scale / log2(i + 1) for the positions i = 1..k of `order` (all distinct)."""
     head = order[:k]
     coef[head] += scale * DISCOUNTS[: head.size]
 
@@ -228,7 +231,10 @@ def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
 
 @primitive(_add_rows_loop)
 def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
-    """out += scale * (coef X), reading only the rows whose coefficient is not 0: out n, X m x n, coef m."""
+    """out += scale * (coef X), for out (n,), X (m x n), coef (m,); reads only the rows whose coefficient is not 0.
+
+    ValueError where the sizes do not match.
+    """
     if coef.size != X.shape[0] or out.size != X.shape[1]:
         raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {out.size}")
     [rows] = coef.nonzero()
@@ -254,7 +260,7 @@ def _dot_loop(x: Floats, w: Floats) -> float:
 
 @primitive(_dot_loop)
 def dot(x: Floats, w: Floats) -> float:
-    """x . w for two vectors (n,), summed as in `scores`."""
+    """The inner product x . w of two vectors (n,), summed as in `scores`."""
     return float(scores(x.reshape(1, -1), w)[0])
 
 
@@ -267,18 +273,18 @@ def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
 
 @primitive(_add_scaled_loop)
 def add_scaled(out: Array, x: Floats, scale: float) -> None:
-    """out += scale x, both (n,)."""
+    """out += scale x, both (n,). ValueError, compiled, where their sizes differ."""
     out += np.float64(scale) * x
 
 
 @kernel
 def fetch_row(X: Floats, j: int) -> None:
-    """Ask memory for the row X[j], which a later round reads: nothing, but compiled (`heedful.jit.overloads`)."""
+    """Prefetch the row X[j], which a later round reads. Interpreted, it does nothing."""
 
 
 @kernel
 def squared_norm(v: Floats) -> float:
-    """v . v, summed as in `scores`."""
+    """The squared norm v . v, summed as in `scores`."""
     return scores(v.reshape(1, -1), v)[0]  # type: ignore[no-any-return]
 
 
@@ -293,7 +299,7 @@ def logistic(z: float) -> float:
 
 @kernel
 def visible(y: Any) -> Any:
-    """What the person sees of a proposal: its first field where it carries more, else all of it.
+    """The part of a proposal that the person sees: its first field where it is a tuple, else all of it.
 
     Compiled, the type of the proposal decides (`heedful.jit.overloads`).
     """

@@ -1,4 +1,7 @@
-"""What numba is told: marked kernels, methods of NamedTuples, and the few functions written as instructions."""
+"""What numba must know of the package: marked kernels, methods of NamedTuples, and functions written as instructions.
+
+numba's types and builders are untyped: their arguments are `Any`.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from numba.extending import intrinsic, overload
 from heedful.jit import kernel
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
-_AHEAD = 4096  # bytes between what is summed and what is fetched from memory
-_registered: set[Any] = set()  # kernels and method names that numba knows by now
+_AHEAD = 4096  # how many bytes the prefetch is ahead of the sum
+_registered: set[Any] = set()  # the kernels and method names that numba knows already
 
 
 def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
-    """Ask memory for the cache line at `pointer` and `offset` bytes, into the second (2) or the first (3) cache."""
+    """Emit a prefetch of the cache line at `pointer` plus `offset` bytes, into the second (2) or first (3) cache."""
     from llvmlite import ir
 
     i8, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -55,8 +58,8 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
 def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
     """kernel.eight_lanes as vector instructions: loads, a multiply and an add for eight lanes at a time.
 
-    LLVM may not reorder a sum, so it leaves the plain loop scalar, at a sixth of the speed. X may be one row (n,),
-    alone: then j is not looked at, and nothing is fetched ahead.
+    LLVM may not reorder a sum, so it would leave the plain loop scalar, at a sixth of the speed. Where X is one row
+    (n,), j is ignored and nothing is prefetched.
     """
     from llvmlite import ir
 
@@ -105,10 +108,10 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 @intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
-    """`value` with every array in it, at any depth, or a generator, uncounted: its owner outlives the loop.
+    """`value` without reference counts, for all arrays in it and for a generator: its owner must outlive the loop.
 
-    Counting references costs atomic operations at every call and slice, a quarter of a round. Whatever of it the
-    loop returns must be copied while the owner is alive: `fold.trace` does.
+    Reference counting costs atomic operations at every call and slice, a quarter of a round. What the loop returns
+    of it must be copied while the owner is alive: `fold.trace` does that.
     """
 
     def uncounted(context: Any, builder: Any, kind: Any, v: Any) -> Any:

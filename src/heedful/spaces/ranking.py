@@ -276,7 +276,7 @@ def is_exact(space: Any) -> bool:
 
 
 def wanted_ranking(space: Any, why: str) -> None:
-    """ValueError unless space is a Ranking that makes sense, or a Primed one."""
+    """ValueError unless space is a Ranking that makes sense, or a WithBaseScore around one."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
     space.check()
