@@ -205,7 +205,7 @@ def test_a_base_score_opens_the_doors_of_the_space_within() -> None:
             lambda: WithBaseScore(WithBaseScore(Ranking(3))).check(),
             "space: wanted one without the caller's score, got WithBaseScore(space=",
         ),
-        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got WithBaseScore"),
+        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got With"),
         (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
         (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),
     ]:

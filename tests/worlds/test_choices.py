@@ -17,10 +17,9 @@ from heedful.worlds.choices import (
     answer,
     choosers_from_orders,
     gaussian_choosers,
-    order,
     perceived_utilities,
 )
-from orderers import Orderers
+from orderers import Orderers, order
 
 RNG = np.random.default_rng(0)
 

@@ -32,6 +32,7 @@ from heedful.jit.kernel import (
     scores,
     top,
 )
+from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
@@ -254,7 +255,7 @@ class WithBaseScore(NamedTuple):
 
 
 @kernel
-def difference(space: Any, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
+def difference(space: Space, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
     """D = phi(x, ybar) - phi(x, y), N: what a correction of y to ybar moves phi by, in any space."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)

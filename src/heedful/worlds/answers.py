@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints, kernel, primitive, scores
+from heedful.spaces.protocol import Space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -84,7 +83,7 @@ def next_above(ratings: Array, rating: float) -> float:
 
 
 @kernel
-def gain(space: Any, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
+def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
     """w . (phi(x, ybar) - phi(x, y)), in any space."""
     D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, finite_array, numbers
 from heedful.jit.kernel import Floats, Ints, primitive, scores
-from heedful.worlds.users import rounded_ratings, wanted_user
+from heedful.worlds.users import ItemUser, rounded_ratings, wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class ItemPool(NamedTuple):
     X: Floats
     utilities: Array
     ratings: Array
-    user: Any
+    user: ItemUser
 
     def init(self, rng: np.random.Generator) -> PoolState:
         return PoolState(self.X.copy(), self.utilities.copy(), self.ratings.copy(), self.utilities.size)
@@ -96,7 +96,7 @@ class ItemPool(NamedTuple):
         return PoolState(state.rows, state.utilities, state.ratings, left)
 
 
-def item_pool(X: Floats, w_star: Array, user: Any, ratings: npt.ArrayLike | None = None) -> ItemPool:
+def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
     """The pool X (m x N) for a person with utility weights w_star (N,).
 
     `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
 from heedful.spaces.ranking import Ranking
-from heedful.worlds.users import utility, wanted_user
+from heedful.worlds.users import RankingUser, utility, wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class QueryStream(NamedTuple):
     best: Array
     offsets: Ints
     k: int
-    user: Any
+    user: RankingUser
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.offsets.size - 1), 0)
@@ -64,7 +64,7 @@ class QueryStream(NamedTuple):
 
 
 def query_stream(
-    X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: Any, *, k: int = 5, shuffle: int = 0
+    X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: RankingUser, *, k: int = 5, shuffle: int = 0
 ) -> QueryStream:
     """The world of these queries for a user with utility weights w_star (N,).
 
@@ -125,7 +125,7 @@ def synthetic_queries(
     n_features: int,
     *,
     noise: float,
-    user: Any,
+    user: RankingUser,
     seed: int = 0,
     k: int = 5,
     dtype: str = "float64",

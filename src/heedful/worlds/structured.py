@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count
 from heedful.jit.kernel import Floats, Ints
+from heedful.spaces.protocol import StructuredSpace
 from heedful.spaces.ranking import Assignment
 from heedful.spaces.structured import Subset, grid
 from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState
-from heedful.worlds.users import wanted_user
+from heedful.worlds.users import CorrectingUser, wanted_user
 
 Array = npt.NDArray[np.float64]
 
@@ -36,8 +37,8 @@ class StructuredStream(NamedTuple):
     X: Floats
     w_star: Array
     best: Ints
-    space: Any
-    user: Any
+    space: StructuredSpace
+    user: CorrectingUser
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.X.shape[0]), 0)
@@ -63,7 +64,7 @@ class StructuredStream(NamedTuple):
 
 
 def synthetic_assignments(
-    rounds: int, people: int, slots: int, n_features: int, user: Any, seed: int = 0
+    rounds: int, people: int, slots: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
     """People for slots, and w* (N,): normal features, |w*| = 1. ValueError where there are fewer people than slots."""
     wanted_count("slots", slots)
@@ -72,7 +73,7 @@ def synthetic_assignments(
 
 
 def synthetic_paths(
-    rounds: int, rows: int, columns: int, n_features: int, user: Any, seed: int = 0
+    rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
     """Paths from corner to corner of a grid, and w* (N,): normal features, |w*| = 1."""
     space = grid(rows, columns)
@@ -80,7 +81,7 @@ def synthetic_paths(
 
 
 def synthetic_subsets(
-    rounds: int, candidates: int, k: int, n_features: int, user: Any, seed: int = 0
+    rounds: int, candidates: int, k: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
     """Candidates that cover each feature with chance .3, as much as a uniform number; w* >= 0 (N,), |w*| = 1.
 
@@ -102,7 +103,7 @@ def synthetic_subsets(
 
 
 def _exact(
-    space: Any, rounds: int, parts: tuple[int, ...], n_features: int, user: Any, seed: int
+    space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
 ) -> tuple[StructuredStream, Array]:
     """A stream of a space whose argmax is exact, so that it finds the best objects."""
     rng = _generator(rounds, n_features, user, seed)
@@ -113,7 +114,7 @@ def _exact(
     return StructuredStream(X, w_star, best, space, user), w_star
 
 
-def _generator(rounds: int, n_features: int, user: Any, seed: int) -> np.random.Generator:
+def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
     """What a stream is drawn with. ValueError where one of these makes no sense."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         wanted_count(name, value)

@@ -8,13 +8,14 @@ labels belong to the candidates at hand (m,).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import is_number, wanted_count
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
+from heedful.spaces.protocol import StructuredSpace
 from heedful.worlds.answers import (
     draw_to_front,
     gain,
@@ -28,6 +29,33 @@ from heedful.worlds.answers import (
 from heedful.worlds.clicks import Cascade, PositionBiased
 
 Array = npt.NDArray[np.float64]
+
+
+class RankingUser(Protocol):
+    """A simulated person who answers a ranking with a better one."""
+
+    def rank(
+        self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator, /
+    ) -> Ints:
+        """The answer to the order `shown` of candidates with utilities and labels (m,): an order, best first, or the
+        clicked alone. `best` is the utility of the best order, of which the first k positions count."""
+
+
+class ItemUser(Protocol):
+    """A simulated person who answers an item with a better one, and compares two."""
+
+    def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator, /) -> int:
+        """The answer to item y among items with utilities and ratings (m,); y itself where none is better."""
+
+    def prefer(self, utilities: Array, ratings: Array, a: int, b: int, /) -> float:
+        """By how much item a is better than item b; below 0 where it is worse."""
+
+
+class CorrectingUser(Protocol):
+    """A simulated person who corrects an object of a structured space."""
+
+    def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
+        """The correction of object y in context x: on the way to the best object, by weights w (N,)."""
 
 
 @kernel
@@ -76,7 +104,7 @@ class StrictAlpha(NamedTuple):
         """How much better a is than b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
-    def correct(self, space: Any, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
+    def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
         """y moved towards y* (`best`) by `space.step_towards` until it gains enough. x of the space, w (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()

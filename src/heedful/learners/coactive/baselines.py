@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count, wanted_space
+from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +28,7 @@ class FixedOrder(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
 
     @property
     def version(self) -> int:
@@ -67,7 +68,7 @@ class RandomOrder(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
 
     @property
     def version(self) -> int:

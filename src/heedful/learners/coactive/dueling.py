@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, kernel, squared_norm
+from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import wanted_ranking
 
 Array = npt.NDArray[np.float64]
@@ -79,7 +80,7 @@ class DuelingBandit(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: RankingSpace
     gamma: float = 1.0
     delta: float = 0.1
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, primitive
 from heedful.learners.coactive.pairwise_logistic import adagrad_step
+from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import wanted_ranking
 
 Array = npt.NDArray[np.float64]
@@ -65,7 +66,7 @@ class FairPairs(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: RankingSpace
     rate: float = 0.1
     swap: float = 0.25
     implied: float = 0.3

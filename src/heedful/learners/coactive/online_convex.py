@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.spaces.protocol import Space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -51,7 +52,7 @@ class OnlineConvex(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     rule: Any = AdaGrad()
 
     @property

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import wanted_count, wanted_positive, wanted_space
 from heedful.jit.kernel import primitive
+from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class PairwiseLogistic(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     rate: float = 0.1
 
     @property

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, wanted_count, wanted_positive, wanted_space
 from heedful.jit.kernel import primitive, squared_norm
+from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class PreferencePerceptron(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     batch: int = 1
 
     @property
@@ -146,7 +147,7 @@ class ExponentiatedPerceptron(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     bound: float
     horizon: int = 0
     signed: bool = True
@@ -234,7 +235,7 @@ class ConvexPerceptron(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     radius: float
 
     @property

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.jit.kernel import Ints
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
+from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import difference, wanted_ranking
 
 Array = npt.NDArray[np.float64]
@@ -41,7 +42,7 @@ class PerturbedPerceptron(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: RankingSpace
     swap: float = 0.5
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count, wanted_space
+from heedful.spaces.protocol import Space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -57,7 +58,7 @@ class RankingSVM(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     squared: bool = False
     capacity: int = 10_000
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from heedful.core.validation import wanted_count, wanted_positive, wanted_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.jit.kernel import kernel, scores, squared_norm
+from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +36,7 @@ class SecondOrderPerceptron(NamedTuple):
     """
 
     n_features: int
-    space: Any
+    space: Space
     gamma: float = 1.0
     epsilon: float = 1.0
     radius: float = 100.0

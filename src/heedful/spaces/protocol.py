@@ -1,0 +1,58 @@
+"""What a space of objects must offer, so that any coactive learner works with it ([J15] Algorithm 3).
+
+Contexts x and objects y differ from space to space (an order of candidates, a path, an assignment), so they are `Any`
+here. N is the number of features.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+
+class Space(Protocol):
+    """A space of objects: the features phi(x, y) of each object y in a context x, and the best object for weights w."""
+
+    def phi(self, x: Any, y: Any, /) -> Array:
+        """phi(x, y), (N,)."""
+
+    def argmax(self, w: Array, x: Any, /) -> Any:
+        """The object y of greatest w . phi(x, y), for w (N,)."""
+
+    def add_difference(self, out: Array, x: Any, ybar: Any, y: Any, scale: float, /) -> None:
+        """out += scale (phi(x, ybar) - phi(x, y)), out (N,)."""
+
+    def add_pair_gradient(self, out: Array, w: Array, x: Any, ybar: Any, y: Any, /) -> None:
+        """out += the gradient in w of the logistic log-likelihood of the pairs that correcting y to ybar implies."""
+
+    def check(self) -> None:
+        """ValueError where a parameter of the space makes no sense."""
+
+    def check_context(self, x: Any, n_features: int, /) -> Any:
+        """x as a context with n_features features. ValueError, naming what is wrong, where it is none."""
+
+    def check_object(self, name: str, x: Any, y: Any, /) -> Any:
+        """y as an object of the context x. ValueError, beginning with `name`, where it is none."""
+
+
+class RankingSpace(Space, Protocol):
+    """A space whose objects are orders of candidates, of which the first positions count."""
+
+    def positions(self) -> int:
+        """How many positions count."""
+
+    def add_pairs(self, out: Array, w: Array, x: Any, better: Ints, worse: Ints, weights: Array, /) -> None:
+        """out += the gradient in w of the weighted logistic log-likelihood of these pairs of candidates (p,)."""
+
+
+class StructuredSpace(Space, Protocol):
+    """A space in which a simulated person corrects an object step by step."""
+
+    def step_towards(self, y: Any, best: Any, /) -> Any:
+        """The object one step from y towards `best`."""
