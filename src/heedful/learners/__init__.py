@@ -1,4 +1,4 @@
-"""The learners, a folder for each interaction, a file for each family. They are found by looking, not listed."""
+"""The learners, one folder for each interaction, one file for each family. They are discovered, not registered."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """The modules of the folders, by name."""
+    """The modules in these folders, imported."""
     for name in _module_names():
         yield importlib.import_module(name)
 
 
 def _module_names() -> Iterator[str]:
-    """The full names of the modules in the folders."""
+    """The full names of the modules in these folders."""
     for folder in __path__:
-        os.listdir(folder)  # OSError where that cannot be looked into: pkgutil passes over it as if it were empty
+        os.listdir(folder)  # OSError where the folder cannot be read: pkgutil would treat it as empty
     for package in pkgutil.iter_modules(__path__):
         inside = [os.path.join(folder, package.name) for folder in __path__]
         yield from (f"{__name__}.{package.name}.{module.name}" for module in pkgutil.iter_modules(inside))
@@ -33,8 +33,7 @@ def _module_names() -> Iterator[str]:
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """The module of every class and function that is defined in the folders, by name, as their sources say it: none of
-    them is imported."""
+    """The module of every class and function defined in these folders, by name; found in the sources, not imported."""
     found: dict[str, str] = {}
     for name in _module_names():
         spec = find_spec(name)
@@ -44,7 +43,7 @@ def modules_by_name() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`from heedful.learners import SecondOrderPerceptron`, whichever file it is in."""
+    """Import a learner when it is first asked for, so that `from heedful.learners import PRank` needs no list."""
     if name.startswith("_") or name not in modules_by_name():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(modules_by_name()[name]), name)

@@ -1,9 +1,9 @@
-"""Learners and simulated people by name, as text says them.
+"""Make learners and simulated people from text, by name.
 
-A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one's own: `FILE.py:Class`, `module:Class`,
-`FILE.py:Class:rate=0.1`; a class that is a rule is made a learner by `Template`. A person is `strict:alpha=0.5`,
-`noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or `expected:alpha=0.5`. Nothing is
-registered: the names of learners are those of the classes in the folder heedful/learners.
+A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one of your own: `FILE.py:Class`, `module:Class`,
+`FILE.py:Class:rate=0.1`; where the class is a rule, `OnlineConvex` makes it a learner. A person is `strict:alpha=0.5`,
+`noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or `expected:alpha=0.5`. There is no
+list: the names of learners are those of the classes in the folder heedful/learners.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _FROM_DATA = ("n_features", "space")
 
 
 class LearnerSummary(NamedTuple):
-    """What the first paragraph of a learner's docstring says, `Title: source. Interaction: X.`; what it does not say is
-    empty."""
+    """Title, source and interaction of a learner, from the first paragraph of its docstring: `Title: source.
+    Interaction: X.` What is missing there is empty."""
 
     title: str
     source: str
@@ -61,9 +61,9 @@ _OLD_NAMES = {_short(old): _short(new) for old, new in RENAMED.items()}
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Class name by short name: kebab-cased without the words preference and perceptron, where that is unique.
+    """Class names by short name: in kebab case, without the words preference and perceptron where that is unique.
 
-    `perceptron` where nothing is left.
+    `perceptron` where nothing else is left.
     """
     classes: dict[str, list[str]] = {}
     for name in names:
@@ -72,7 +72,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def why_not_learner(cls: Any) -> str:
-    """What keeps cls from being a learner, in words; empty where nothing does."""
+    """Why cls is no learner, in words; empty where it is one."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"
     missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
@@ -80,13 +80,13 @@ def why_not_learner(cls: Any) -> str:
 
 
 def find_learners() -> dict[str, type]:
-    """Every learner in the folder heedful/learners by its short name, sorted; found by looking, not listed."""
+    """Every learner in the folder heedful/learners, by its short name, sorted."""
     classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
 def is_packaged(name: str) -> bool:
-    """Whether a learner of the package goes by this name: short, that of its class, or an alias."""
+    """Whether a learner of the package has this name: short, in full, an alias or an earlier name."""
     if name in ALIASES or name in _OLD_NAMES or _find_packaged(name) is not None:
         return True
     known = find_learners()
@@ -103,8 +103,8 @@ def summarise(cls: type) -> LearnerSummary:
 
 
 def _find_packaged(name: str) -> type | None:
-    """The learner of the package whose class has this name in kebab case, short or in full, where it is the only one:
-    found without importing the others."""
+    """The only learner of the package with this name, short or in full; None where there are none or several. Other
+    modules are not imported."""
     called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
     classes = [getattr(learners, each) for each in called]
     found = [cls for cls in classes if not why_not_learner(cls)]
@@ -123,17 +123,17 @@ def _learners_of(module: ModuleType) -> list[type]:
 
 
 def learner_class(name: str) -> type:
-    """The class that a name stands for; parameters after it are allowed and not looked at.
+    """The class of a learner by its name; parameters after the name are ignored.
 
-    ValueError for a name nobody has, with the nearest there is, and for FILE.py:Class or module:Class where there is
-    no such class or it is not a learner; FileNotFoundError where there is no such file.
+    ValueError for an unknown name, with the nearest known one, and for FILE.py:Class or module:Class where there is
+    no such class or it is no learner; FileNotFoundError where there is no such file.
     """
     cls = cast(type, _resolve(name)[1])
     return OnlineConvex if is_rule(cls) else cls
 
 
 def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
-    """(the name alone, its class, the text of its parameters, those an alias sets)."""
+    """Split a spec: (the name, its class, the text of its parameters, the parameters that an alias sets)."""
     name, _, given = spec.strip().partition(":")
     target, preset = ALIASES.get(name, (_OLD_NAMES.get(name, name), {}))
     if (cls := _find_packaged(target)) is not None:
@@ -166,7 +166,7 @@ def _class_of(module: ModuleType, name: str, place: str) -> type:
 
 
 def _import_file(place: str) -> ModuleType:
-    """The module in a file, under a name that its path decides: compiled code finds it again."""
+    """Import the module in a file, under a name made from its path, so that compiled code finds it again."""
     path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{place}: no such file; wanted FILE.py:Class")
@@ -209,7 +209,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`; did you mean X?` where something there is comes close to a name, else nothing."""
+    """`; did you mean X?` with the closest of `names`, or nothing where none is close."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -218,11 +218,11 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
-    """The learner that `spec` names, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
+    """Make the learner of a spec, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
 
-    Its fields n_features and space come from the data, and n_ranks, where the name does not say it, from a space of
-    grades; `defaults` fill fields of these names that have no default of their own. ValueError, naming the field, for
-    one it does not have, a value of another type, a field that is left without a value; and as `learner_class`.
+    Its fields n_features and space come from the data; so does n_ranks from a space of grades, where the spec does
+    not set it. `defaults` fill fields of these names that have no default of their own. ValueError, naming the field,
+    for an unknown field, a value of another type, and a field without a value; and as `learner_class`.
     """
     name, cls, given, preset = _resolve(spec)
     if is_rule(cls):
@@ -235,10 +235,10 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> 
 
 
 def make_user(spec: str) -> Any:
-    """The simulated person that `spec` names: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
+    """Make the simulated person of a spec: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
     position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
 
-    ValueError for a person there is not, or a parameter that makes no sense.
+    ValueError for an unknown name, or a parameter that makes no sense.
     """
     from heedful.worlds.users import USERS
 
@@ -254,7 +254,7 @@ def make_user(spec: str) -> Any:
 
 
 def _parse(name: str, given: str) -> dict[str, str]:
-    """`a=1,b=2` as a mapping."""
+    """Parse `a=1,b=2` into a mapping of texts."""
     values: dict[str, str] = {}
     for part in given.split(",") if given.strip() else []:
         field, equals, value = (piece.strip() for piece in part.partition("="))
@@ -267,9 +267,9 @@ def _parse(name: str, given: str) -> dict[str, str]:
 
 
 def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that `NAME:FIELD=VALUE,...` gives to some of these fields, name -> type.
+    """The values that a spec `NAME:FIELD=VALUE,...` gives to fields, converted to their types (`fields`: name -> type).
 
-    ValueError for a field there is not, and a value of another type.
+    ValueError for an unknown field, and a value of another type.
     """
     name, _, given = spec.strip().partition(":")
     texts = _parse(name, given)

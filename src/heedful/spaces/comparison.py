@@ -1,4 +1,4 @@
-"""What can be shown where people choose: a pair of items, or a few, of a pool of such."""
+"""The space of comparisons: what people may be asked to compare, and how they may answer."""
 
 from __future__ import annotations
 
@@ -16,38 +16,41 @@ MOST = 10**7
 """Users are numbers below this."""
 
 MOST_ITEMS = 10_000
-"""What is believed of n items is a matrix of n x n."""
+"""The posterior over n items has a covariance of n x n."""
 
 FIRST, SECOND, EQUAL, UNSURE = 0, 1, -1, -2
-"""Answers: the place of what was chosen, of two; all equally good; cannot judge."""
+"""Answers about two items: the place of the chosen one; both equally good; cannot judge."""
 
 NONE: Array = np.empty((0, 0))
-"""The features of items that have none."""
+"""The features of items without features."""
 
 WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
 
 
 class ComparisonPool(NamedTuple):
-    """Who is there to be asked, and the pairs of items (p x 2) that may be shown to them, the left one first; or the
-    sets of k items each (p x k)."""
+    """A context: the user, and the pairs of items (p x 2) that may be shown, or sets of k items (p x k); the first
+    item of a row is shown left."""
 
     user: int
     pairs: Ints
 
 
 class Choice(NamedTuple):
-    """One row of a pool, k items from 0 to n_items - 1, is shown. The answer is the place of the best, 0 to k - 1;
-    EQUAL (-1), where `equal`, of all; UNSURE (-2); or an order, the places from the best on: those not named come
-    after, with nothing said among them. In words "equal", "unsure", and of a pair "first", "second"."""
+    """The space of choices among k of n_items items: a proposal is one row of a pool, (k,).
+
+    The answer is the place of the best item, 0 to k - 1; EQUAL (-1), where `equal`; UNSURE (-2); or an order, places
+    from the best on, where places that are missing come after the others, in no order. In words: "equal", "unsure",
+    and for a pair "first", "second".
+    """
 
     n_items: int
     equal: bool = True
-    """whether "equally good" is an answer on offer"""
+    """whether "equally good" is a possible answer"""
     features: Array = NONE
-    """of the items (n_items x d), where they have some"""
+    """features of the items (n_items x d); (0, 0) where they have none"""
 
     def check(self) -> None:
-        """ValueError where there are too many items, or the features are not theirs."""
+        """ValueError where there are too many items, or the features do not fit them."""
         wanted_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         if not isinstance(self.equal, bool):
             raise ValueError(f"equal: wanted True or False, got {describe(self.equal)}")
@@ -58,7 +61,7 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: wanted {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: Any, n_features: int = 0) -> ComparisonPool:
-        """x as a pool, (user, pairs). ValueError where it is none, or there is nothing to ask."""
+        """x = (user, pairs) as a ComparisonPool. ValueError where it is none, or has no pair."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: wanted (user, pairs), got {describe(x)}")
         wanted_count("x: user", x[0], least=0, most=MOST - 1)
@@ -76,7 +79,7 @@ class Choice(NamedTuple):
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: Any) -> int | Ints:
-        """y as an answer, an order (1 to k places) as an array. ValueError where it is none."""
+        """y as an answer: an int, or an order of 1 to k places (int64). ValueError where it is none."""
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
         if k == 2:
@@ -93,11 +96,11 @@ class Choice(NamedTuple):
         raise ValueError(f"{name}: wanted {places}{wanted}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
-        """Another pool than x, such as nobody answers: for another user, of the last pair alone."""
+        """A pool other than x, for checks: for another user, with the last pair only."""
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
     def invalid_contexts(self, x: ComparisonPool) -> list[Any]:
-        """Contexts made of a pool x that no door may let in."""
+        """Invalid contexts made from a pool x, for checks."""
         user, pairs = x
         last = pairs[-1:]
         wrong: list[Any] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
@@ -109,7 +112,7 @@ class Choice(NamedTuple):
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[Any]:
-        """Feedback made of what was shown, y, that no door may let in."""
+        """Invalid feedback on the shown items y, for checks."""
         k = y.size
         wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
@@ -117,8 +120,8 @@ class Choice(NamedTuple):
 
 
 def _order(y: Any, k: int) -> Ints | None:
-    """y as places 0 to k - 1, each once at most, 1 to k of them; None where it is none."""
-    if isinstance(y, np.ndarray) and y.ndim == 0:  # which has no places to look at
+    """y as 1 to k different places from 0 to k - 1 (int64); None where it is no such order."""
+    if isinstance(y, np.ndarray) and y.ndim == 0:  # it cannot be iterated over
         return None
     if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
         return None
@@ -132,14 +135,14 @@ def _order(y: Any, k: int) -> Ints | None:
 
 
 def order_of(feedback: Any, k: int) -> Any:
-    """Feedback about k items that is a place or an order, as an order (1 to k places); EQUAL and UNSURE as they are."""
+    """Feedback as an order (1 to k places) where it is a place or an order; EQUAL and UNSURE unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
 def wanted_choice(space: Any) -> None:
-    """ValueError unless space is a choice, with hyperparameters that make sense."""
+    """ValueError unless space is a valid `Choice`."""
     if not isinstance(space, Choice):
         raise ValueError(f"space: wanted a choice among items, such as Choice(10), got {describe(space)}")
     space.check()

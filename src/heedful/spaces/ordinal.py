@@ -1,4 +1,4 @@
-"""What can be shown where a person grades: a rank on an ordered scale, 1 the lowest."""
+"""The space of ordinal grades: ranks on an ordered scale, 1 the lowest."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_RANKS = 1000
 
 
 class Ranks(NamedTuple):
-    """The ranks 1 < 2 < ... < k of an instance x (N,): what is proposed is one of them, and so is the feedback."""
+    """The ranks 1 < 2 < ... < k of an instance x (N,). A proposal predicts the rank; feedback is the true one."""
 
     k: int
 
     def check(self) -> None:
-        """ValueError where the number of ranks makes no sense."""
+        """ValueError where k is not a whole number from 2 to MOST_RANKS."""
         wanted_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
@@ -34,11 +34,11 @@ class Ranks(NamedTuple):
         return int(number)
 
     def invalid_contexts(self, x: Floats) -> list[Any]:
-        """Contexts made of x (N,) that no door may let in."""
+        """Invalid contexts made from x (N,), for checks."""
         spoiled = x.copy()
         spoiled[-1] = np.nan
         return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
 
     def invalid_objects(self, x: Floats, y: int) -> list[Any]:
-        """Feedback made of a rank y that no door may let in."""
+        """Invalid feedback made from a rank y, for checks."""
         return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

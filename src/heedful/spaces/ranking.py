@@ -1,15 +1,12 @@
-"""What can be shown: spaces of objects, each with phi(x, y) and the argmax of w . phi(x, .).
+"""Spaces of objects that coactive learners show: rankings and assignments, each with phi(x, y) and its argmax.
 
-A space is a NamedTuple with `phi`, `argmax` and `add_difference` (which adds phi(x, ybar) - phi(x, y) without
-building it), with `add_pair_gradient` for learners on all implied pairs, and with `check`, `check_context` and
-`check_object` for the doors. Any update rule works with any space ([J15] Algorithm 3). Where a simulated person
-corrects objects step by step, it has `towards` as well.
-
-`WithBaseScore` wraps a space whose caller has scores already: with w = 0 it shows the caller's order.
+A space is a NamedTuple with the methods of `heedful.spaces.protocol.Space`. Any update rule works with any space
+([J15] Algorithm 3). `WithBaseScore` wraps a space whose caller has scores already: with w = 0 it shows the caller's
+order.
 
 An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
-the object decides. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
-parts to move the weights; a row is read once for either.
+depend on the object. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
+parts to update the weights; it reads a row once for each.
 """
 
 from __future__ import annotations
@@ -38,10 +35,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Ranking(NamedTuple):
-    """An order of the candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
+    """Rankings of candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
 
-    `k` (1 to 1024): how many positions count. k = 1 is an item, and then a proposal is that item alone; otherwise
-    it is the whole order. An order given as feedback may be longer or, on a short list, shorter than k: candidate
+    `k` (1 to 1024) is how many positions count. With k = 1 an object is one item, and a proposal shows that item alone;
+    otherwise a proposal is an order of all candidates. An order given as feedback has at least min(k, m) candidate
     indices without repetition, best first.
     """
 
@@ -56,12 +53,12 @@ class Ranking(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The candidates by decreasing w . x_j, ties to the lowest index; the first alone where k = 1."""
+        """The candidates by descending w . x_j, ties to the lowest index; only the first where k = 1."""
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)), reading each row whose net coefficient is not 0 once."""
+        """out += scale (phi(x, ybar) - phi(x, y)); reads each row whose net coefficient is not 0 once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
@@ -74,7 +71,7 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), pairs given (p,)."""
+        """out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), for pairs (p,)."""
         coef = np.zeros(x.shape[0])
         s = scores(x, w)
         for p in range(better.size):
@@ -108,10 +105,10 @@ class Ranking(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """Who gets which slot: x (m x slots x N) describes each of m people in each slot, m >= slots.
+    """Assignments of people to slots: x (m x slots x N) describes each of m people in each slot, m >= slots.
 
-    An object y (slots,) names a person for every slot, nobody twice; phi(x, y) = sum_s x[y_s, s]. The argmax is
-    exact: the assignment problem, solved by shortest augmenting paths.
+    An object y (slots,) has a different person for every slot; phi(x, y) = sum_s x[y_s, s]. The argmax is exact: the
+    assignment problem, solved by shortest augmenting paths.
     """
 
     slots: int
@@ -132,7 +129,8 @@ class Assignment(NamedTuple):
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with the first slot that differs filled as in `best`; who held another slot takes the place of who goes."""
+        """y with the first slot that differs filled as in `best`; where that person had another slot, the two people
+        change places."""
         out = y.copy()
         for s in range(y.size):
             if y[s] != best[s]:
@@ -162,11 +160,11 @@ class Assignment(NamedTuple):
         add_rows(out, x.reshape(m * slots, n), coef, 1.0)
 
     def check(self) -> None:
-        """ValueError where the number of slots makes no sense."""
+        """ValueError where the number of slots is not positive."""
         wanted_count("slots", self.slots)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
-        """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or people are too few."""
+        """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or has too few people."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
             raise ValueError(
@@ -183,10 +181,10 @@ class Assignment(NamedTuple):
 
 
 class WithBaseScore(NamedTuple):
-    """`space` with the caller's own score as the last feature: it counts 1 + w_N, what was learned counts w.
+    """`space` with the caller's score as base score: the last feature, with weight 1 + w_N in place of w_N.
 
-    So w = 0 shows the caller's order, and learning adjusts it, also how much the caller's score counts, unless
-    `adjusted` is False: then it counts 1 for good. phi and the objects are those of `space`; U(x, y) =
+    So w = 0 shows the caller's order, and learning adjusts it. `adjusted` says whether learning also adjusts the
+    weight of the caller's score; else this weight is always 1. phi and the objects are those of `space`; U(x, y) =
     (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
     """
 
@@ -195,7 +193,7 @@ class WithBaseScore(NamedTuple):
 
     @property
     def k(self) -> int:
-        """The positions that count, where the inner space has some."""
+        """How many positions count, of an inner space that ranks."""
         k: int = self.space.k
         return k
 
@@ -210,7 +208,7 @@ class WithBaseScore(NamedTuple):
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)), which is what to move w along."""
+        """out += scale (phi(x, ybar) - phi(x, y)), the direction in which to update w."""
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
@@ -224,19 +222,19 @@ class WithBaseScore(NamedTuple):
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """out += the gradient of the inner space at w + e_N, for pairs given (p,)."""
+        """out += the gradient of the inner space at w + e_N, for these pairs (p,)."""
         last = out[-1]
         self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
     def positions(self) -> int:
-        """The positions that count, where the inner space ranks."""
+        """How many positions count, of an inner space that ranks."""
         positions: int = self.space.positions()
         return positions
 
     def check(self) -> None:
-        """ValueError where the inner space is none, makes no sense or has the caller's score already."""
+        """ValueError where the inner space is no space, is not valid, or has a base score already."""
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: wanted one without the caller's score, got {self.space!r}")
         wanted_space(self.space)
@@ -244,7 +242,7 @@ class WithBaseScore(NamedTuple):
             raise ValueError(f"adjusted: wanted True or False, got {self.adjusted!r}")
 
     def check_context(self, x: Any, n_features: int) -> Floats:
-        """x as the inner space wants it; the caller's score is the last of the n_features."""
+        """x as the inner space checks it; the caller's score is the last of the n_features."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
@@ -256,7 +254,7 @@ class WithBaseScore(NamedTuple):
 
 @kernel
 def difference(space: Space, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
-    """D = phi(x, ybar) - phi(x, y), N: what a correction of y to ybar moves phi by, in any space."""
+    """D = phi(x, ybar) - phi(x, y), (N,): the update direction of a correction of y to ybar, in any space."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)
     return D
@@ -264,20 +262,20 @@ def difference(space: Space, n_features: int, x: Floats, ybar: Any, y: Any) -> A
 
 @kernel
 def with_base_weight(w: Array, adjusted: bool) -> Array:
-    """w + e_N: the weights with the caller's own score, the last feature, counted once more, or just once; a copy."""
+    """A copy of w (N,) with 1 added to the last weight, that of the base score; where not `adjusted`, set to 1."""
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
     return out
 
 
 def is_exact(space: Any) -> bool:
-    """Whether a space shows the exact argmax of w . phi(x, .), as theorems want: not one with the caller's score, nor
-    one that says it is `approximate`."""
+    """Whether a space shows the exact argmax of w . phi(x, .), as theorems assume: not one with a base score, and not
+    one that is `approximate`."""
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
 def wanted_ranking(space: Any, why: str) -> None:
-    """ValueError unless space is a Ranking that makes sense, or a WithBaseScore around one."""
+    """ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
     space.check()
@@ -285,12 +283,13 @@ def wanted_ranking(space: Any, why: str) -> None:
 
 @kernel
 def best_assignment(benefit: Array) -> Ints:
-    """The person of each slot in an assignment of greatest total benefit (people x slots): (slots,).
+    """The assignment of greatest total benefit, for benefit (people x slots): the person of each slot (slots,).
 
     The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
+    ValueError where a benefit is not finite or there are fewer people than slots.
     """
     m, slots = benefit.shape
-    u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot and person 0 are not real
+    u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot 0 and person 0 are dummies
     holder = np.zeros(m + 1, np.int64)  # the slot each person holds, 0 for none
     way = np.zeros(m + 1, np.int64)
     for slot in range(1, slots + 1):
@@ -308,7 +307,7 @@ def best_assignment(benefit: Array) -> Ints:
                         least[p], way[p] = reduced, j
                     if least[p] < delta:
                         delta, nearest = least[p], p
-            if nearest == 0:  # nobody is within reach
+            if nearest == 0:  # no person can be reached
                 raise ValueError("assignment: wanted finite benefits and at least as many people as slots")
             for p in range(m + 1):
                 if used[p]:
@@ -331,7 +330,7 @@ def best_assignment(benefit: Array) -> Ints:
 
 def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
     m = s.size
-    place_of = np.full(m, m)  # position in y; candidates that were not shown come last
+    place_of = np.full(m, m)  # the position in y; candidates that were not shown come last
     for i in range(y.size):
         place_of[y[i]] = i
     chosen = min(k, ybar.size)
@@ -359,13 +358,13 @@ def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) 
 
 @primitive(_add_implied_pairs_loop)
 def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, s (m,) the scores.
+    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, for scores s (m,).
 
-    The chosen are the first k of ybar. Whoever chose them has looked at y down to the deepest of them (and at
-    least at its first k), so each chosen beats each that was passed over on the way; and among the chosen, a
+    The chosen are the first k of ybar. The person has looked at y down to the last of them, and at least at its first
+    k. So each chosen candidate beats each that was passed over on the way; and among the chosen, a beats b where a is
     before b in ybar but after it in y.
     """
-    total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists: one by one is faster
+    total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
     place_of = {j: i for i, j in enumerate(seen)}
     depth = max([min(k, len(seen)), *(place_of[a] + 1 for a in chosen if a in place_of)])
     picked, last = set(chosen), len(seen)

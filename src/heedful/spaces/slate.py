@@ -1,4 +1,4 @@
-"""What can be shown where people rate: the best few of the items on offer to somebody."""
+"""The space of slates: a few of the items on offer to a user, who rates them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST = 10**7
-"""Users and items are numbers below this: what is learned is kept in arrays that reach to the greatest."""
+"""Users and items are numbers below this: learners keep arrays as long as the greatest number."""
 MOST_WEIGHT = 1e6
 
 
 class SlateContext(NamedTuple):
-    """Who is there, and what may be shown to them: the numbers of the items (c,), rising."""
+    """A context: the user, and the items on offer, as ascending numbers (c,)."""
 
     user: int
     items: Ints
 
 
 class SlateRatings(NamedTuple):
-    """The items of a slate that were rated (r,), and their ratings (r,)."""
+    """Feedback: the items of a slate that were rated (r,), and their ratings (r,)."""
 
     items: Ints
     ratings: Array
@@ -36,8 +36,11 @@ class SlateRatings(NamedTuple):
 
 
 class WeightedRatings(NamedTuple):
-    """Ratings (r,) of items (r,), each with a weight (r,) above 0: one of weight w counts as w ratings alike would, as
-    one whose noise has a variance w times as small. What is concluded from a view, a cart, a purchase."""
+    """Feedback with weights: ratings (r,) of items (r,), each with a weight (r,) above 0.
+
+    A rating of weight w counts as w equal ratings, so its noise has a variance w times smaller. Implicit feedback (a
+    view, a cart, a purchase) gives such ratings.
+    """
 
     items: Ints
     ratings: Array
@@ -49,14 +52,14 @@ class WeightedRatings(NamedTuple):
 
 
 class Slate(NamedTuple):
-    """The best `size` of the items on offer, best first; fewer where fewer are there. Ratings lie in [low, high]."""
+    """Slates: up to `size` of the items on offer, best first. Ratings lie in [low, high]."""
 
     size: int = 1
     low: float = -1e50
     high: float = 1e50
 
     def check(self) -> None:
-        """ValueError where the size or the range make no sense."""
+        """ValueError where the size or the range is not valid."""
         wanted_count("size", self.size)
         for name, value in (("low", self.low), ("high", self.high)):
             if not is_number(value, int, float) or not abs(value) <= 1e50:
@@ -65,7 +68,7 @@ class Slate(NamedTuple):
             raise ValueError(f"high: wanted more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: Any, n_features: int = 0) -> SlateContext:
-        """x as an offer, (user, items). ValueError where it is none, or nothing is on offer."""
+        """x = (user, items) as a SlateContext. ValueError where it is none, or has no item."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: wanted (user, items), got {describe(x)}")
         wanted_count("x: user", x[0], least=0, most=MOST - 1)
@@ -74,8 +77,8 @@ class Slate(NamedTuple):
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: Any) -> SlateRatings | WeightedRatings:
-        """y as ratings of items on offer, (items, ratings) or (items, ratings, weights), each a number where it is one.
-        ValueError else."""
+        """y = (items, ratings) or (items, ratings, weights) as ratings of items on offer; one item may come as a
+        number. ValueError where they do not fit."""
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
             raise ValueError(f"{name}: wanted (items, ratings) or (items, ratings, weights), got {describe(y)}")
         items = indices(f"{name}: items", y[0], MOST, "the numbers of items that were shown")
@@ -100,11 +103,11 @@ class Slate(NamedTuple):
         return WeightedRatings(items, ratings, weights)
 
     def another_context(self, x: SlateContext) -> SlateContext:
-        """Another offer than x, such as nobody answers: to another user, of the last item alone."""
+        """A context other than x, for checks: for another user, with the last item only."""
         return SlateContext(x.user + 1, x.items[-1:])
 
     def invalid_contexts(self, x: SlateContext) -> list[Any]:
-        """Contexts made of an offer x that no door may let in."""
+        """Invalid contexts made from a context x, for checks."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
         spoiled: list[Any] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
@@ -112,7 +115,7 @@ class Slate(NamedTuple):
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
     def invalid_objects(self, x: SlateContext, y: Ints) -> list[Any]:
-        """Feedback made of shown items y that no door may let in."""
+        """Invalid feedback on the shown items y, for checks."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
         spoiled: list[Any] = [(y, np.append(ratings[1:], number)) for number in wrong]
@@ -125,7 +128,7 @@ class Slate(NamedTuple):
 
 
 def wanted_slate(space: Any) -> None:
-    """ValueError unless space is a slate, with hyperparameters that make sense."""
+    """ValueError unless space is a valid `Slate`."""
     if not isinstance(space, Slate):
         raise ValueError(f"space: wanted a slate, such as Slate(5), got {describe(space)}")
     space.check()

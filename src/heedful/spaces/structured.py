@@ -1,7 +1,7 @@
-"""Structured things that can be shown: paths through a graph, and sets whose parts overlap.
+"""Spaces of structured objects: paths through a graph, and diverse subsets.
 
-Spaces as in `heedful.spaces.ranking`: every learner that asks for no ranking works with them. The argmax of paths is
-exact; that of sets is greedy, and `Subset` says what that costs.
+Every learner that needs no ranking works with them (`heedful.spaces.protocol`). The argmax of paths is exact; that of
+subsets is greedy, and `Subset` says what that costs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Path(NamedTuple):
-    """A path through a directed acyclic graph, whose edges x (E x N) describes; phi(x, y) = sum of x_e over its edges.
+    """Paths through a directed acyclic graph; x (E x N) describes its edges, and phi(x, y) = sum of x_e over a path y.
 
-    Edge e leads from node tails[e] to node heads[e], a greater number: nodes are numbered so that every edge leads
-    upwards, and edges are listed by their tails, which never fall. A path leads from the first node, tails[0], to the
-    last, the greatest head; an object y is its edges, first to last. The argmax is exact, in one pass over the edges;
-    of the edges into a node that tie, the first listed wins. Several edges may join two nodes.
+    Edge e leads from node tails[e] to node heads[e] > tails[e], and edges are sorted by their tails. A path leads from
+    the first node, tails[0], to the last, the greatest head; an object y is its edges, first to last. The argmax is
+    exact, in one pass over the edges; where edges into a node tie, the first wins. Two nodes may have several edges.
     """
 
     tails: Ints  # E
@@ -31,7 +30,7 @@ class Path(NamedTuple):
 
     @property
     def has_fixed_rows(self) -> bool:
-        """The rows of x are the edges of this graph: they cannot change places."""
+        """Whether the rows of x have fixed places: here they are the edges of this graph."""
         return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
@@ -44,11 +43,11 @@ class Path(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The edges of the path of greatest w . phi(x, y)."""
+        """The path of greatest w . phi(x, y)."""
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)); edges that both take are not read."""
+        """out += scale (phi(x, ybar) - phi(x, y)); edges that are in both paths are not read."""
         coef = np.zeros(x.shape[0])
         for e in ybar:
             coef[e] += 1.0
@@ -57,7 +56,8 @@ class Path(NamedTuple):
         add_rows(out, x, coef, scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with the first stretch that differs, between two nodes of both paths, gone as in `best`."""
+        """y with the first stretch that differs from `best`, between two nodes of both paths, replaced by that of
+        `best`."""
         i, j = 0, 0
         while i < y.size:
             p, q = i + 1, j + 1
@@ -84,7 +84,7 @@ class Path(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def check(self) -> None:
-        """ValueError where the edges are none, not listed so, or lead nowhere."""
+        """ValueError where there is no edge, the edges are not sorted, or none of the paths reaches the last node."""
         for name, nodes in (("tails", self.tails), ("heads", self.heads)):
             whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
             if not whole or nodes.size == 0 or nodes.min() < 0:
@@ -106,14 +106,14 @@ class Path(NamedTuple):
             raise ValueError(f"heads: wanted a path from {self.tails[0]} to {self.heads.max()}, got none")
 
     def check_context(self, x: Any, n_features: int) -> Floats:
-        """x as a C-contiguous float array (E x N). ValueError where it is not one, or has another number of rows."""
+        """x as a C-contiguous float array (E x N). ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
             raise ValueError(f"x: wanted {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
     def check_object(self, name: str, x: Floats, y: Any) -> Ints:
-        """y as the edges of a path. ValueError where it is not one."""
+        """y as the edges of a path, first to last. ValueError where it is no path."""
         edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
         here = int(self.tails[0])
         for e in edges.tolist():
@@ -133,11 +133,12 @@ class Path(NamedTuple):
 def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
     """The edges of the path of greatest total score from the first node to the last; s, tails, heads (E,).
 
-    Node after node: all edges into a node come before those out of it, for tails never fall and edges lead upwards.
+    One pass: edges are sorted by tails and heads[e] > tails[e], so all edges into a node come before those out of it.
+    ValueError where a score is not finite or no path reaches the last node.
     """
     last = heads.max()
     best = np.full(last + 1, -np.inf)
-    by = np.full(last + 1, -1)  # the edge by which a node is reached best
+    by = np.full(last + 1, -1)  # the last edge of the best path to each node
     best[tails[0]] = 0.0
     for e in range(s.size):
         reached = best[tails[e]] + s[e]
@@ -160,7 +161,8 @@ def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
 def grid(rows: int, columns: int) -> Path:
     """The paths from corner to corner of a grid of rows x columns nodes, by steps to the right and down.
 
-    Node r * columns + c stands in row r, column c; its step to the right is listed before its step down.
+    Node r * columns + c is in row r, column c; its edge to the right comes before its edge down. ValueError where a
+    size is not positive, or for one node only.
     """
     wanted_count("rows", rows)
     wanted_count("columns", columns)
@@ -177,28 +179,28 @@ def grid(rows: int, columns: int) -> Path:
 
 
 class Subset(NamedTuple):
-    """k of the candidates x (m x N), x >= 0, with diminishing returns: phi(x, y)_j = sqrt(sum over y of x_ij).
+    """Diverse subsets of k candidates x (m x N), x >= 0: phi(x, y)_j = sqrt(sum over y of x_ij), diminishing returns.
 
-    What is covered already adds less: the more of a feature a set has, the less another candidate with it adds, the
-    saturated coverage of Lin & Bilmes (ACL 2011) as a feature map, so that a set is diverse where w wants it to be
-    (Raman, Shivaswamy & Joachims, KDD 2012, learn such sets coactively). An object: min(k, m) candidates, in any order.
+    The more of a feature a set has, the less another candidate with this feature adds: the saturated coverage of Lin &
+    Bilmes (ACL 2011) as a feature map. Raman, Shivaswamy & Joachims (KDD 2012) learn such sets coactively. An object
+    has min(k, m) candidates, in any order.
 
-    The argmax is greedy: the candidate that adds most, k times, ties to the lowest index. For w >= 0 the set has at
-    least 1 - (1 - 1/k)^k, more than 63 %, of the greatest w . phi(x, .) (Nemhauser, Wolsey & Fisher 1978); where some
-    w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. As what is shown need not be the
-    argmax, w . D <= 0 may fail: |w_{T+1}|^2 <= 4 R^2 T + 2 sum max(0, w_t . D_t), and Theorem 1 holds with the root of
-    that in the place of 2 R sqrt(T). So regret falls to a floor of what greed gives away, not to 0.
+    The argmax is greedy: k times it takes the candidate that adds most, ties to the lowest index. For w >= 0 the set
+    has at least 1 - (1 - 1/k)^k, more than 63 %, of the greatest w . phi(x, .) (Nemhauser, Wolsey & Fisher 1978);
+    where some w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. Since the shown set need
+    not be the argmax, w . D <= 0 may fail: |w_{T+1}|^2 <= 4 R^2 T + 2 sum max(0, w_t . D_t), and Theorem 1 holds with
+    the root of that in place of 2 R sqrt(T). So regret falls to the loss of the greedy argmax, not to 0.
     """
 
     k: int = 5
 
     @property
     def approximate(self) -> bool:
-        """What is shown need not be the argmax."""
+        """Whether a proposal may be worse than the argmax."""
         return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), N: the same whatever the order of y."""
+        """phi(x, y), (N,), which does not depend on the order of y."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -207,7 +209,7 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The greedy set, in the order of its choices."""
+        """The greedy set, in the order in which its members were taken."""
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
@@ -215,7 +217,7 @@ class Subset(NamedTuple):
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with the last member that is not in `best` exchanged for the first of `best` that is missing."""
+        """y with its last member that is not in `best` replaced by the first of `best` that y does not have."""
         out = y.copy()
         for b in best:
             if not np.any(y == b):
@@ -236,7 +238,7 @@ class Subset(NamedTuple):
         wanted_count("k", self.k)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
-        """x as a C-contiguous float array (m x N), nothing below 0. ValueError where it is not one, or is empty."""
+        """x as a C-contiguous float array (m x N), m > 0, without negative numbers. ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
@@ -245,7 +247,7 @@ class Subset(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: Any) -> Ints:
-        """y as min(k, m) candidates of x. ValueError where it is not."""
+        """y as min(k, m) different candidates of x. ValueError where it is not."""
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])
         if chosen.size != size:
@@ -255,7 +257,7 @@ class Subset(NamedTuple):
 
 @kernel
 def greedy(w: Array, x: Floats, size: int) -> Ints:
-    """`size` candidates of x (m x N), each the one that adds most to w . sqrt(sum of the rows chosen), w (N,)."""
+    """Choose `size` candidates of x (m x N) greedily: each adds most to w . sqrt(sum of the chosen rows), w (N,)."""
     out = np.empty(size, np.int64)
     chosen = np.zeros(x.shape[0], np.bool_)
     total = np.zeros(x.shape[1])

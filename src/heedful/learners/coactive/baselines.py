@@ -1,4 +1,4 @@
-"""Orders that nobody learns: what to compare a learner with."""
+"""Baselines that learn nothing, to compare a learner with: a fixed and a random order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class OrderState(NamedTuple):
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
-    The argmax at w = 0, where all ties: with `Ranking` the candidates by their index, with `WithBaseScore` the caller's
-    order. Nothing is learned.
+    Shows the argmax for w = 0, where all candidates tie: with `Ranking` the candidates by their index, with
+    `WithBaseScore` the caller's order. It learns nothing.
     """
 
     n_features: int
@@ -32,17 +32,17 @@ class FixedOrder(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def simulation_only(self) -> str:
-        """Why it is there for simulations alone, and no loop takes it."""
+        """Why no loop uses it: a reason in words."""
         return "it learns nothing"
 
     @property
     def partial(self) -> bool:
-        """Whether what was clicked is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
@@ -63,8 +63,8 @@ class FixedOrder(NamedTuple):
 class RandomOrder(NamedTuple):
     """Random order: ours, for comparison, a random object each time. Interaction: coactive.
 
-    The argmax for candidates of one random feature each, whatever they are: with `Ranking` every order is equally
-    likely, with `Assignment` every assignment. Nothing is learned.
+    Shows the argmax for one random feature in place of the candidates' own: with `Ranking` every order is equally
+    likely, with `Assignment` every assignment. It learns nothing.
     """
 
     n_features: int
@@ -72,17 +72,17 @@ class RandomOrder(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def simulation_only(self) -> str:
-        """Why it is there for simulations alone, and no loop takes it."""
+        """Why no loop uses it: a reason in words."""
         return "it learns nothing"
 
     @property
     def partial(self) -> bool:
-        """Whether what was clicked is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> OrderState:

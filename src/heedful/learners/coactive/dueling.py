@@ -20,9 +20,9 @@ Array = npt.NDArray[np.float64]
 def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Interleave two rankings by team draft (Radlinski, Kurup & Joachims, 2008): (the list, each entry's team).
 
-    The team with fewer entries drafts next, a coin where they are level; it drafts its best candidate that is not
-    in the list yet. Teams are 0 (first) and 1 (second). The list ends at `size` entries, or when neither team has
-    one left.
+    The team with fewer entries drafts next; a coin decides where they have equally many. It drafts its best candidate
+    that is not in the list yet. Teams are 0 (first) and 1 (second). The list ends at `size` entries, or when both
+    teams have no candidate left.
     """
     m = 0
     for j in first:
@@ -33,7 +33,7 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
     size = min(size, first.size + second.size)
     out, teams = np.empty(size, np.int64), np.empty(size, np.int64)
     count = np.zeros(2, np.int64)
-    at = np.zeros(2, np.int64)  # where each team looks next in its ranking
+    at = np.zeros(2, np.int64)  # the next position of each team in its ranking
     filled = 0
     while filled < size:
         while at[0] < first.size and taken[first[at[0]]]:
@@ -64,7 +64,7 @@ class Duel(NamedTuple):
 
 
 class DuelingState(NamedTuple):
-    """w (N,), rounds learned."""
+    """w (N,), number of rounds."""
 
     w: Array
     t: int
@@ -73,10 +73,10 @@ class DuelingState(NamedTuple):
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
-    Shows w and w' = w + gamma u, u a random direction, interleaved; the first k of the feedback are the clicks;
-    w += delta u where w' wins strictly. Items (k = 1): both are shown, twice the same where both choose it, the one
-    that comes back wins, both mean a tie. A list of one candidate compares nothing. From w = 0 only delta / gamma
-    matters.
+    Interleaves the rankings of w and of w' = w + gamma u, u a random direction. The first k of the feedback are the
+    clicks; where w' gets more of them, w += delta u. For items (k = 1) it shows both items, twice the same where both
+    choose it; the item in the feedback wins, and both items mean a tie. A list of one candidate compares nothing.
+    From w = 0 on only delta / gamma matters.
     """
 
     n_features: int
@@ -86,12 +86,12 @@ class DuelingBandit(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def partial(self) -> bool:
-        """Whether what was clicked is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> DuelingState:

@@ -1,10 +1,10 @@
-"""Clicks under position bias: neighbours change places at random, and of two of them the clicked one wins.
+"""Learning from clicks under position bias: swap neighbours at random, and compare the two by which one is clicked.
 
-Whoever reads from the top clicks what stands there, so clicks taken at face value confirm the order shown. Where two
-neighbours stand either way round by a known chance, position cancels between them: FairPairs (Radlinski & Joachims
-2006), as 3PR brought it to coactive learning (Raman, Joachims, Shivaswamy & Schnabel 2013). Ours: the perceptron's
-step is a logistic one, a click on the upper alone counts too, chances other than one half are made up for, and the
-other pairs that the clicks imply count a little.
+People click more at the top, so clicks taken at face value confirm the order shown. Where two neighbours are swapped
+with a known probability, the position bias cancels between them: FairPairs (Radlinski & Joachims 2006), which 3PR
+brought to coactive learning (Raman, Joachims, Shivaswamy & Schnabel 2013). Ours: a logistic step in place of the
+perceptron's; a click on only the upper one counts too; weights correct for swap probabilities other than one half;
+and the other pairs that the clicks imply count a little.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 class PerturbedRanking(NamedTuple):
-    """A proposal: the order shown, where its fair pairs start, which of them were swapped, how probable all that is.
+    """A proposal: the order shown, the position where its pairs start, which pairs were swapped, and its probability.
 
-    Pair p stands at the positions start + 2p and start + 2p + 1, from 0. start = -1: nothing was left to chance, and
-    feedback is taken as a correction, at face value. `probability`: that of showing this order, given the model.
+    Pair p has the positions start + 2p and start + 2p + 1, counted from 0. start = -1: nothing was swapped at random,
+    and feedback is a correction, at face value. `probability` is that of showing this order, given the model.
     """
 
     shown: Ints
@@ -38,7 +38,7 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), rounds learned."""
+    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), number of rounds."""
 
     w: Array
     g: Array
@@ -49,20 +49,21 @@ class FairPairsState(NamedTuple):
 class FairPairs(NamedTuple):
     """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
 
-    Shows its order with neighbours swapped: pairs from the first or from the second position on, by a coin, each
-    swapped with probability `swap`, down to position 2k; below nothing moves, and no order is less probable than
-    swap^k / 2. The first k of the feedback are the clicked, perhaps fewer or none. Of a pair, the one clicked alone
-    beats the other, with weight .5 / P(the pair stood this way round). For users who click by how relevant a document
-    is and where it stands (position bias, cascade) this is fair: equally relevant neighbours win equally often.
+    Shows its order with neighbours swapped: a coin decides whether pairs start at the first or at the second position,
+    and each pair is swapped with probability `swap`, down to position 2k. No order is less probable than swap^k / 2.
+    The first k of the feedback are the clicked candidates; they may be fewer or none. Where one of a pair is clicked
+    and the other is not, it beats the other with weight .5 / P(the pair was shown in this order). This is fair where
+    clicks depend on relevance and position (position bias, cascade): equally relevant neighbours win equally often.
 
-    That is exact, but reaches neighbours only. The pairs that clicks imply at face value (`Ranking.add_pair_gradient`)
-    count `implied` times beside it: they reach further, learn faster, and carry their bias. implied = 0 leaves them
-    out; swap = 0 shows the order itself and takes clicks at face value, as `PairwiseLogistic`. Swaps cost: what is
-    shown is worse than what was learned (bench/clicks.py; swap = 0.5, as 3PR, costs most and learns best).
+    That is unbiased, but compares neighbours only. The pairs that clicks imply at face value
+    (`Ranking.add_pair_gradient`) are added with weight `implied`: they compare more candidates and learn faster, but
+    they are biased. implied = 0 leaves them out; swap = 0 shows the order itself and takes clicks at face value, as
+    `PairwiseLogistic`. Swaps have a cost: the shown order is worse than the learned one (bench/clicks.py; swap = 0.5,
+    as in 3PR, costs most and learns best).
 
-    Each lesson is one step up the gradient of the weighted sum of log sigma(w . (x_a - x_b)), as `PairwiseLogistic`.
-    A proposal with start = -1, also one that a caller changed so, takes the feedback for an explicit correction.
-    Of an item (k = 1) shown alone there is nothing to swap.
+    Each update is one step up the gradient of the weighted sum of log sigma(w . (x_a - x_b)), as in
+    `PairwiseLogistic`. Where a proposal has start = -1 (a caller may set it), the feedback is an explicit correction.
+    Where one item is shown (k = 1), there is nothing to swap.
     """
 
     n_features: int
@@ -73,12 +74,12 @@ class FairPairs(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def partial(self) -> bool:
-        """Whether what was clicked is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> FairPairsState:
@@ -110,7 +111,7 @@ class FairPairs(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: FairPairsState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
-        """The gradient at the weights of `state`, N."""
+        """The gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
         return D
@@ -121,7 +122,7 @@ class FairPairs(NamedTuple):
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
     def gradient(self, out: Array, w: Array, x: Any, y: PerturbedRanking, feedback: Ints) -> None:
-        """out = the gradient at w of what the feedback on y says, N."""
+        """out = the gradient at w of the log-likelihood of the feedback on y, (N,)."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
         if y.start >= 0:
@@ -136,30 +137,30 @@ class FairPairs(NamedTuple):
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """A proposal of which nothing was left to chance: feedback on it is an explicit correction."""
+        """A proposal without random swaps: feedback on it is an explicit correction."""
         return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The proposal as far as the person saw it, the first `size`: pairs that stand in there whole."""
+        """The first `size` of a proposal, the part that the person saw, with the pairs that are wholly in it."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
         return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
     def depth(self, m: int) -> int:
-        """How many of the first of m candidates may be swapped: whoever sees as many sees all that was drawn."""
+        """How many of m candidates may be swapped: those at the first 2k positions."""
         most: int = 2 * self.space.positions()
         return min(m, most)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
+        """The probability that the first positions show `shown`, where the learner's own order is `order` (m,)."""
         depth, size = self.depth(order.size), shown.size
-        learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # plain numbers: one by one, they are faster
+        learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
             return float(learned[:size] == seen)
         total = 0.0
         for start in (0, 1):
             p, expected = 0.5, learned.copy()
             for i in range(start, min(depth - 1, size), 2):
-                if seen[i] == learned[i + 1]:  # swapped, also where only the upper was seen
+                if seen[i] == learned[i + 1]:  # swapped, also where the person saw only the upper one
                     expected[i], expected[i + 1] = learned[i + 1], learned[i]
                     p *= self.swap
                 else:
@@ -168,7 +169,7 @@ class FairPairs(NamedTuple):
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """The learner's own order (m,) of a proposal: its swaps taken back."""
+        """The learner's own order (m,) of a proposal, without its swaps."""
         order = y.shown.copy()
         swap_pairs(order, y.start, y.swapped)
         return order
@@ -183,7 +184,7 @@ def _swap_pairs_loop(order: Ints, start: int, swapped: Bools) -> None:
 
 @primitive(_swap_pairs_loop)
 def swap_pairs(order: Ints, start: int, swapped: Bools) -> None:
-    """Let the neighbours at start + 2p and start + 2p + 1 change places wherever swapped_p."""
+    """Swap the neighbours at start + 2p and start + 2p + 1 of `order` in place, wherever swapped_p."""
     for p, other in enumerate(swapped.tolist()):
         if other:
             i = start + 2 * p
@@ -205,7 +206,7 @@ def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, sw
 
 @primitive(_fair_pairs_loop)
 def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """The winners, the losers and the weights (p,) of the pairs of which exactly one was clicked; clicked (m,)."""
+    """The winners, losers and weights (p,) of the pairs with exactly one click; clicked (m,)."""
     order, hit = shown.tolist(), clicked.tolist()
     better, worse, weights = [], [], []
     for p, other in enumerate(swapped.tolist()):
@@ -229,9 +230,9 @@ def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) 
 
 @primitive(_swap_probability_loop)
 def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    """The probability of showing what these swaps among the first `depth` make of an order.
+    """The probability of the order that these swaps among the first `depth` positions make.
 
-    Pairs from the other start cannot make it, unless nothing was swapped: then both starts show the order itself.
+    Pairs from the other start cannot make this order, unless nothing was swapped: then both starts show it.
     """
     these, this = swapped.tolist(), 0.5
     for each in these:

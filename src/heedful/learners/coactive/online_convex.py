@@ -1,8 +1,8 @@
-"""Any rule of online convex optimisation as a coactive learner for every space: [J15] Algorithm 3.
+"""Make a rule of online convex optimisation a coactive learner, for any space: [J15] Algorithm 3.
 
-A rule is a NamedTuple of hyperparameters with two methods: `init(n)`, the state before anything was learned, a
-NamedTuple with the weights in a field `w` (n,), and `step(state, D)`, the state after a round whose feedback moved
-phi by D (n,). It may overwrite the arrays of the state, and compiles where numba can compile it.
+A rule is a NamedTuple of hyperparameters with two methods: `init(n)` gives the first state, a NamedTuple with the
+weights in a field `w` (n,), and `step(state, D)` the state after a round whose feedback changed phi by D (n,). It may
+overwrite the arrays of the state. It is compiled where numba can compile it.
 
 >>> Session(OnlineConvex(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
 """
@@ -39,15 +39,15 @@ class AdaGrad(NamedTuple):
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
         state.total[:] += D * D
-        state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where nothing ever moved, D is 0 too
+        state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
 
 
 class OnlineConvex(NamedTuple):
     """Online convex optimisation: [J15] Algorithm 3, with a rule of your own. Interaction: coactive.
 
-    Shows the argmax of w . phi(x, .), and hands D = phi(x, ybar) - phi(x, y), the gradient of w . D, to the rule. A
-    rule whose regret against every fixed w* of a class is at most B_T on the losses -w . D_t has
+    Shows the argmax of w . phi(x, .), and gives D = phi(x, ybar) - phi(x, y), the gradient of w . D, to the rule. Where
+    the rule's regret on the losses -w . D_t against every fixed w* of a class is at most B_T,
     REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that class, since w_t . D_t <= 0.
     """
 
@@ -57,12 +57,12 @@ class OnlineConvex(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def must_interpret(self) -> bool:
-        """Whether the rule says that it does not compile."""
+        """Whether the rule cannot be compiled, by its own property of this name."""
         return bool(getattr(self.rule, "must_interpret", False))
 
     def init(self, rng: np.random.Generator) -> Any:
@@ -82,7 +82,7 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: Any, D: Array) -> Any:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: Any) -> Array:

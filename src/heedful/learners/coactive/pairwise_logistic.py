@@ -1,7 +1,7 @@
-"""Logistic loss on all pairs that a correction implies: ours, beyond the papers.
+"""Coactive learning with the logistic loss of all pairs that a correction implies: ours, not from the papers.
 
-A single D a round teaches only where the person disagreed, so under noise the papers' learners stop at a floor.
-The same feedback also says that each of the chosen beats each that was passed over.
+The papers' learners use one difference D a round and learn only where the person disagreed; under noise their regret
+does not fall below a floor. The same feedback also says that each chosen candidate beats each that was passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
-# Where candidates do not differ, their gradient is rounding, some 1e-17, which must not make a whole step of `rate`.
+# Where candidates do not differ, the gradient is a rounding error near 1e-17, which must not become a step of `rate`.
 _TINY = 1e-20
 
 
@@ -29,13 +29,13 @@ def _adagrad_loop(w: Array, total: Array, g: Array, rate: float) -> None:
 
 @primitive(_adagrad_loop)
 def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
-    """total += g^2; w += rate g / sqrt(total), all (N,): a step up the gradient g, shorter where many went before."""
+    """Make one AdaGrad step in place: total += g^2; w += rate g / sqrt(total), all (N,)."""
     total += g * g
     w += rate * g / np.sqrt(total + _TINY)
 
 
 class PairwiseLogisticState(NamedTuple):
-    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), rounds learned."""
+    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), number of rounds."""
 
     w: Array
     g: Array
@@ -56,12 +56,12 @@ class PairwiseLogistic(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def partial(self) -> bool:
-        """Whether what was chosen is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
@@ -80,7 +80,7 @@ class PairwiseLogistic(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: PairwiseLogisticState, x: Any, y: Any, feedback: Any) -> Array:
-        """The gradient at the weights of `state`, N."""
+        """The gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.space.add_pair_gradient(D, state.w, x, feedback, y)
         return D

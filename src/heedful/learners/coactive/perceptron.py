@@ -1,8 +1,8 @@
-"""Coactive learners, [J15] Algorithms 1 to 5: show an object, get a better one, move towards it.
+"""The coactive learners of [J15] Algorithms 1 to 5: show an object, get a better one, update the weights towards it.
 
 Every round gives D = phi(x, ybar) - phi(x, y); y is the argmax of w . phi(x, .), so w . D <= 0. The space of
-objects and the update rule are independent choices (Algorithm 3): `direction` gives D, `step` is the rule, a function
-of D alone, and `update` is the step along the direction, in place.
+objects and the update rule are independent choices (Algorithm 3): `step` is the rule, a function of D alone, and
+`update` makes the step for D in place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """w (N,), the sum of the D's of the unfinished batch (N,), rounds learned."""
+    """w (N,), the sum of the D's of the unfinished batch (N,), number of rounds."""
 
     w: Array
     pending: Array
@@ -44,7 +44,7 @@ class PreferencePerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
@@ -61,13 +61,13 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
 
     def finish_round(self, state: PerceptronState) -> PerceptronState:
-        """The state with its D added: one round more, and the batch applied where it is complete."""
+        """The state after its D was added: counts the round, and applies the batch where it is complete."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
             state.w[:] += state.pending
@@ -78,7 +78,7 @@ class PreferencePerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Theorem 1 and Lemma 4 after t rounds of strictly alpha-informative feedback."""
+        """Theorem 1 and Lemma 4: a bound of REG after t rounds (n,) of strictly alpha-informative feedback, (n,)."""
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
 
@@ -99,7 +99,7 @@ def _signed_weights_loop(theta: Array, w: Array) -> None:
 def signed_weights(theta: Array, w: Array) -> None:
     """w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j), theta and w (N,).
 
-    exp is libm's, one number at a time: numpy's own rounds differently on different processors.
+    exp is that of libm, for one number at a time: numpy's rounds differently on different processors.
     """
     most = np.abs(theta).max()
     plus = np.array([math.exp(v) for v in (theta - most).tolist()])
@@ -121,13 +121,13 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_simplex_weights_loop)
 def simplex_weights(theta: Array, w: Array) -> None:
-    """w_i = e^theta_i / sum_j e^theta_j, theta and w (N,); exp as in `signed_weights`."""
+    """w_i = e^theta_i / sum_j e^theta_j (softmax), theta and w (N,); exp as in `signed_weights`."""
     each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
     w[:] = each / np.add.accumulate(each)[-1]
 
 
 class ExponentiatedState(NamedTuple):
-    """The sum of eta_t D_t (N,), the utility weights it makes (N,), rounds learned."""
+    """The sum theta of eta_t D_t (N,), the utility weights w for it (N,), number of rounds."""
 
     theta: Array
     w: Array
@@ -154,12 +154,12 @@ class ExponentiatedPerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def simulation_only(self) -> str | None:
-        """Why it is there for simulations alone, where it is not signed, and no loop takes it then."""
+        """Why no loop uses it where it is not signed; None where it is."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
@@ -180,20 +180,20 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
     def dimension(self) -> int:
-        """N of Theorem 5: how many weights are multiplied, doubled where they are signed."""
+        """The N of Theorem 5: the number of weights, doubled where they are signed."""
         return 2 * self.n_features if self.signed else self.n_features
 
     def rate(self, t: int) -> float:
-        """eta_t."""
+        """The learning rate eta_t of round t = 1, 2, ..."""
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
-        """The state with its eta D added: one round more, and the weights that theta makes."""
+        """The state after its eta D was added: counts the round, and computes the weights for theta."""
         if self.signed:
             signed_weights(state.theta, state.w)
         else:
@@ -204,11 +204,11 @@ class ExponentiatedPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Theorem 5 after t rounds of strictly alpha-informative feedback; NaN where it does not hold.
+        """The regret bound of Theorem 5 after t rounds (n,) of strictly alpha-informative feedback, (n,).
 
         Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and
-        `bound` = S; none for the variable rate, where `bound` is less than |phi|_inf, or where w* has a negative
-        weight and the learner none.
+        `bound` = S. NaN where it does not hold: with the variable rate, where `bound` is less than |phi|_inf, or where
+        w* has a negative weight and the learner's weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -218,7 +218,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """w (N,), rounds learned."""
+    """w (N,), number of rounds."""
 
     w: Array
     t: int
@@ -240,7 +240,7 @@ class ConvexPerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> ConvexState:
@@ -257,12 +257,12 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
     def finish_round(self, state: ConvexState) -> ConvexState:
-        """The state with its D / sqrt t added: one round more, and back into the ball."""
+        """The state after its D / sqrt t was added: counts the round, and projects w into the ball."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm
@@ -272,7 +272,8 @@ class ConvexPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Theorem 6 for the linear loss after t rounds of strictly alpha-informative feedback; NaN outside the ball."""
+        """The regret bound of Theorem 6 for the linear loss after t rounds (n,) of strictly alpha-informative feedback,
+        (n,); NaN for w* outside the ball."""
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)
         d2, root = (2.0 * self.radius) ** 2, np.sqrt(t)

@@ -1,7 +1,7 @@
 """3PR, the perturbed preference perceptron for ranking: coactive learning from biased clicks, as published.
 
-Raman, Joachims, Shivaswamy & Schnabel, *Stable Coactive Learning via Perturbation*, ICML 2013. `FairPairs` goes further
-from the same swaps: logistic steps, and clicks on the upper of a pair count too.
+Raman, Joachims, Shivaswamy & Schnabel, *Stable Coactive Learning via Perturbation*, ICML 2013. `FairPairs` makes the
+same swaps and learns more from them: logistic steps, and clicks on the upper one of a pair count too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """w (N,), rounds learned."""
+    """w (N,), number of rounds."""
 
     w: Array
     t: int
@@ -30,15 +30,15 @@ class PerturbedState(NamedTuple):
 class PerturbedPerceptron(NamedTuple):
     """3PR: Raman, Joachims, Shivaswamy & Schnabel, ICML 2013. Interaction: coactive.
 
-    Shows its order with neighbours swapped: pairs from the first or from the second position on, by a coin, each
-    swapped with probability `swap`. In ybar the two of a pair change places where the lower was clicked and the upper
-    was not; w += phi(x, ybar) - phi(x, y), y the order as shown. Whoever clicks by relevance and position clicks the
-    lower alone less often than it deserves, but of two equally relevant neighbours either stands below as often, at
-    swap = 1/2: so they move w neither way on average, and the more relevant of two moves w its way.
+    Shows its order with neighbours swapped: a coin decides whether pairs start at the first or at the second position,
+    and each pair is swapped with probability `swap`. ybar is the shown order y, but where the lower of a pair was
+    clicked and the upper was not, the two change places; w += phi(x, ybar) - phi(x, y). Under position bias people
+    click the lower one too rarely; but with swap = 1/2 each of two equally relevant neighbours is the lower one equally
+    often, so on average they do not change w, and the more relevant of two neighbours moves w towards itself.
 
-    The order is perturbed down to position 2k, as that of `FairPairs`. The first k of the feedback are the clicked,
-    perhaps fewer or none. A proposal with start = -1, also one that a caller changed so, takes the feedback for a
-    correction: on top, and the rest as shown.
+    The order is perturbed down to position 2k, as in `FairPairs`. The first k of the feedback are the clicked
+    candidates; they may be fewer or none. Where a proposal has start = -1 (a caller may set it), the feedback is a
+    correction: it goes on top, and the rest follows as shown.
     """
 
     n_features: int
@@ -47,17 +47,17 @@ class PerturbedPerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def simulation_only(self) -> str:
-        """Why it is there for simulations alone, and no loop takes it."""
+        """Why no loop uses it: a reason in words."""
         return "fair-pairs makes the same swaps and learns more from them"
 
     @property
     def partial(self) -> bool:
-        """Whether what was clicked is an answer: it need not be a whole order."""
+        """Whether feedback may be a part of an order, such as the clicked candidates."""
         return True
 
     def init(self, rng: np.random.Generator) -> PerturbedState:
@@ -68,7 +68,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(np.zeros(self.n_features), 0)
 
     def pairs(self) -> FairPairs:
-        """Who shows orders with the same swaps."""
+        """The learner that shows orders with the same swaps."""
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
     def propose(self, state: PerturbedState, x: Any, rng: np.random.Generator) -> PerturbedRanking:
@@ -79,7 +79,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(state.w, state.t + 1)
 
     def correction(self, x: Any, y: PerturbedRanking, feedback: Ints) -> Ints:
-        """ybar: what was shown, the two of each pair changed whose lower alone was clicked."""
+        """ybar: the shown order, where the two of a pair change places if only the lower one was clicked."""
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
             out = np.empty(feedback.size + y.shown.size, np.int64)
@@ -102,11 +102,11 @@ class PerturbedPerceptron(NamedTuple):
         return out
 
     def direction(self, state: PerturbedState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
-        """D = phi(x, ybar) - phi(x, y), N."""
+        """D = phi(x, ybar) - phi(x, y), (N,)."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
@@ -114,17 +114,17 @@ class PerturbedPerceptron(NamedTuple):
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """A proposal of which nothing was left to chance: feedback on it is an explicit correction."""
+        """A proposal without random swaps: feedback on it is an explicit correction."""
         return self.pairs().plain(shown)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The proposal as far as the person saw it, the first `size`: pairs that stand in there whole."""
+        """The first `size` of a proposal, the part that the person saw, with the pairs that are wholly in it."""
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """The probability that `shown` is what a person sees first, of the learner's own `order` (m,)."""
+        """The probability that the first positions show `shown`, where the learner's own order is `order` (m,)."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """The learner's own order (m,) of a proposal: its swaps taken back."""
+        """The learner's own order (m,) of a proposal, without its swaps."""
         return self.pairs().order(y)

@@ -1,6 +1,6 @@
-"""Ranking SVM, retrained now and then on all corrections: the baseline of [J15] section 6.2.5.
+"""Ranking SVM, retrained from time to time on all corrections: the baseline of [J15] section 6.2.5.
 
-The solver is scikit-learn's liblinear; neither is imported before a Ranking SVM is used, and nothing of it compiles.
+The solver is scikit-learn's liblinear. It is imported when a Ranking SVM is used, and cannot be compiled.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Array = npt.NDArray[np.float64]
 FIRST_C = 100.0
 FEW = 50
 PASSES, EXACT = 10_000, 1e-6
-"""When a training stops: liblinear's passes over the pairs, and its tolerance."""
+"""When training stops: the number of liblinear's passes over the pairs, and its tolerance."""
 TRIAL = 1_000, 1e-4
-"""When a trial of cross-validation does: scikit-learn's defaults. Held-out pairs are only counted."""
+"""When training stops in cross-validation: scikit-learn's defaults, since it only counts held-out pairs."""
 FOLDS = 5
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-"""The values of C that cross-validation tries; the papers name none but 100."""
+"""The values of C that cross-validation tries; the papers give only 100."""
 
 
 _TURN = threading.Lock()
-"""liblinear draws from one generator for the whole process, and `warnings` knows no threads: one training at a time."""
+"""Only one training at a time: liblinear has one random generator in a process, and `warnings` is not thread-safe."""
 
 
 class RankingSVMState(NamedTuple):
-    """w (N,), the difference vectors D (capacity x N), how many came, how many had come at the last training, the C
-    of that training, rounds learned."""
+    """w (N,), the difference vectors D (capacity x N), how many there were so far, how many at the last training, the C
+    of that training, number of rounds."""
 
     w: Array
     pairs: Array
@@ -47,14 +47,14 @@ class RankingSVMState(NamedTuple):
 class RankingSVM(NamedTuple):
     """Ranking SVM: Joachims 2002, retrained as in [J15] section 6.2.5. Interaction: coactive.
 
-    w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D of all rounds but those where nothing
-    was corrected; no intercept. Trained after the first, and whenever there are at least 10 % more than at the
-    last training (10 n >= 11 n_last); until then a random w shows something random. C = 100 up to 50 pairs; beyond,
-    the value that orders most held-out pairs right in 5-fold cross-validation, the smallest where they tie.
+    w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D of all rounds with a correction, without
+    intercept. It is trained after the first correction, and whenever there are at least 10 % more than at the last
+    training (10 n >= 11 n_last); before, proposals come from a random w. C = 100 up to 50 pairs; beyond, the value
+    that orders most held-out pairs correctly in 5-fold cross-validation, the smallest where they tie.
 
-    `squared`: the loss max(0, 1 - w . D)^2 instead, which liblinear solves several times as fast and to the end; with
-    the papers' loss and a large C it stops after 10,000 passes, within about 1 % of the least objective. Of more than
-    `capacity` pairs the latest are kept. Needs scikit-learn; does not compile.
+    `squared` takes the loss max(0, 1 - w . D)^2 instead, which liblinear solves several times faster and to
+    convergence; with the papers' loss and a large C it stops after 10,000 passes, within about 1 % of the least
+    objective. It keeps the latest `capacity` pairs. It needs scikit-learn, and cannot be compiled.
     """
 
     n_features: int
@@ -64,17 +64,17 @@ class RankingSVM(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def simulation_only(self) -> str:
-        """Why it is there for simulations alone, and no loop takes it."""
+        """Why no loop uses it: a reason in words."""
         return "before its first training it shows something random, and a training takes seconds"
 
     @property
     def must_interpret(self) -> bool:
-        """It leans on a solver."""
+        """Whether it cannot be compiled: it calls a solver."""
         return True
 
     def init(self, rng: np.random.Generator) -> RankingSVMState:
@@ -98,7 +98,8 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """The state with the pair D (N,), trained again where it is time; owns `state`, as update does."""
+        """The state after an update in direction D (N,), trained again where it is due. It may overwrite the arrays of
+        `state`."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -115,7 +116,10 @@ class RankingSVM(NamedTuple):
 
 
 def choose_C(pairs: Array, squared: bool) -> float:
-    """The C of the grid that orders most held-out pairs right: pair i is held out in fold i mod 5."""
+    """Choose C by cross-validation: the C of GRID that orders most held-out pairs correctly, for pairs (n x N).
+
+    Pair i is held out in fold i mod 5.
+    """
     fold = np.arange(len(pairs)) % FOLDS
 
     def right(C: float) -> int:
@@ -128,15 +132,15 @@ def choose_C(pairs: Array, squared: bool) -> float:
 
 
 def fit_svm(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
-    """argmin over w of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N): (N,)."""
+    """Train an SVM: argmin over w (N,) of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N)."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    if len(pairs) == 1:  # twice at half the price is once
+    if len(pairs) == 1:  # liblinear needs two: the same pair twice, with half the C
         pairs, C = np.repeat(pairs, 2, axis=0), C / 2.0
-    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # two classes are wanted: D of one is -D of the other
+    sign = np.where(np.arange(len(pairs)) % 2 == 0, 1.0, -1.0)  # two classes: D of one is -D of the other
     loss = "squared_hinge" if squared else "hinge"
     machine = LinearSVC(
         C=C, loss=loss, dual=not squared, fit_intercept=False, tol=tolerance, max_iter=passes, random_state=0

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """w (N,), A^-1 (N x N, lower triangle), two buffers (N,), rounds learned."""
+    """w (N,), A^-1 (N x N, lower triangle), two buffers (N,), number of rounds."""
 
     w: Array
     A_inv: Array
@@ -30,7 +30,7 @@ class SecondOrderPerceptron(NamedTuple):
     """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
 
     A_t = A_{t-1} + gamma D D^T, A_0 = epsilon I; w = the point of the ball |w| <= radius nearest, in the norm of
-    A_t, to w + A_t^-1 D. A^-1 is kept by Woodbury, with denominator 1/gamma + D^T A^-1 D.
+    A_t, to w + A_t^-1 D. The state keeps A^-1, updated by Woodbury with denominator 1/gamma + D^T A^-1 D.
 
     Theorem 8 bounds the regret of a strongly convex loss (CREG); the linear loss is not one, so no bound on REG.
     """
@@ -43,13 +43,13 @@ class SecondOrderPerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> SecondOrderState:
         wanted_count("n_features", self.n_features)
         wanted_positive("gamma", self.gamma)
-        # Below, rounding can leave nothing of A^-1 that the projection could be found by.
+        # For smaller values, rounding can make A^-1 useless for the projection.
         for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
             wanted_positive(name, value)
             if value < 1e-6:
@@ -67,7 +67,7 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """The state after a lesson of direction D (N,); owns `state`, as update does."""
+        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -86,10 +86,11 @@ class SecondOrderPerceptron(NamedTuple):
 
 @kernel
 def project_onto_ball(A_inv: Array, w_bar: Array, radius: float) -> Array:
-    """argmin of (w - w_bar)^T A (w - w_bar) over |w| <= radius, for |w_bar| > radius; A_inv by its lower triangle.
+    """Project w_bar (N,), |w_bar| > radius, onto the ball in the norm of A; A_inv (N x N) by its lower triangle.
 
-    w(mu) = (I + mu A^-1)^-1 w_bar with |w(mu)| = radius. 1/|w(mu)| is concave and increases, so Newton steps on
-    1/|w(mu)| - 1/radius from mu = 0 come from below, each nearer, and end after 4 to 6.
+    The projection is the argmin of (w - w_bar)^T A (w - w_bar) over |w| <= radius: w(mu) = (I + mu A^-1)^-1 w_bar with
+    |w(mu)| = radius. 1/|w(mu)| is concave and increases, so Newton steps on 1/|w(mu)| - 1/radius from mu = 0 approach
+    the root from below; they converge after 4 to 6 steps.
     """
     n = w_bar.size
     mu = 0.0

@@ -1,8 +1,8 @@
-"""Ordinal learners, [P01]: predict the rank that a person gives an instance, get the true one, move.
+"""The ordinal learners of [P01]: predict the rank that a person gives an instance, get the true rank, update.
 
 An instance x (N,) has a rank from 1 to k. `PRank` projects it on one direction and cuts the line at k - 1 thresholds;
-the multiclass perceptron has a direction for every rank, Widrow-Hoff predicts a number and rounds it. Each answers to
-the same three functions; `score` (w . x) and `weights` exist where there is one direction.
+the multiclass perceptron has a direction for every rank; Widrow-Hoff predicts a number and rounds it. `weights` exists
+where a learner has one direction.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def rank_at(score: float, thresholds: Array) -> int:
-    """The least r with score - b_r < 0, b_k = infinity; of ordered thresholds (k-1,): 1 + how many are not above."""
+    """The rank of a score: the least r with score < b_r, for ascending thresholds b (k-1,) and b_k = infinity."""
     rank = 1
-    for r in range(thresholds.size):  # all of them, without a branch: where the score falls, nobody can foretell
+    for r in range(thresholds.size):  # all of them, without a branch that the processor would mispredict
         rank += 1 if score - thresholds[r] >= 0.0 else 0
     return rank
 
 
 class PRankState(NamedTuple):
-    """The direction w (N,), the thresholds b_1 <= ... <= b_{k-1} (k-1,), rounds learned."""
+    """The direction w (N,), the thresholds b_1 <= ... <= b_{k-1} (k-1,), number of rounds."""
 
     w: Array
     b: Array
@@ -53,12 +53,12 @@ class PRank(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> PRankState:
@@ -77,16 +77,16 @@ class PRank(NamedTuple):
         return state.w
 
     def thresholds(self, state: PRankState) -> Array:
-        """b (k-1,): where the score passes from one rank to the next."""
+        """The thresholds b (k-1,): scores at which the rank changes."""
         return state.b
 
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """PRank's step, in place; the sum of the tau_r: by how many x the direction moved, 0 where the rank was right.
+    """Make PRank's update of w (N,) and b (k-1,) in place; returns sum tau, so that w moved by (sum tau) x.
 
-    With exact ties more thresholds move than ranks were missed, for w . x = b_r counts as wrong for y > r, too; then
-    some move up and some down, and the sum may be 0 though thresholds moved.
+    It is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for y > r too, so more
+    thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds moved.
     """
     score = dot(x, w)
     if rank_at(score, b) == feedback:
@@ -102,8 +102,8 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
 
 
 class AveragedState(NamedTuple):
-    """PRank's w (N,) and b (k-1,); drift (N,), the sum of (t - 1) times how w moved in round t; the sum of b after
-    every round (k-1,); rounds learned."""
+    """PRank's w (N,) and b (k-1,); drift (N,), the sum over rounds t of (t - 1) times the change of w; the sum of b
+    over all rounds (k-1,); number of rounds."""
 
     w: Array
     b: Array
@@ -115,8 +115,8 @@ class AveragedState(NamedTuple):
 class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
-    Learns as PRank does, from PRank's own mistakes, and predicts with the average of all w and b since the first
-    round: w - drift / t and summed / t. A round without a mistake costs no more than PRank's.
+    Updates w and b as PRank does, and predicts with the average of all w and b since the first round: w - drift / t
+    and summed / t. A round without a mistake costs no more than PRank's.
     """
 
     n_features: int
@@ -124,12 +124,12 @@ class AveragedPRank(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> AveragedState:
@@ -138,7 +138,7 @@ class AveragedPRank(NamedTuple):
         return AveragedState(np.zeros(n), np.zeros(k - 1), np.zeros(n), np.zeros(k - 1), 0)
 
     def propose(self, state: AveragedState, x: Floats, rng: np.random.Generator) -> int:
-        # Multiplied by t: exact where all is integer.
+        # Both sides multiplied by t: exact where all numbers are integers.
         return rank_at(state.t * dot(x, state.w) - dot(x, state.drift), state.summed)
 
     def update(self, state: AveragedState, x: Floats, y: int, feedback: int) -> AveragedState:
@@ -153,12 +153,12 @@ class AveragedPRank(NamedTuple):
         return state.w - state.drift / max(state.t, 1)
 
     def thresholds(self, state: AveragedState) -> Array:
-        """The average b (k-1,): where the score passes from one rank to the next."""
+        """The average thresholds b (k-1,): scores at which the rank changes."""
         return state.summed / max(state.t, 1)
 
 
 class MulticlassState(NamedTuple):
-    """A direction for every rank (k, N), rounds learned."""
+    """A direction for every rank (k, N), number of rounds."""
 
     W: Array
     t: int
@@ -168,7 +168,7 @@ class MulticlassPerceptron(NamedTuple):
     """Multiclass perceptron: Crammer & Singer, as in [P01]. Interaction: ordinal.
 
     Predicts the rank of the greatest W_r . x, ties to the lowest; on a mistake W_y += x and W_predicted -= x. It does
-    not know that ranks are ordered: k N numbers to learn instead of N + k - 1.
+    not use the order of the ranks, so it learns k N numbers instead of N + k - 1.
     """
 
     n_features: int
@@ -176,12 +176,12 @@ class MulticlassPerceptron(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> MulticlassState:
@@ -201,7 +201,7 @@ class MulticlassPerceptron(NamedTuple):
 
 @kernel
 def best_row(W: Array, x: Floats) -> int:
-    """The row of W (k, N) with the greatest W_r . x, ties to the lowest."""
+    """The index of the row of W (k, N) with the greatest W_r . x, ties to the lowest."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):
         s = dot(x, W[r])
@@ -211,7 +211,7 @@ def best_row(W: Array, x: Floats) -> int:
 
 
 class WidrowHoffState(NamedTuple):
-    """w (N,), rounds learned."""
+    """w (N,), number of rounds."""
 
     w: Array
     t: int
@@ -221,8 +221,8 @@ class WidrowHoff(NamedTuple):
     """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
 
     Predicts w . x rounded half up and clipped to 1..k; after every round w += eta (y - w . x) x. Not invariant to the
-    scale of x: stable where eta |x|^2 < 2 in every round. A larger eta can diverge: w grows until it overflows, and
-    what is shown is then a rank still (1 where w . x is no number any more), but says nothing.
+    scale of x: stable where eta |x|^2 < 2 in every round. A larger eta can diverge: w grows until it overflows; the
+    prediction is still a rank (1 where w . x is NaN), but means nothing.
     """
 
     n_features: int
@@ -231,12 +231,12 @@ class WidrowHoff(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
@@ -259,7 +259,7 @@ class WidrowHoff(NamedTuple):
 
 
 class ConstantState(NamedTuple):
-    """How often each rank was given (k,), rounds learned."""
+    """The number of times that each rank was given (k,), number of rounds."""
 
     counts: Ints
     t: int
@@ -268,8 +268,7 @@ class ConstantState(NamedTuple):
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 
-    Predicts the median of the ranks so far (of two, the lower): what would have had the least rank loss. Does not
-    look at x.
+    Predicts the median of the ranks so far (of two, the lower), which would have had the least rank loss. It ignores x.
     """
 
     n_features: int
@@ -277,12 +276,12 @@ class ConstantRank(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> ConstantState:

@@ -31,7 +31,7 @@ ROUNDS = 12
 class CollaborativeGPState(NamedTuple):
     """The features of the items (n x d); the answers; the shared functions, means (D x n) and covariances (D x n x n);
     who has weights (p,), rising, and their means and variances (p x D); how many rows there were when the functions
-    were learned; rounds learned."""
+    were learned; number of rounds."""
 
     X: Array
     said: Said
@@ -45,7 +45,7 @@ class CollaborativeGPState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as people and items arrive."""
+        """Whether its arrays become longer: they do, as people and items arrive."""
         return True
 
 
@@ -73,12 +73,12 @@ class CollaborativeGP(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def must_interpret(self) -> bool:
-        """It leans on solvers."""
+        """Whether it cannot be compiled: it calls solvers."""
         return True
 
     @property

@@ -45,7 +45,7 @@ ROUNDS = 2
 
 class PreferenceGPState(NamedTuple):
     """What utilities are like before anything is known of a person, N(mean (n,), cov (n x n)); the features of the
-    items (n x d); the answers; how many rows there were when mean and cov were learned; rounds learned."""
+    items (n x d); the answers; how many rows there were when mean and cov were learned; number of rounds."""
 
     mean: Array
     cov: Array
@@ -56,7 +56,7 @@ class PreferenceGPState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as items arrive."""
+        """Whether its arrays become longer: they do, as items arrive."""
         return True
 
     def own(self) -> PreferenceGPState:

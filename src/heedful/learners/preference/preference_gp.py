@@ -64,12 +64,12 @@ class PreferenceGP(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def must_interpret(self) -> bool:
-        """It leans on solvers."""
+        """Whether it cannot be compiled: it calls solvers."""
         return True
 
     @property
@@ -157,12 +157,12 @@ class HierarchicalGP(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     @property
     def must_interpret(self) -> bool:
-        """It leans on solvers."""
+        """Whether it cannot be compiled: it calls solvers."""
         return True
 
     @property

@@ -98,7 +98,7 @@ class Tally(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as users and items arrive."""
+        """Whether its arrays become longer: they do, as users and items arrive."""
         return True
 
 
@@ -197,7 +197,7 @@ class RandomItem(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> RoundCount:
@@ -232,7 +232,7 @@ class UserGreedy(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
@@ -240,13 +240,13 @@ class UserGreedy(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -273,7 +273,7 @@ class ItemMean(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
@@ -282,11 +282,11 @@ class ItemMean(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -313,7 +313,7 @@ class PairMean(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
@@ -322,13 +322,13 @@ class PairMean(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:

@@ -62,7 +62,7 @@ FAINT = 1e-100
 
 class BMFState(NamedTuple):
     """The ratings; of each pair the squares about its mean, how many ratings these are of, how many it has (3 P,); of
-    all ratings the FACTS; the models; what first factors are drawn by; rounds learned. Counts and sums of pairs and
+    all ratings the FACTS; the models; what first factors are drawn by; number of rounds. Counts and sums of pairs and
     `told` are worth facts[SCALE] times what is written."""
 
     pairs: InteractionMatrix
@@ -75,7 +75,7 @@ class BMFState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as users and items arrive."""
+        """Whether its arrays become longer: they do, as users and items arrive."""
         return True
 
 
@@ -112,7 +112,7 @@ class BMF(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> BMFState:
@@ -150,7 +150,7 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ what it believes
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         w, S = user_gaussian(active_model(self, state), x.user)
         out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out

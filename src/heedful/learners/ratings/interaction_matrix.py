@@ -37,7 +37,7 @@ class InteractionMatrix(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as users and items arrive."""
+        """Whether its arrays become longer: they do, as users and items arrive."""
         return True
 
 

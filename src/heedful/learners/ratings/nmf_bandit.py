@@ -29,7 +29,7 @@ UNBOUNDED = -1e40  # a slate that says no lowest rating says less
 
 class NMFState(NamedTuple):
     """The ratings; the users' factors (n x k), the items' (m x k); the lowest rating so far; how many users rated; what
-    first factors and exploration sets are drawn by; rounds learned."""
+    first factors and exploration sets are drawn by; number of rounds."""
 
     pairs: InteractionMatrix
     U: Array
@@ -41,7 +41,7 @@ class NMFState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as users and items arrive."""
+        """Whether its arrays become longer: they do, as users and items arrive."""
         return True
 
 
@@ -135,7 +135,7 @@ class NMFBandit(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> NMFState:
@@ -172,7 +172,7 @@ class NMFBandit(NamedTuple):
         return row_scores(V, x.items, U[x.user])
 
     def ratings(self, state: NMFState, x: SlateContext) -> Array:
-        """What each item on offer is expected to get (c,)."""
+        """The predicted rating of each item on offer (c,)."""
         return self.scores(state, x) + state.low
 
     def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:

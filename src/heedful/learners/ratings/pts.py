@@ -27,7 +27,7 @@ Array = npt.NDArray[np.float64]
 
 class PTSState(NamedTuple):
     """The ratings; of every particle the users' factors (D x n x k), the items' (D x m x k) and the log of its weight,
-    up to a constant (D,); what is drawn in updates is drawn by, how many ratings were learned; rounds learned."""
+    up to a constant (D,); what is drawn in updates is drawn by, how many ratings were learned; number of rounds."""
 
     pairs: InteractionMatrix
     U: Array
@@ -39,7 +39,7 @@ class PTSState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as users and items arrive."""
+        """Whether its arrays become longer: they do, as users and items arrive."""
         return True
 
 
@@ -150,7 +150,7 @@ class PTS(NamedTuple):
 
     @property
     def version(self) -> int:
-        """Of what it folds: a change of that raises it."""
+        """The version of the fold: raised with every change of what it computes."""
         return 1
 
     def init(self, rng: np.random.Generator) -> PTSState:
