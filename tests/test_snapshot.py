@@ -49,7 +49,7 @@ def test_a_state_of_a_learner_by_its_earlier_name_is_read(tmp_path: Path) -> Non
     save_state(tmp_path / "new", learner, taught(learner))
     arrays, manifest = read_arrays(tmp_path / "new")
     assert manifest["learner"] == "heedful.OnlineConvex"
-    for name in ("heedful.Template", "heedful.learners.template.Template"):
+    for name in ("heedful.Template", "heedful.learners.coactive.online_convex.Template"):
         write_arrays(tmp_path / "old", arrays, manifest | {"learner": name})
         assert identical(load_state(tmp_path / "old", learner), taught(learner))
     write_arrays(tmp_path / "old", arrays, manifest | {"learner": "others.Template"})

@@ -1,6 +1,6 @@
 """Spaces of objects that coactive learners show: rankings and assignments, each with phi(x, y) and its argmax.
 
-A space is a NamedTuple with the methods of `heedful.spaces.protocol.Space`. Any update rule works with any space
+A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space
 ([J15] Algorithm 3). `WithBaseScore` wraps a space whose caller has scores already: with w = 0 it shows the caller's
 order.
 
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import Space
 from heedful.core.validation import finite_array, indices, wanted_count, wanted_space
 from heedful.jit.kernel import (
     DISCOUNTS,
@@ -29,7 +30,6 @@ from heedful.jit.kernel import (
     scores,
     top,
 )
-from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Spaces of structured objects: paths through a graph, and diverse subsets.
 
-Every learner that needs no ranking works with them (`heedful.spaces.protocol`). The argmax of paths is exact; that of
+Every learner that needs no ranking works with them (`heedful.core.space`). The argmax of paths is exact; that of
 subsets is greedy, and `Subset` says what that costs.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import Space
 from heedful.jit.kernel import Floats, Ints, kernel, primitive, scores
-from heedful.spaces.protocol import Space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]

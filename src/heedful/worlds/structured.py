@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import StructuredSpace
 from heedful.core.validation import wanted_count
 from heedful.jit.kernel import Floats, Ints
-from heedful.spaces.protocol import StructuredSpace
 from heedful.spaces.ranking import Assignment
 from heedful.spaces.structured import Subset, grid
 from heedful.worlds.answers import gain

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import StructuredSpace
 from heedful.core.validation import is_number, wanted_count
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
-from heedful.spaces.protocol import StructuredSpace
 from heedful.worlds.answers import (
     draw_to_front,
     gain,

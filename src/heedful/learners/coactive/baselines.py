@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import Space
 from heedful.core.validation import wanted_count, wanted_space
-from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 

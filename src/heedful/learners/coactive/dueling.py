@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import RankingSpace
 from heedful.core.validation import wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, kernel, squared_norm
-from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import wanted_ranking
 
 Array = npt.NDArray[np.float64]

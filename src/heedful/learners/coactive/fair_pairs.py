@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import RankingSpace
 from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
 from heedful.jit.kernel import Ints, primitive
 from heedful.learners.coactive.pairwise_logistic import adagrad_step
-from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import wanted_ranking
 
 Array = npt.NDArray[np.float64]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import RankingSpace
 from heedful.core.validation import describe, is_number, wanted_count
 from heedful.jit.kernel import Ints
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
-from heedful.spaces.protocol import RankingSpace
 from heedful.spaces.ranking import difference, wanted_ranking
 
 Array = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.space import Space
 from heedful.core.validation import wanted_count, wanted_positive, wanted_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.jit.kernel import kernel, scores, squared_norm
-from heedful.spaces.protocol import Space
 
 Array = npt.NDArray[np.float64]
 
