@@ -211,7 +211,7 @@ class Model:
             return None
         fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
         y = self._proposal(displayed, **fields)
-        seen: Callable[[Any, int], Any] | None = getattr(self.learner, "seen", None)
+        seen: Callable[[Any, int], Any] | None = getattr(self.learner, "truncate", None)
         return seen(y, displayed.size) if seen is not None else y
 
     def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
