@@ -79,9 +79,10 @@ def test_keys_of_before_work(tmp_path: Path) -> None:
                 assert caller.post("/v1/loops/ranking/decisions", {}).status == write, name
 
 
-def test_what_is_said_of_loops_of_before(tmp_path: Path) -> None:
+def test_what_is_said_of_loops_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exports, commands, pages, answers over HTTP. Changed texts are written again, in a commit of their own, with
     (in tests) python -m goldens.make texts."""
+    monkeypatch.setattr("heedful.server.pages.standing.PATIENCE", 60.0)  # also on a machine that is busy
     found = asked.texts(tmp_path)
     kept = {str(p.relative_to(logs.FOLDER)) for kind in KINDS for p in (logs.FOLDER / kind).iterdir()}
     assert set(found) == {name for name in kept if name.endswith((".txt", "export.jsonl"))}

@@ -1,4 +1,4 @@
-"""A state in a file: safetensors for the arrays, a JSON manifest in its header; never a pickle."""
+"""Save a learner's state to a file and load it: safetensors for the arrays, JSON in its header; never a pickle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RENAMED = {"Template": "OnlineConvex"}
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this machine has; very many where it does not say."""
+    """The memory of this machine in bytes; 2^62 where it is not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -29,8 +29,11 @@ def physical_memory() -> int:
 
 
 def _wanted_there(file: Path) -> None:
-    """ValueError where a file is larger than what is on the disk of it, or than memory: it is not one of ours, and to
-    read it takes all there is, at no cost to whoever made it. (A disk that compresses may hold a fourth.)"""
+    """ValueError where a file claims to be much larger than its space on the disk, or than a quarter of memory.
+
+    Such a file costs nothing to make, but reading it would use up all memory. A disk that compresses may hold a file in
+    a fourth of its size.
+    """
     about = file.stat()
     on_disk = 512 * getattr(about, "st_blocks", about.st_size)
     if about.st_size > 4 * on_disk + 2**20:
@@ -50,7 +53,8 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False) -> Any:
-    """The value of the template's structure and types with the contents of `arrays`; of any length where it grows."""
+    """A value with the structure and types of `template` and the contents of `arrays`; arrays may have another length
+    where it `grows`."""
     if isinstance(template, tuple):
         fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
         longer = grows or bool(getattr(template, "grows", False))
@@ -67,7 +71,7 @@ def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False)
 
 
 def _fields(learner: Any) -> dict[str, Any]:
-    """What a state belongs to: the learner and its hyperparameters."""
+    """The learner of a state and its hyperparameters, for the manifest."""
     kind = type(learner)
     return {
         "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
@@ -84,7 +88,7 @@ def _plain_name(name: str) -> str:
 
 
 def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
-    """Of the numbers and of what is said about them: a flipped bit is another state."""
+    """The SHA-256 of arrays and manifest, which detects every changed bit."""
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name, value in sorted(arrays.items()):
         digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
@@ -92,7 +96,7 @@ def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: dict[str, Any]) -> None:
-    """Write arrays with a JSON manifest to `path`: all of it, or nothing. OSError where that cannot be written."""
+    """Write arrays with a JSON manifest to `path`, atomically. OSError where it cannot be written."""
     from safetensors.numpy import save
 
     arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
@@ -114,9 +118,9 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: di
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(arrays, manifest) of the file `path`.
+    """Read (arrays, manifest) from the file `path`.
 
-    FileNotFoundError where there is none; ValueError where it is not a snapshot, is damaged, or of another schema.
+    FileNotFoundError where there is none; ValueError where it is no snapshot, is damaged, or has another schema.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -145,7 +149,8 @@ def arrays_of(state: Any, name: str = "") -> dict[str, Any]:
 
 
 def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
-    """The state of the template's structure and types that `arrays_of` took apart. ValueError where it does not fit."""
+    """The state with the structure and types of `template`, from the arrays that `arrays_of` made. ValueError where
+    they do not fit."""
     other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
         raise ValueError(f"wanted the fields of the learner's state, got a difference in {sorted(other)}")
@@ -153,9 +158,9 @@ def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
 
 
 def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
-    """Write `state` of `learner` to `path`: all of it, or (when interrupted) nothing.
+    """Write `state` of `learner` to `path`, atomically.
 
-    ValueError where the state is not one of the learner; OSError where the file cannot be written.
+    ValueError where the state does not belong to the learner; OSError where the file cannot be written.
     """
     template = coerce(learner).init(generators(0)[2])
     if type(state) is not type(template):
@@ -169,10 +174,10 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
 
 
 def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
-    """The state of `learner` in the file `path`.
+    """Load the state of `learner` from the file `path`.
 
-    FileNotFoundError where there is none; ValueError where the file is not a snapshot, is damaged, or is another
-    learner's or other hyperparameters'.
+    FileNotFoundError where there is none; ValueError where the file is no snapshot, is damaged, or belongs to another
+    learner or to other hyperparameters.
     """
     arrays, manifest = read_arrays(path)
     wanted = {"schema": SCHEMA, **_fields(learner)}

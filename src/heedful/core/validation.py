@@ -1,7 +1,7 @@
-"""Checks for the doors: what is let in is what was wanted, or a ValueError says the name, what was wanted, what came.
+"""Validation of input: each check returns a clean value, or raises a ValueError that names the field and what came.
 
-Only doors check: `Session`, a learner's `init`, the constructors of worlds, the command line. Kernels trust what
-they get.
+Input is checked once, where it enters: in `Session`, a learner's `init`, the constructors of worlds, the command line.
+Kernels do not check their arguments.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy.typing as npt
 from heedful.jit.kernel import Floats, Ints
 
 MOST = 1e100
-"""The size of a number that a door lets in: its square, and sums over any number of rounds, stay finite."""
+"""The largest absolute value of an input number: its square, and sums over any number of rounds, stay finite."""
 
 
 def numbers(name: str, value: Any, wanted: str) -> npt.NDArray[Any]:
-    """value as an array of booleans, whole or floating numbers."""
+    """value as an array of booleans, integers or floats. ValueError, naming `name` and what was `wanted`, where it is
+    none, or has masked entries."""
     try:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
@@ -29,13 +30,16 @@ def numbers(name: str, value: Any, wanted: str) -> npt.NDArray[Any]:
 
 
 def _masked(value: Any) -> bool:
-    """Whether numbers may be missing behind a mask. The tables of pandas have a `mask` too: a method; and numpy.ma is
-    dear to import, so only whoever has one is asked."""
+    """Whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used only
+    for values with a `mask`; tables of pandas have a method of that name."""
     return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
 
 
 def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
-    """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of n_features; all finite."""
+    """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of size n_features, all finite.
+
+    ValueError, naming `name`, where it is not one, or a number is larger than MOST.
+    """
     array = numbers(name, value, f"{ndim}-dimensional numbers")
     if array.dtype != np.float32:
         array = array.astype(np.float64, copy=False)
@@ -54,7 +58,10 @@ def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
 
 
 def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
-    """value as distinct whole numbers from 0 to m - 1; a single one counts as a list of one."""
+    """value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
+
+    ValueError, naming `name` and the `meaning` of the numbers, where it is none.
+    """
     array = np.atleast_1d(numbers(name, value, meaning))
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise ValueError(f"{name}: wanted {meaning}, got {describe(value)}")
@@ -69,7 +76,7 @@ def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
 
 
 def is_number(value: Any, *kinds: type) -> bool:
-    """Whether value is a number of these kinds: bool and timedelta are whole numbers by descent, not by meaning."""
+    """Whether value is a number of these types. bool and timedelta64 are subtypes of integers, but no numbers here."""
     return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
 
 
@@ -86,21 +93,21 @@ def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> No
 
 
 def wanted_positive(name: str, value: Any) -> None:
-    """ValueError unless value is a number from 1e-50 to 1e50: what is made of it stays finite."""
+    """ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
     if not is_number(value, int, float, np.integer, np.floating) or not 1e-50 <= number <= 1e50:
         raise ValueError(f"{name}: wanted a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
 
 
 def wanted_space(space: Any) -> None:
-    """ValueError unless space is a space, with hyperparameters that make sense."""
+    """ValueError unless space is a valid space of objects (`heedful.core.space`)."""
     if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
         raise ValueError(f"space: wanted one of what can be shown, such as Ranking(5), got {describe(space)}")
     space.check()
 
 
 def describe(value: Any) -> str:
-    """A short account of a value for an error message."""
+    """A short description of a value, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     try:

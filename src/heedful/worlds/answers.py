@@ -1,4 +1,4 @@
-"""The parts of an answer: what is put where, what gains enough, what is drawn. Kernels of the people in `users`."""
+"""Kernels from which the simulated people in `users` make their answers: sort, promote, draw, measure gains."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
-    """Put j into chosen[:size], which falls in value, ties in order of arrival, and keeps k; the new size.
+    """Insert j into chosen[:size], which is sorted by descending value, ties in order of arrival; returns the new size.
 
-    chosen has k + 1 places.
+    The k best are kept; chosen has k + 1 places.
     """
     i = size
     while i > 0 and values[chosen[i - 1]] < values[j]:
@@ -28,9 +28,9 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 @kernel
 def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """chosen[:size] on top, then the rest of what was shown of m candidates, in the order shown."""
+    """The order with chosen[:size] on top, then the rest of `shown` in the order shown; there are m candidates."""
     picked = np.zeros(m, np.int64)
-    out = np.empty(shown.size + 1, np.int64)  # one place more: what is picked is written and overwritten
+    out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten
     for i in range(size):
         out[i] = chosen[i]
         picked[chosen[i]] = 1
@@ -91,10 +91,10 @@ def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
 
 @kernel
 def random_share(sure: float, gained: float, needed: float) -> float:
-    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where no p does.
+    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where there is none.
 
-    It is (sure - needed) / (sure - gained), clipped, but 1 where even the random gain enough: also where they gain more
-    than the sure, where that fraction is negative.
+    It is (sure - needed) / (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be
+    negative.
     """
     if gained >= needed:
         return 1.0
@@ -103,7 +103,7 @@ def random_share(sure: float, gained: float, needed: float) -> float:
 
 @kernel
 def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """What was shown, `size` of them drawn to the front, in the order of the draws."""
+    """A copy of `shown` with `size` random candidates moved to the front, in the order of the draws."""
     out = shown.copy()
     for i in range(size):
         j = rng.integers(i, out.size)

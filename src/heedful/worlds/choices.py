@@ -1,5 +1,4 @@
-"""People who choose between two things, or among several, or put them in order: drawn from a Gaussian process, or those
-of a file of orders."""
+"""Simulated people who choose among two items or more, with utilities from a Gaussian process or from given orders."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ MOST_SETS = 10**8
 
 
 class ChooserState(NamedTuple):
-    """Which pairs are left for each user: the first `left[u]` of `pairs[u]`, numbers of pairs; the first n of `users`
-    have some."""
+    """The pairs that each user has not answered yet: the first `left[u]` numbers of `pairs[u]`. The first n of `users`
+    have some left."""
 
     pairs: Ints  # U x p
     left: Ints  # U
@@ -30,15 +29,16 @@ class ChooserState(NamedTuple):
 
 
 class Choosers(NamedTuple):
-    """Users with utilities (U x n). Of what is shown, each has its utility and noise of its own, N(0, noise^2 / 2), as
-    [H12] Eq. 1 has it: the difference of two has noise of sd `noise`. The highest is chosen; where the two highest are
-    closer than `tie`, they are equally good.
+    """A world of users with utilities (U x n) who choose among the items shown.
 
-    With probability lapses[u] the choice has nothing to do with them: the first with probability firsts[u], else any
-    other.
-    With probability `unsure` the answer is that one cannot judge. A random user comes; where `repeats`, any pair is
-    always there to be asked, else each once, and the world ends. Regret: the user's best item less the better of those
-    shown. Made by `gaussian_choosers` and `choosers_from_orders`.
+    A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so the difference of two has
+    noise of sd `noise`. They choose the highest; where the two highest are closer than `tie`, both are equally good.
+    With probability lapses[u] they answer at random: the first item with probability firsts[u], else any other. With
+    probability `unsure` they cannot judge.
+
+    Every round a random user comes. Where `repeats`, all pairs may be asked again, else each once, and then the world
+    ends. Regret is the utility of the user's best item minus that of the better item shown. Made by
+    `gaussian_choosers` and `choosers_from_orders`.
     """
 
     utilities: Array
@@ -103,7 +103,8 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """What each of those shown seems worth this time (k,): one noise for each, shared by all its comparisons."""
+    """The utilities of the shown items as the user perceives them this time (k,); the noise of an item is the same in
+    all its comparisons."""
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
@@ -112,7 +113,7 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """The place in `shown` (k,) of what the user chooses, or EQUAL, or UNSURE."""
+    """The user's answer: the place in `shown` (k,) of the chosen item, or EQUAL, or UNSURE."""
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
@@ -147,12 +148,12 @@ def gaussian_choosers(
     shown: int = 2,
     seed: int = 0,
 ) -> Choosers:
-    """Utilities of a GP with covariance amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features`
-    (n x N); without features, items have nothing in common. The share `shared` of the variance is one function that
-    all users have, the rest each user's own.
+    """Make users whose utilities come from a Gaussian process.
 
-    `lapse`, `first`: of every user; `shown`: how many items at a time. ValueError, naming what is wrong; so of
-    `choosers_from_orders`.
+    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n x N); without
+    features, items are independent. A share `shared` of the variance is a function that all users share, the rest is
+    each user's own. `lapse` and `first` are those of every user; `shown` is how many items are shown at a time.
+    ValueError, naming what is wrong.
     """
     wanted_count("n_users", n_users)
     wanted_count("n_items", n_items, least=2)
@@ -185,8 +186,11 @@ def choosers_from_orders(
     repeats: bool = True,
     shown: int = 2,
 ) -> Choosers:
-    """People who once put all n items in order (U x n, the best first): they choose by it. The utility of an item is
-    how many it is better than; without noise, they never err."""
+    """Make users who choose by given orders of all n items (U x n, best first).
+
+    The utility of an item is the number of items that it is better than; without noise, users make no errors.
+    ValueError, naming what is wrong.
+    """
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0
     if array.dtype.kind not in "iu" or n < 2 or not (np.sort(array, axis=1) == np.arange(n)).all() or not array.size:

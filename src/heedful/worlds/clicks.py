@@ -1,10 +1,9 @@
-"""People who click, and do not look at everything: simulated clicks with position bias, and from the top down.
+"""Simulated people who click and do not look at every document: position bias, and the cascade model.
 
-Whoever looks at a document of grade `label` clicks it with probability noise + (1 - noise) (2^label - 1) /
-(2^highest - 1). Both answer with the clicked, from the top down, and then the rest as shown, which is the order
-that a learner at face value takes for a correction; with `clicks_only`, with the clicked alone, perhaps nobody,
-which is what a learner of clicks takes (`FairPairs`; `PairwiseLogistic` too), for how many were clicked cannot be
-told from a whole order.
+A person who looks at a document of grade `label` clicks it with probability noise + (1 - noise) (2^label - 1) /
+(2^highest - 1). Feedback is an order: the clicked documents from the top down, then the rest as shown. With
+`clicks_only` it is the clicked documents alone, possibly none, for learners of clicks (`FairPairs`,
+`PairwiseLogistic`): an order does not say how many were clicked.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def attraction(label: float, highest: float, noise: float) -> float:
-    """The probability that a document of this grade is clicked by whoever looks at it."""
+    """The probability that a person who looks at a document of grade `label` clicks it."""
     # exp is libm's, compiled or not
     gain = (math.exp(label * math.log(2.0)) - 1.0) / (math.exp(highest * math.log(2.0)) - 1.0)
     return noise + (1.0 - noise) * min(max(gain, 0.0), 1.0)
 
 
 class PositionBiased(NamedTuple):
-    """Position i = 1, 2, ... is looked at with probability (1/i)^eta, whatever is elsewhere; eta = 0: all are.
+    """Position bias: the person looks at position i = 1, 2, ... with probability (1/i)^eta; eta = 0: at all of them.
 
-    `noise`: the probability of a click on a document of grade 0 that is looked at; `highest`: the grade that is
+    `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
     always clicked.
     """
 
@@ -60,9 +59,9 @@ class PositionBiased(NamedTuple):
 
 
 class Cascade(NamedTuple):
-    """From the top down, one by one; after a click, enough is found with probability `stop`, and the rest unseen.
+    """The cascade model: the person looks from the top down, and stops after a click with probability `stop`.
 
-    `noise`: the probability of a click on a document of grade 0 that is looked at; `highest`: the grade that is
+    `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
     always clicked.
     """
 
@@ -90,7 +89,7 @@ class Cascade(NamedTuple):
 
 
 def _check(user: Any) -> None:
-    """ValueError where what both have makes no sense."""
+    """ValueError where a parameter that both have makes no sense."""
     _wanted_between("noise", user.noise, 0.0, 1.0)
     _wanted_between("highest", user.highest, 1e-3, 100.0)
     if not isinstance(user.clicks_only, bool):

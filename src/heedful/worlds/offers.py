@@ -1,4 +1,4 @@
-"""Worlds of ratings, met otherwise: with ratings that are told before the first round, or judged by a whole list."""
+"""Variants of worlds of ratings: with ratings given before the first round, or judged by a ranked list."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from heedful.worlds.ratings import LowRank, Replay
 
 
 class WarmStart(NamedTuple):
-    """A world of ratings whose first rounds tell what is known beforehand: only items[t] (W,) is on offer to users[t].
+    """A world of ratings with a warm start: in its first W rounds only items[t] (W,) is on offer to users[t].
 
-    What is told counts as consumed. The regret of these rounds means nothing. Made by `warm_start`.
+    These items count as consumed, and the regret of these rounds means nothing. Made by `warm_start`.
     """
 
     world: Any
@@ -43,14 +43,15 @@ class WarmStart(NamedTuple):
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
-        """What the item is worth to the user."""
+        """The value of the item to the user."""
         return self.world.value(user, item)  # type: ignore[no-any-return]
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
-    """A world in which `count` ratings, drawn at random by the seed, are told before the first round.
+    """Make a world that gives `count` random ratings, drawn by the seed, before the first round.
 
-    Of a replay each at most once, of others each of a random user and item. ValueError where there are fewer.
+    From a replay each rating comes at most once; else each is of a random user and item. ValueError where a replay
+    has too few.
     """
     wanted_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng([seed, 1])
@@ -65,11 +66,10 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
 
 
 class RankedList(NamedTuple):
-    """A world of ratings for learners that show a list, of which the first `taken` are consumed and rated.
+    """A world of ratings for learners that show a list; the user consumes and rates the first `taken` items.
 
-    What stands for the regret of a round is NDCG at `at`: the sum over the first `at` of the list of what each is worth
-    to the user, less `floor`, over log2(position + 1), divided by what the best list of those on offer would have; 1
-    where nothing on offer is worth more than `floor`.
+    In place of regret a round has NDCG at `at`: the sum over the first `at` items of (value to the user - `floor`) /
+    log2(position + 1), divided by that of the best list; 1 where no item on offer has a value above `floor`.
     """
 
     world: Any
@@ -108,7 +108,7 @@ class RankedList(NamedTuple):
 
 @kernel
 def discounted_sum(gains: Any, n: int) -> float:
-    """The first n gains (m,), each over log2(position + 1)."""
+    """DCG: the sum of the first n gains (m,), each divided by log2(position + 1)."""
     s = 0.0
     for r in range(n):
         s += gains[r] * DISCOUNTS[r]

@@ -1,5 +1,4 @@
-"""Rules for ratings that anybody would try first, for every table to show beside the others: random items, each user
-for themselves, the mean of an item, and one's own ratings before the mean."""
+"""Simple baselines for ratings: random items, each user's own means, the means of items, and own means before those."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def _uniform_loop(seed: int, a: int, b: int) -> float:
 
 @primitive(_uniform_loop)
 def uniform(seed: int, a: int, b: int) -> float:
-    """A number between 0 and 1 that belongs to the numbers a and b: SplitMix64, twice."""
+    """A pseudo-random number between 0 and 1, a function of seed, a and b: SplitMix64, twice."""
     most = 2**64 - 1
     z = (int(seed) + int(a) * 0x9E3779B97F4A7C15 + int(b) * 0xD1B54A32D192ED03) & most
     for _ in range(2):
@@ -75,7 +74,7 @@ def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_row_scores_loop)
 def row_scores(rows: Array, items: Ints, w: Array) -> Array:
-    """rows_j . w for the items (n,), summed from the first factor on: (m x k), (k,) -> (n,)"""
+    """The inner products rows_j . w of the items (n,), rows (m x k), w (k,); summed from the first factor on."""
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
     for a in range(1, w.size):
@@ -87,7 +86,8 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 
 
 class Tally(NamedTuple):
-    """Ratings by pair; how many each item has (M,), and their sum (M,); how many there are, their sum; rounds."""
+    """Sums of ratings: by pair, by item (their number (M,) and sum (M,)) and of all (number and sum); number of
+    rounds."""
 
     pairs: InteractionMatrix
     counts: Array
@@ -105,7 +105,7 @@ class Tally(NamedTuple):
 @noinline
 @kernel
 def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """The tally with one rating more, which counts for `weight`; owns `tally`."""
+    """Add one rating of this weight. It may overwrite the arrays of `tally`."""
     count, total = grow(tally.counts, item + 1, 0.0), grow(tally.totals, item + 1, 0.0)
     count[item] += weight
     total[item] += weight * rating
@@ -114,7 +114,7 @@ def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: floa
 
 
 def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
-    """The tally without so many ratings of an item, in the numbers that are not by pair."""
+    """Subtract `count` ratings of an item with sum `total`, from the sums that are not by pair."""
     n = tally.n - count
     tally.counts[item] -= count
     tally.totals[item] -= total
@@ -127,7 +127,7 @@ def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
 
 
 def tally_without_item(tally: Tally, item: int) -> Tally:
-    """The tally without the ratings of an item; owns `tally`."""
+    """The tally without the ratings of an item. It may overwrite the arrays of `tally`."""
     if item < tally.counts.size:
         tally = subtract(tally, item, float(tally.counts[item]), float(tally.totals[item]))
     remove_item(tally.pairs, item)
@@ -135,7 +135,8 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
 
 
 def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """The tally without one rating; owns `tally`. LookupError where the user never rated the item."""
+    """The tally without one rating. It may overwrite the arrays of `tally`. LookupError where the user never rated the
+    item."""
     wanted_pair(tally.pairs, user, item)
     remove_rating(tally.pairs, user, item, rating, weight)
     return subtract(tally, item, weight, weight * rating)
@@ -171,7 +172,7 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
 @noinline
 @kernel
 def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Ints) -> None:
-    """Put the user's own mean rating in the place of the score of each item (n,) that they rated."""
+    """Replace the score of each item (n,) that the user rated by the mean of their own ratings, in place."""
     p = pairs.of_user[user] if user < pairs.of_user.size else -1
     while p >= 0:
         if pairs.count[p] > 0.0:
@@ -185,7 +186,7 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """Rounds."""
+    """Number of rounds."""
 
     t: int
 
@@ -225,7 +226,8 @@ class RandomItem(NamedTuple):
 class UserGreedy(NamedTuple):
     """User greedy: ours, for comparison, everybody for themselves. Interaction: rating.
 
-    Shows the items of the best own mean rating; what the user never rated counts as the mean of all ratings.
+    Shows the items with the highest mean of the user's own ratings; items that they never rated count as the mean of
+    all ratings.
     """
 
     space: Any = Slate()
@@ -265,7 +267,7 @@ class UserGreedy(NamedTuple):
 class ItemMean(NamedTuple):
     """Item mean: ours, for comparison, what most people like. Interaction: rating.
 
-    Shows the items of the best mean rating by all users, `prior` ratings of the overall mean added to each.
+    Shows the items with the highest mean rating of all users; each mean includes `prior` ratings of the overall mean.
     """
 
     space: Any = Slate()
@@ -305,7 +307,7 @@ class ItemMean(NamedTuple):
 class PairMean(NamedTuple):
     """Pair mean, else item mean: ours, for comparison, one's own ratings before all others. Interaction: rating.
 
-    Shows the items of the best own mean rating; what the user never rated counts as in `ItemMean`.
+    Shows the items with the highest mean of the user's own ratings; items that they never rated count as in `ItemMean`.
     """
 
     space: Any = Slate()
@@ -346,7 +348,7 @@ class PairMean(NamedTuple):
 
 @kernel
 def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | WeightedRatings) -> Tally:
-    """The tally after a round; owns `tally`."""
+    """The tally after a round. It may overwrite the arrays of `tally`."""
     for r in range(feedback.items.size):
         rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
         tally = add_to_tally(tally, x.user, int(feedback.items[r]), rating, weight)
@@ -354,7 +356,7 @@ def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | Weighte
 
 
 def empty_tally() -> Tally:
-    """Nothing rated."""
+    """A tally without ratings."""
     return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
 
 

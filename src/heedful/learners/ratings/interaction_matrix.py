@@ -1,8 +1,7 @@
-"""Ratings as two numbers for every pair of a user and an item that was rated: how often, and the sum.
+"""The sparse user x item matrix of ratings: for every rated pair the number of ratings and their sum.
 
-All that the learners of ratings need of the past: every row of a user, and of an item, is rewritten at once, so the
-history is these two numbers. A pair is a place in arrays that grow; those of one user, and those of one item,
-are linked, the newest first. Users and items are numbers from 0.
+The learners of ratings need nothing else of the past. A pair is a place in arrays that grow; the pairs of a user, and
+those of an item, are linked lists, the newest first. Users and items are numbers from 0.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ Array = npt.NDArray[np.float64]
 
 
 class InteractionMatrix(NamedTuple):
-    """Pairs of a user and an item: the first `used` places of arrays (P,), and where the lists begin (U,), (M,)."""
+    """The rated pairs of a user and an item: the first `used` places of arrays (P,), and the heads of the lists
+    of users (U,) and items (M,)."""
 
     user: Ints
     item: Ints
@@ -44,7 +44,7 @@ class InteractionMatrix(NamedTuple):
 @noinline
 @kernel
 def empty_matrix(users: int, items: int) -> InteractionMatrix:
-    """No ratings; room for so many users and items to begin with."""
+    """A matrix without ratings, with room for `users` and `items`; both grow."""
     n = 64
     of_user, of_item = np.full(users, -1), np.full(items, -1)
     return InteractionMatrix(
@@ -56,7 +56,7 @@ def empty_matrix(users: int, items: int) -> InteractionMatrix:
 @noinline
 @kernel
 def grow(a: Any, size: int, fill: Any) -> Any:
-    """The array a (n,) with `fill` behind it up to twice `size`, where it is shorter than `size`; else a itself."""
+    """The array a (n,) where it has at least `size` places, else a copy of length 2 `size` padded with `fill`."""
     if a.size >= size:
         return a
     out = np.empty(2 * size, a.dtype)
@@ -68,7 +68,7 @@ def grow(a: Any, size: int, fill: Any) -> Any:
 @noinline
 @kernel
 def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
-    """The pairs, with room for this user, this item and one pair more."""
+    """The matrix with room for this user, this item and one more pair."""
     size = pairs.used + 1
     return InteractionMatrix(
         grow(pairs.user, size, 0), grow(pairs.item, size, 0),
@@ -81,7 +81,7 @@ def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
 
 @kernel
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """Where the pair is; -1 where this user never rated this item."""
+    """The place of the pair in the arrays; -1 where this user never rated this item."""
     if user >= pairs.of_user.size:
         return -1
     p = pairs.of_user[user]
@@ -93,7 +93,7 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 @noinline
 @kernel
 def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
-    """The pairs with one rating more, which counts for `weight`; owns `pairs`."""
+    """Add one rating of this weight, in the arrays of `pairs` or in longer ones; returns the matrix."""
     p = place_of(pairs, user, item)
     if p < 0:
         pairs = with_room(pairs, user, item)
@@ -115,7 +115,7 @@ def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, we
 
 @kernel
 def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
-    """Leave the place p out of the list of `one`, in place."""
+    """Remove the place p from the linked list of `one`, in place."""
     if newest[one] == p:
         newest[one] = after[p]
     else:
@@ -129,8 +129,8 @@ def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
 @noinline
 @kernel
 def remove_pair(pairs: InteractionMatrix, p: int) -> None:
-    """Take a pair out altogether, in place: nothing tells that this user ever rated this item. Its place stays empty,
-    so arrays of others by place remain right."""
+    """Remove a pair, in place, as if this user had never rated this item. Its place stays empty, so that
+    other arrays by place stay valid."""
     unlink(pairs.of_user, pairs.after_user, pairs.user[p], p)
     unlink(pairs.of_item, pairs.after_item, pairs.item[p], p)
     pairs.user[p] = pairs.item[p] = 0
@@ -140,30 +140,30 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 @noinline
 @kernel
 def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> None:
-    """Take one rating out again, in place, and the pair with its last; nothing happens where the pair has none."""
+    """Remove one rating, in place, and the pair with its last rating. Nothing happens where there is no such pair."""
     p = place_of(pairs, user, item)
     if p >= 0:
         pairs.count[p] -= weight
         pairs.total[p] -= weight * rating
-        if pairs.count[p] <= 1e-9 * weight:  # weights such as .1 do not add up to the last bit
+        if pairs.count[p] <= 1e-9 * weight:  # sums of weights such as .1 have rounding errors
             remove_pair(pairs, p)
 
 
 @noinline
 @kernel
 def remove_item(pairs: InteractionMatrix, item: int) -> None:
-    """Take all ratings of an item out, in place."""
+    """Remove all ratings of an item, in place."""
     while item < pairs.of_item.size and pairs.of_item[item] >= 0:
         remove_pair(pairs, pairs.of_item[item])
 
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
-    """The items that a user rated, the newest first."""
+    """The items that a user rated (n,), the newest first."""
     return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
-    """The users who rated an item, the newest first."""
+    """The users who rated an item (n,), the newest first."""
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 
 
