@@ -1,4 +1,4 @@
-"""What a space of objects must offer, so that any coactive learner works with it ([J15] Algorithm 3).
+"""What a space of objects must offer, so that any rule that learns from corrections works with it ([J15] Algorithm 3).
 
 Contexts x and objects y differ from space to space (an order of candidates, a path, an assignment), so they are `Any`
 here. N is the number of features.
