@@ -49,7 +49,7 @@ def test_learned_against_left_alone_with_a_picture(opened: Opened, server: Any) 
     path = loop_of_cars(server.folder / "much.heedful", 30, control=0.5)
     teach(path, 200)
     page = opened(f"{server.url}/loops/much/learned", viewport={"width": 800, "height": 900})
-    expect(page.get_by_text("left alone").first).to_be_visible()
+    expect(page.get_by_text("your order (control)").first).to_be_visible()
     expect(page.locator("canvas").first).to_be_visible()
     assert findings(page) == []
     page.emulate_media(color_scheme="dark")

@@ -90,7 +90,7 @@ def test_the_states_of_the_page_that_teaches_are_readable_too(opened: Opened, se
     assert page.evaluate(SMALL_TARGETS) == []
     page.set_viewport_size({"width": 1280, "height": 800})
     page.keyboard.press("n")
-    expect(page.get_by_text("For comparison")).to_be_visible()
+    expect(page.get_by_text("This list ignores what was learned")).to_be_visible()
     assert findings(page) == []
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()

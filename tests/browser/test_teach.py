@@ -256,7 +256,7 @@ def test_a_list_that_was_left_alone_says_so(opened: Opened, server: Process) -> 
     """As soon as there is something to leave it alone from."""
     loop_of_cars(server.folder / "alone.heedful", 20, control=1.0)
     page = opened(f"{server.url}/loops/alone")
-    note = page.get_by_text("For comparison")
+    note = page.get_by_text("This list ignores what was learned")
     expect(note).to_have_count(0)
     teaching = Teaching(page)
     teaching.pick(teaching.hand()[-1]).click()

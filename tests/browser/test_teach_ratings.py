@@ -83,7 +83,7 @@ def test_who_one_is_and_then_slate_after_slate(opened: Opened, loop: Served) -> 
         button(teaching, name, 4 - n).click()
         teaching.learned(n + 1)
         expect(button(teaching, name, 4 - n)).to_have_attribute("aria-pressed", "true")
-        expect(mark(teaching, name)).to_have_text(re.compile(rf"You said {4 - n} · it now expects [1-5]\.\d ±"))
+        expect(mark(teaching, name)).to_have_text(re.compile(rf"You said {4 - n} · predicted now: [1-5]\.\d ±"))
         assert teaching.hand() == first
     button(teaching, first[1], 1).click()
     second = other_slate(teaching, first)
@@ -116,7 +116,7 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     teaching.learned(3)
     assert given(loop.path) == [("ann", {hand[0]: 2}), ("ann", {hand[1]: 5})]
     keys.press("Control+z")
-    expect(mark(teaching, hand[1])).to_contain_text("It expects")
+    expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
     for digit in ("5", "ArrowDown"):
         keys.press(digit)
     teaching.learned(4)
@@ -129,7 +129,7 @@ def test_with_the_keyboard_alone(page: Page, loop: Served) -> None:
     teaching.learned(6)
     expect(mark(teaching, second[0])).to_contain_text("You said 4")
     keys.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("rate the card that you are on")
+    expect(page.get_by_role("dialog")).to_contain_text("give the card that you are on this rating")
     keys.press("Escape")
     keys.press("n")
     third = other_slate(teaching, second[1:])
@@ -171,7 +171,7 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_counts_once(
         expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "false")
         assert given(alone.folder / "films.heedful") == [("ann", {hand[0]: -7.5}), ("ann", {hand[1]: "view"})]
         action(teaching, hand[1], "view").click()
-        expect(mark(teaching, hand[1])).to_contain_text("It expects")
+        expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
         for name in hand[1:]:
             action(teaching, name, "buy").click()
         other_slate(teaching, hand)
@@ -188,7 +188,7 @@ def test_without_a_script(opened: Opened, loop: Served) -> None:
     action(teaching, names[0], "view").click()
     expect(mark(teaching, names[0])).to_contain_text("You said view")
     action(teaching, names[0], "view").click()
-    expect(mark(teaching, names[0])).to_contain_text("It expects")
+    expect(mark(teaching, names[0])).to_contain_text("Predicted: ")
     assert given(loop.path) == [("ann", {names[1]: 2})]
 
 
@@ -224,7 +224,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     newest = teaching.newest()
     if scale == (-10, 10):
         teaching.card(card).get_by_role("spinbutton").fill("4")
-        teaching.card(card).get_by_role("button", name="Rate").tap()
+        teaching.card(card).get_by_role("button", name="Send").tap()
     else:
         button(teaching, card, 4).tap()
     teaching.newer_than(newest)
@@ -232,7 +232,7 @@ def test_readable_by_all_and_fits_a_small_phone(opened: Opened, server: Process,
     good()
     page.goto(f"{server.url}/loops/{name}/learned?person=p1")
     page.get_by_role("link", name="See why").tap()
-    expect(page.locator("#why")).to_contain_text("It expected")
+    expect(page.locator("#why")).to_contain_text("a rating of")
     expect(page.locator("#report canvas")).to_have_count(2)
     good()
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -23,7 +23,6 @@ from command import heedful
 
 from heedful import Loop
 from heedful.cli import demo_loops, demo_once
-from heedful.server.pages.report_view import verdict
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 
@@ -110,7 +109,7 @@ def test_whether_it_helps_can_be_told_after_a_demo_of_usual_length(tmp_path: Pat
                 hand = [names[j] for j in rng.choice(len(names), 8, replace=False).tolist()]
                 wish = person.wish(hand) if rng.random() >= demo_once.MISTAKES else hand[int(rng.integers(8))]
                 loop.feedback(loop.decide(hand, id=f"list-{n}").id, id=f"lesson-{n}", better=[wish])
-            clear += verdict(loop.report(), loop.settings.control).kind == "good"
+            clear += loop.ledger.interaction.findings(loop.report()).verdict.kind == "good"
     assert clear >= 4
 
 

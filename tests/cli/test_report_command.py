@@ -49,8 +49,8 @@ def test_in_words() -> None:
     assert apart is not None
     assert apart.low > 0.0
     out = told(heedful("report cars"))
-    assert f"learned {report.learned.shown} {report.learned.answered} {report.learned.mean:.3f} " in out
-    assert f"left in their own order {report.control.shown} {report.control.answered} {report.control.mean:.3f} " in out
+    assert f"learned order {report.learned.shown} {report.learned.answered} {report.learned.mean:.3f} " in out
+    assert f"your order (control) {report.control.shown} {report.control.answered} {report.control.mean:.3f} " in out
     wanted = f"Learned less own order: {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
     assert f"{wanted} (20 people): learning helps." in out
     counts = report.feedback
@@ -110,7 +110,7 @@ def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
     )
     out = told(heedful("report cars"))
     assert f"Thumbs up: {thumbs.learned.share:.1%} of {thumbs.learned.thumbs} (from {thumbs.learned.low:.1%} to" in out
-    assert f"of those left in their own order; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to" in out
+    assert f"of your order (control); the difference is {apart.by:+.3f}, from {apart.low:+.3f} to" in out
     assert "(20 people): learning helps." in out
     assert heedful("report cars --json").json["thumbs"] == plain(thumbs)
 

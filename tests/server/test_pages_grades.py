@@ -14,9 +14,14 @@ from browsing import Seen, Visitor, words
 
 from heedful import Loop
 from heedful.loop.comparison import Difference
+from heedful.loop.interactions.findings import Findings
+from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
-from heedful.server.pages import accuracy, grading
+from heedful.loop.report import Arm, Counts, Report
+from heedful.server.pages import scale_widget
+from heedful.server.pages.charts import chart
+from heedful.server.pages.score_line import score_line
 from heedful.server.running import served
 from loops import bits, diverged, small_loop, values
 
@@ -90,13 +95,13 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
         assert decision is not None
         assert decision.record.predicted == tuple(predicted.values())
     assert list(predicted) == names(seen)  # the highest first
-    assert marks(seen) == {name: f"It thinks {grade} of 5" for name, grade in predicted.items()}
+    assert marks(seen) == {name: f"Predicted: {grade}" for name, grade in predicted.items()}
     for card in seen.all("ol[@id='cards']/li"):
         buttons = card.findall(".//button[@name='grade']")
         assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
         [marked] = [button for button in buttons if "data-predicted" in button.attrib]
         assert int(marked.attrib["value"]) == predicted[card.attrib["data-key"]]
-        assert words(marked) == f"{marked.attrib['value']} of 5, as it thinks"
+        assert words(marked) == f"{marked.attrib['value']} of 1 to 5, nearest to the prediction"
         assert {button.attrib["aria-pressed"] for button in buttons} == {"false"}
         assert card.find(".//*[@role='group']").attrib["aria-labelledby"]  # type: ignore[union-attr]
     for coactive in ("None of these", "rather have", "drag"):
@@ -104,8 +109,8 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
 
 
 def test_many_grades_are_typed_in(visitor: Visitor, folder: Path) -> None:
-    made(folder, f"prank:n_ranks={grading.BUTTONS}")
-    assert len(visitor.get(BASE).all("ol[@id='cards']/li[1]//button[@name='grade']")) == grading.BUTTONS
+    made(folder, f"prank:n_ranks={scale_widget.BUTTONS}")
+    assert len(visitor.get(BASE).all("ol[@id='cards']/li[1]//button[@name='grade']")) == scale_widget.BUTTONS
     made(folder, "prank:n_ranks=100", "hundred")
     seen = visitor.get("/loops/hundred")
     assert seen.all("button[@name='grade']") == []
@@ -132,9 +137,9 @@ def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visito
         )
         now = values(loop.predict(names(seen)))
     assert names(then) == names(seen)  # nothing moves from under the hand
-    expected = {name: f"It thinks {grade} of 5" for name, grade in now.items()}
-    assert marks(then) == expected | {item: f"You said 2 · it now thinks {now[item]} of 5"}
-    assert said(then).startswith(f"{item}: 2 of 5. It thought 5, and ")
+    expected = {name: f"Predicted: {grade}" for name, grade in now.items()}
+    assert marks(then) == expected | {item: f"You said 2 · predicted now: {now[item]}"}
+    assert said(then).startswith(f"{item}: 2. Predicted before: 5, now: ")
     assert then.one("section[@id='hand']").attrib["data-lesson"] == "e1"
     assert f"Graded {item}: 2" in then.html
     [pressed] = then.all("button[@aria-pressed='true']")
@@ -260,7 +265,7 @@ def test_what_went_off_offer_goes_off_the_page(visitor: Visitor, folder: Path) -
     with Loop.open(path) as loop:
         loop.withdraw(gone)
     then = grades(visitor, seen, gone, 2, "e1")  # it was shown, so the answer counts
-    assert said(then) == f"{gone}: 2 of 5. It is no longer on offer."
+    assert said(then) == f"{gone}: 2. It is no longer on offer."
     assert names(then) == names(seen)[1:]
     assert lessons(grades(visitor, then, other, 2, "e2")) == {"e2": True, "e1": True}
 
@@ -349,7 +354,7 @@ def test_names_are_only_ever_text(visitor: Visitor, folder: Path) -> None:
     then = grades(visitor, seen, evil, 2, "e1")
     assert evil not in seen.html + then.html
     assert marks(then)[evil].startswith("You said 2 ")
-    assert said(then).startswith(f"{evil}: 2 of 5.")
+    assert said(then).startswith(f"{evil}: 2.")
 
 
 # ---------------------------------------------------------------------------- what it learned
@@ -373,17 +378,17 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert found.difference is not None
     page = visitor.get(f"{BASE}/learned")
     told = page.at("report")
-    for number in (f"Predictions are {found.loss:.2f} of a grade off", f"would be {found.constant:.2f} off"):
+    for number in (f"|predicted − given|: {found.loss:.2f};", f"the median grade so far: {found.constant:.2f}."):
         assert number in told
     apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
-    assert f"The difference is {apart[0]}, where below 0 is better" in told
-    assert f"it lies between {apart[1]} and {apart[2]}." in told
+    assert f"Difference: {apart[0]}, below 0 is better" in told
+    assert f"(95 % confidence interval: {apart[1]} to {apart[2]})." in told
     assert f"Exactly right: {found.exact:.0%} of 160 grades.".replace("%", " %") in told
     assert "it predicts better" in told
     assert page.all("p[@class='verdict verdict--good']")
     [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
-    assert (plot["y"], plot["x"][-1]) == ("off", 160)
-    assert [line["label"] for line in plot["lines"]] == ["what was learned", "always the middle grade"]
+    assert (plot["y"], plot["x"][-1]) == ("error", 160)
+    assert [line["label"] for line in plot["lines"]] == ["predictions", "always the median grade so far"]
     for line, mean in zip(plot["lines"], (found.loss, found.constant)):
         steps = [b - a for a, b in zip([0, *plot["x"]], plot["x"])]
         assert sum(n * value for n, value in zip(steps, line["values"])) / 160 == pytest.approx(mean, abs=1e-4)
@@ -399,7 +404,7 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> 
         assert isinstance(loop.ledger.model, GradingModel)
         level = loop.ledger.model.level(own)
         for person, shift in ((None, 0.0), ("p2", level)):
-            line = grading.line(loop, person)
+            line = score_line(loop.ledger.interaction.cuts(loop.ledger.model, state.shared, own if person else None))
             assert line is not None
             spots = [part.left for part in line.parts[1:]]
             assert spots == sorted(spots)
@@ -425,14 +430,14 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> 
 def test_before_anything_was_graded(visitor: Visitor, folder: Path) -> None:
     made(folder)
     page = visitor.get(f"{BASE}/learned")
-    assert "The first grade changes that." in page.at("weights")
+    assert "the first grade changes that." in page.at("weights")
     assert "Too early to say. No grade was given to " in page.at("report")
     assert page.all("div[@data-plot]") == []
     assert "which all still lie at 0.00" in page.one("svg[@class='cut-line']").attrib["aria-label"]
     assert "2 no score so far" in page.at("weights")
-    assert "Nobody has graded anything yet." in page.at("lessons")
+    assert "No grade yet." in page.at("lessons")
     teach = visitor.get(BASE)
-    assert "One grade, and it has a first idea." in words(teach.tree)
+    assert "Nothing yet: no grade so far." in words(teach.tree)
     assert teach.all("ul[@class='bars']") == []
 
 
@@ -441,7 +446,7 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
         loop.decide(["i0", "i1"], id="d")
         loop.feedback("d", grade={"i0": 2, "i1": 5})
     told = visitor.get(f"{BASE}/learned").at("report")
-    assert "Too early to say. Predictions are 1.50 of a grade off on average" in told
+    assert "Too early to say. Mean error of the predictions, |predicted − given|: 1.50;" in told
     assert "Too few people have graded: it takes two at least." in told
 
 
@@ -450,7 +455,7 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
     [
         ("multiclass:n_ranks=5", "Its learner, multiclass:n_ranks=5, has no one direction"),
         ("constant-rank:n_ranks=5", "Its learner, constant-rank:n_ranks=5, has no one direction"),
-        ("widrow-hoff:n_ranks=5", "Its learner predicts a number, which is rounded to the nearest grade."),
+        ("widrow-hoff:n_ranks=5", "The longer the bar, the more it counts in the score of an item."),
     ],
 )
 def test_learners_without_thresholds(visitor: Visitor, folder: Path, learner: str, told: str) -> None:
@@ -488,18 +493,23 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     def found(apart: Difference | None, series: tuple[Stretch, ...] = ()) -> Accuracy:
         return Accuracy(200, 0.41, 0.625, 0.93, apart, "" if apart else "why", series)
 
-    better = accuracy.verdict(found(Difference(-0.52, -0.6, -0.44, 40)))
-    assert (better.kind, better.short) == ("good", "Yes: it predicts better than who says the same of everything.")
+    none = Arm(0, 0, None)
+    report = Report(0, 200, True, None, 0, 0, none, none, None, "", (), Counts(0, 0, 0, 0, 0), None)
+
+    def told(apart: Difference | None, series: tuple[Stretch, ...] = ()) -> Findings:
+        return ordinal_texts.findings(report, found(apart, series))
+
+    better = told(Difference(-0.52, -0.6, -0.44, 40)).verdict
+    assert (better.kind, better.short) == ("good", "Yes: it predicts better than always the median grade.")
     assert better.more == (
-        "Predictions are 0.41 of a grade off on average; always saying the middle one of the grades so far would be "
-        "0.93 off.",
-        "The difference is −0.52, where below 0 is better; with 95 % certainty it lies between −0.60 and −0.44.",
+        "Mean error of the predictions, |predicted − given|: 0.41; of always predicting the median grade so far: 0.93.",
+        "Difference: −0.52, below 0 is better (95 % confidence interval: −0.60 to −0.44).",
         "Exactly right: 62 % of 200 grades.",
     )
-    assert accuracy.verdict(found(Difference(0.2, 0.1, 0.3, 40))).kind == "bad"
-    assert accuracy.verdict(found(Difference(0.0, -0.1, 0.1, 40))).kind == "open"
-    assert accuracy.picture(found(None, (Stretch(1, 1, 20, 0.5, 0.5),))) is None
-    drawn = accuracy.picture(found(None, tuple(Stretch(i, i, 10, i / 97, 1.0) for i in range(97))))
+    assert told(Difference(0.2, 0.1, 0.3, 40)).verdict.kind == "bad"
+    assert told(Difference(0.0, -0.1, 0.1, 40)).verdict.kind == "open"
+    assert told(None, (Stretch(1, 1, 20, 0.5, 0.5),)).picture is None
+    drawn = chart(told(None, tuple(Stretch(i, i, 10, i / 97, 1.0) for i in range(97))).picture)
     assert drawn is not None
     assert len(json.loads(drawn.data)["x"]) <= 20
 

@@ -14,11 +14,14 @@ from browsing import Seen, Visitor, words
 
 from heedful import Loop
 from heedful.loop.comparison import Difference
+from heedful.loop.interactions import findings
+from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.forms import FORMS
 from heedful.loop.lessons import LessonTold
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
 from heedful.server.keys import Keys
-from heedful.server.pages import charts, formatting, report_view
+from heedful.server.pages import formatting
 from heedful.server.pages.learned import LESSONS
 from heedful.server.running import served
 from heedful.server.service import Options
@@ -63,7 +66,7 @@ def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> 
     told = loop.lessons(LESSONS)
     rows = page.all("tr[@data-event]")
     assert [row.attrib["data-event"] for row in rows] == [each.event for each in told]
-    assert all(formatting.describe_lesson(each) in words(row) for each, row in zip(told, rows))
+    assert all(known_forms_tell(each) in words(row) for each, row in zip(told, rows))
     assert words(page.all("ol/li")[0]).endswith(f"Answer: would rather have {told[0].chosen[0]}")
     head, _ = loop.ledger.log.last()
     assert [int(each.attrib["data-seq"]) for each in page.all("ol/li")] == list(range(head, head - 50, -1))
@@ -172,7 +175,7 @@ def test_a_loop_that_learned_nothing_says_so(visitor: Visitor, folder: Path) -> 
     assert page.at("so-far") == "Nobody has answered yet, so it has learned nothing."
     assert "Nothing yet" in page.at("weights")
     assert "Too early to say." in page.at("report")
-    assert "Nobody has corrected anything yet." in page.at("lessons")
+    assert "No correction yet." in page.at("lessons")
     assert page.all("div[@data-plot]") == []
     assert page.at("truth") == ""
 
@@ -225,20 +228,24 @@ def report(
     return Report(0, shown, True, None, 0, 0, learned, control, difference, unsaid, series, Counts(0, 0, 0, 0, 0), None)
 
 
+LISTS = Card(
+    "coactive", "", "", "", "", (), measure="Mean reciprocal rank", arms=("learned order", "your order (control)")
+)
+
+
 def test_the_verdict_says_what_the_interval_says() -> None:
     arms = Arm(100, 90, 0.625), Arm(20, 18, 0.25)
-    better = report_view.verdict(report(*arms, Difference(0.375, 0.25, 0.5, 40)), 0.2)
-    assert (better.kind, better.short) == ("good", "Yes: learned lists are better.")
+    better = findings.compare(report(*arms, Difference(0.375, 0.25, 0.5, 40)), LISTS, 0.2)
+    assert (better.kind, better.short) == ("good", "Yes: what was learned does better than the control.")
     assert better.more == (
-        "How high what people wanted stood, where 1 is always first and 0.5 always second: 0.62 in learned lists, 0.25 "
-        "in those left alone, as they came.",
-        "The difference is +0.38; with 95 % certainty it lies between +0.25 and +0.50.",
+        "Mean reciprocal rank: learned order 0.62, your order (control) 0.25.",
+        "Difference: +0.38 (95 % confidence interval: +0.25 to +0.50).",
     )
-    worse = report_view.verdict(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), 0.2)
-    assert (worse.kind, worse.short) == ("bad", "No: learned lists are worse.")
+    worse = findings.compare(report(*arms[::-1], Difference(-0.375, -0.5, -0.25, 40)), LISTS, 0.2)
+    assert (worse.kind, worse.short) == ("bad", "No: what was learned does worse than the control.")
     assert "−0.38" in worse.more[1]
-    open_ = report_view.verdict(report(*arms, Difference(0.1, -0.01, 0.21, 40)), 0.2)
-    assert (open_.kind, open_.short) == ("open", "It cannot be told from chance yet.")
+    open_ = findings.compare(report(*arms, Difference(0.1, -0.01, 0.21, 40)), LISTS, 0.2)
+    assert (open_.kind, open_.short) == ("open", "No difference can be shown yet.")
 
 
 def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visitor, folder: Path) -> None:
@@ -247,10 +254,10 @@ def test_where_it_cannot_be_said_the_page_says_why_and_what_to_do(visitor: Visit
     assert "That cannot be known here." in blind
     assert "as control is 0" in blind
     assert "--control 0.05" in blind
-    early = report_view.verdict(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), 0.05)
+    early = findings.compare(report(Arm(5, 5, 1.0), unsaid="no list was left in its own order so far"), LISTS, 0.05)
     assert early.short == "Too early to say."
     assert early.more[0] == "No list was left in its own order so far."
-    assert early.more[1].startswith("One list in 20 is left alone")
+    assert early.more[1].startswith("One list in 20 belongs to the control")
 
 
 def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
@@ -269,12 +276,12 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert [words(each) for each in page.all("dd[@class='figure']")] == shares
     plot = json.loads(page.all("div[@data-plot]")[0].attrib["data-plot"])
     assert plot["x"][-1] == 120
-    assert [line["label"] for line in plot["lines"]] == ["learned", "left alone"]
+    assert [line["label"] for line in plot["lines"]] == ["learned order", "your order (control)"]
     assert all(len(line["values"]) == len(plot["x"]) for line in plot["lines"])
 
 
 def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path) -> None:
-    assert report_view.besides(report(Arm(9, 9, 0.5))) == ""
+    assert findings.excluded(report(Arm(9, 9, 0.5))) == ""
     with taught(folder / "cars.heedful", 9) as loop:
         for n in range(2):
             loop.record(["i0", "i1"], ["i1", "i0"], id=f"e{n}-seen")
@@ -282,7 +289,7 @@ def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path)
         loop.undo("e1")
     page = visitor.get("/loops/cars/learned")
     told = (
-        "Besides these: 2 lists put in order by the page itself after a lesson, or imported; 1 list made ahead and "
+        "Not counted here: 2 lists put in order by the page itself after a lesson, or imported; 1 list made ahead and "
         "never shown; 1 answer taken back."
     )
     assert told in page.at("report")
@@ -304,32 +311,32 @@ def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path)
 
 def test_a_kind_of_list_with_few_answers_is_drawn_as_a_level(visitor: Visitor) -> None:
     few = [Window(i, i, Arm(9, 9, 0.5), Arm(2, 2 if i < 4 else 0, 0.25 if i < 4 else None)) for i in range(20)]
-    drawn = report_view.picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)))
+    drawn = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 8, 0.25), series=tuple(few)), LISTS, "place")
     assert drawn is not None
-    learned, left = json.loads(drawn.data)["lines"]
-    assert (left["label"], set(left["values"])) == ("left alone, on average", {0.25})
-    fewer = report_view.picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])))
+    learned, left = drawn.lines
+    assert (left.label, set(left.values), left.reference) == ("your order (control), on average", {0.25}, True)
+    fewer = findings.arms_picture(report(Arm(180, 180, 0.5), Arm(40, 7, 0.25), series=tuple(few[3:])), LISTS, "place")
     assert fewer is not None
-    assert [line["label"] for line in json.loads(fewer.data)["lines"]] == [learned["label"]]
+    assert [line.label for line in fewer.lines] == [learned.label]
 
 
 def test_every_point_of_the_picture_rests_on_several_lists() -> None:
     rng = np.random.default_rng(0)
     arms = [Arm(5, int(n), float(rng.uniform(0.2, 1)) if n else None) for n in rng.integers(0, 4, 97)]
     series = tuple(Window(i, i, arm, NONE) for i, arm in enumerate(arms))
-    drawn = report_view.picture(report(Arm(485, 9, 0.5), series=series))
+    drawn = findings.arms_picture(report(Arm(485, 9, 0.5), series=series), LISTS, "place")
     assert drawn is not None
-    [line] = json.loads(drawn.data)["lines"]
+    [line] = drawn.lines
     began, points = 0, 0
-    for i, value in enumerate(line["values"]):
+    for i, value in enumerate(line.values):
         if value is not None:
             part = [arm for arm in arms[began : i + 1] if arm.mean is not None]
             answered = sum(arm.answered for arm in part)
-            assert answered >= charts.EACH
+            assert answered >= findings.EACH
             assert value == pytest.approx(sum(arm.answered * (arm.mean or 0.0) for arm in part) / answered, abs=1e-4)
             began, points = i + 1, points + 1
-    assert 2 <= points <= charts.POINTS
-    assert report_view.picture(report(Arm(9, 9, 0.5), series=series[:1])) is None
+    assert 2 <= points <= findings.POINTS
+    assert findings.arms_picture(report(Arm(9, 9, 0.5), series=series[:1]), LISTS, "place") is None
 
 
 def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Visitor, folder: Path) -> None:
@@ -358,11 +365,16 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
 # ---------------------------------------------------------------------------- in words
 
 
+def known_forms_tell(lesson: LessonTold) -> str:
+    """A lesson as its form tells it."""
+    return FORMS[lesson.form].tell(lesson)
+
+
 def told(form: str, chosen: tuple[str, ...] = (), over: tuple[str, ...] = (), **more: Any) -> str:
     """A lesson in words."""
     values, text = more.get("values", ()), more.get("text")
     lesson = LessonTold("e", 1, 0, form, "d", "learned", None, chosen, over, values, text, False, False, True)
-    return formatting.describe_lesson(lesson)
+    return known_forms_tell(lesson)
 
 
 def test_lessons_in_words() -> None:

@@ -14,7 +14,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings
-from heedful.server.pages import rating
+from heedful.server.pages.prediction_summary import format_number
 from heedful.server.running import served
 from loops import bits, rating_loop
 
@@ -94,7 +94,7 @@ def test_first_somebody_says_who_they_are(visitor: Visitor, folder: Path) -> Non
 def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Path) -> None:
     """With what it expects of each, once anything was learned; whoever has no name gets nothing logged."""
     path = made(folder)
-    assert set(marks(visitor.get(ANN)).values()) == {"Nothing is known of it yet"}
+    assert set(marks(visitor.get(ANN)).values()) == {"No prediction yet"}
     with Loop.open(path) as loop:
         for n, given in enumerate([5, 1, 4]):
             decision = loop.decide(id=f"d{n}", person="bob", show=1)
@@ -108,7 +108,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
         assert known.record.predicted == pytest.approx([expected[name].value for name in names(seen)], abs=1e-5)
     told = {name: f"{expected[name].value:.1f} ±give or take {expected[name].spread:.1f}" for name in names(seen)}
-    assert marks(seen) == {name: f"It expects {each}" for name, each in told.items()}
+    assert marks(seen) == {name: f"Predicted: {each}" for name, each in told.items()}
     for card in seen.all("ol[@id='cards']/li"):
         buttons = card.findall(".//button[@name='rating']")
         assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
@@ -157,8 +157,8 @@ def test_a_rating_is_one_lesson_and_the_last_brings_the_next_slate(visitor: Visi
         [told] = loop.lessons()
         assert (told.form, told.chosen, told.values, told.person) == ("rating", (first[1],), (2.0,), "ann")
         now = loop.predict(first, person="ann")
-    assert marks(then)[first[1]].startswith(f"You said 2 · it now expects {now[first[1]].value:.1f} ")
-    assert said(then).startswith(f"film {first[1][1:]}: 2. It now expects ")
+    assert marks(then)[first[1]].startswith(f"You said 2 · predicted now: {now[first[1]].value:.1f} ")
+    assert said(then).startswith(f"film {first[1][1:]}: 2. Predicted now: ")
     [pressed] = then.all("button[@aria-pressed='true']")
     assert (pressed.attrib["value"], pressed.attrib["data-focus"]) == ("2", f"rating 2 {first[1]}")
     assert "1 of 12 items rated." in words(then.tree)
@@ -409,7 +409,7 @@ def test_who_may_only_look_on_sees_what_is_expected(visitor: Visitor, folder: Pa
     for address in (BASE, ANN):
         seen = visitor.get(address)
         assert len(marks(seen)) == 3
-        assert all(mark.startswith("It expects ") for mark in marks(seen).values())
+        assert all(mark.startswith("Predicted: ") for mark in marks(seen).values())
         assert seen.all("form[@class='to-grade']") == []
         assert state(seen)["decision"] == ""
     assert counts(path)["decision"] == 1
@@ -444,17 +444,17 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     page = visitor.get(f"{BASE}/learned")
     assert page.at("so-far").startswith(f"180 ratings by 6 people, of {rated} of 20 items on offer. From 60 answers")
     told = page.at("report")
-    assert "Yes: what it chooses is rated higher." in told
-    assert f"{found.learned.mean:.2f} on average where lists were chosen by what it learned" in told
-    assert f"{found.control.mean:.2f} where they were left to chance" in told
+    assert "Yes: what was learned does better than the control." in told
+    means = f"learned choice {found.learned.mean:.2f}, control (your score, or chance) {found.control.mean:.2f}"
+    assert f"Mean rating: {means}." in told
     bounds = [f"{value:+.2f}".replace("-", "−") for value in apart[:3]]
-    assert f"The difference is {bounds[0]}; with 95 % certainty it lies between {bounds[1]} and {bounds[2]}." in told
-    assert f"What it expected lay {foretold.error:.2f} off the rating on average" in told
-    assert f"would have been {foretold.item_mean:.2f} off." in told
+    assert f"Difference: {bounds[0]} (95 % confidence interval: {bounds[1]} to {bounds[2]})." in told
+    assert f"|predicted − given|: {foretold.error:.2f};" in told
+    assert f"the item’s mean so far: {foretold.item_mean:.2f}." in told
     shown, off = (json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]"))
     assert (shown["y"], shown["x"][-1]) == ([1, 5], 60)
-    assert [line["label"] for line in shown["lines"]] == ["chosen by what it learned", "left to chance"]
-    assert (off["y"], off["x"][-1]) == ("off", 180)
+    assert [line["label"] for line in shown["lines"]] == ["learned choice", "control (your score, or chance)"]
+    assert (off["y"], off["x"][-1]) == ("error", 180)
     steps = [b - a for a, b in zip([0, *off["x"]], off["x"])]
     for line, mean in zip(off["lines"], (foretold.error, foretold.item_mean)):
         assert sum(n * value for n, value in zip(steps, line["values"])) / 180 == pytest.approx(mean, abs=1e-4)
@@ -479,7 +479,7 @@ def test_what_is_liked_best_is_what_the_loop_expects(visitor: Visitor, folder: P
             low, high = max(each.value - each.spread, 1.0), min(each.value + each.spread, 5.0)
             assert float(rect.attrib["x"].rstrip("%")) == pytest.approx(25 * (low - 1), abs=0.01)
             assert float(rect.attrib["width"].rstrip("%")) == pytest.approx(25 * (high - low), abs=0.02)
-        assert f"What it expects {who or 'somebody new'} to like best, from 1 to 5" in page.at("weights")
+        assert f"The highest predictions for {who or 'somebody new'}, on a scale from 1 to 5" in page.at("weights")
 
 
 def test_why_is_told_of_a_persons_last_list(visitor: Visitor, folder: Path) -> None:
@@ -490,13 +490,17 @@ def test_why_is_told_of_a_persons_last_list(visitor: Visitor, folder: Path) -> N
     asks = visitor.get(f"{BASE}/learned?person=p1")  # it folds the log again, so it is told where somebody asks
     first = f"Why film {decision.shown[0][1:]}? It came first in the last list for p1"
     assert asks.at("why") == f"{first}. See why"
-    why = visitor.get(asks.one("div[@id='why']//a").attrib["href"].partition("#")[0]).at("why")
+    page = visitor.get(asks.one("div[@id='why']//a").attrib["href"].partition("#")[0])
+    why = page.at("why")
     assert why.startswith(first)
-    assert f"It expected {found.rating.expected:.1f}, give or take {found.rating.spread:.1f}." in why
-    assert f"It had {found.rating.by_all:g} ratings, {found.rating.mean_of_all:.1f} on average." in why
-    assert f"p1 had given {found.rating.by_person:g} ratings" in why
+    assert f"a rating of {found.rating.expected:.2f} was expected, give or take {found.rating.spread:.2f}" in why
+    tables = {
+        words(each.find("caption")): words(each.find("tbody")) for each in page.all("table[@class='weights reasons']")
+    }
+    assert f"of this item, by all{found.rating.by_all:#.3g}{found.rating.mean_of_all:.2f}" in tables["What was known"]
+    assert f"by this person, of all items{found.rating.by_person:#.3g}" in tables["What was known"]
     largest = found.features[0]
-    assert f"{largest.name}{largest.counts:+.2f}".replace("-", "−") in why
+    assert tables["What it is the sum of"].startswith(f"{largest.name}{largest.counts:+#.3g}")
     assert "Rated film " in why
     for address in (f"{BASE}/learned", f"{BASE}/learned?person=nobody&why=1"):
         assert visitor.get(address).at("why") == ""
@@ -508,7 +512,7 @@ def test_before_anything_was_rated(visitor: Visitor, folder: Path) -> None:
     assert page.at("so-far").startswith("No ratings so far, of 12 items on offer.")
     assert "The first rating changes that." in page.at("weights")
     assert "That cannot be known here." in page.at("report")
-    assert "Nobody has rated anything yet." in page.at("lessons")
+    assert "No rating yet." in page.at("lessons")
     assert page.all("div[@data-plot]") == []
     made(folder, name="compared", control=0.1)
     assert "Too early to say." in visitor.get("/loops/compared/learned").at("report")
@@ -516,9 +520,9 @@ def test_before_anything_was_rated(visitor: Visitor, folder: Path) -> None:
 
 def test_a_learner_without_an_opinion(visitor: Visitor, folder: Path) -> None:
     taught(folder / "films.heedful", "random-item", 4, control=0.0).close()
-    assert set(marks(visitor.get(ANN)).values()) == {"Nothing is known of it yet"}
+    assert set(marks(visitor.get(ANN)).values()) == {"No prediction yet"}
     page = visitor.get(f"{BASE}/learned?person=p1&why=1")
-    assert "Its learner, random-item, does not say what it expects." in page.at("weights")
+    assert "Its learner, random-item, predicts no ratings." in page.at("weights")
     assert "RandomItem showed this, and does not say what it expects." in page.at("why")
     assert "The learner does not say what it expects." in page.at("report")
 
@@ -553,4 +557,4 @@ def test_the_list_of_loops_tells_the_scale(visitor: Visitor, folder: Path) -> No
     ],
 )
 def test_numbers_are_told_to_as_many_places_as_mean_something(value: float, span: float, text: str) -> None:
-    assert rating.told(value, span) == text
+    assert format_number(value, span) == text

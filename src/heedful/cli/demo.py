@@ -151,7 +151,7 @@ def _tell(home: Path, kept: Path | None) -> None:
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
-        helped = demo_once.helped(loop.report(), loop.settings.control)
+        helped = demo_once.helped(loop)
         bars = Phrases(loop.founding, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:

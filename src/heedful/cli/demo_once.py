@@ -14,6 +14,7 @@ from heedful.cli.terminal import console, new_table, notes, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from heedful.loop import Loop
     from heedful.loop.report import Report
 
 LESSONS = 150
@@ -43,6 +44,8 @@ class Taught(NamedTuple):
     learned: dict[str, float]
     pairs_alike: float
     report: Report
+    helped: str = ""
+    """whether learning helps, in words"""
 
 
 def run(as_json: bool) -> None:
@@ -58,6 +61,7 @@ def run(as_json: bool) -> None:
 def _taught(folder: Path) -> Taught:
     import numpy as np
 
+    from heedful import Loop
     from heedful.client import Client
     from heedful.server.running import served
 
@@ -74,8 +78,10 @@ def _taught(folder: Path) -> Taught:
                 wish = person.wish(offered) if rng.random() >= MISTAKES else offered[int(rng.integers(HAND))]
                 loop.feedback(decision, id=f"lesson-{i}", better=[wish])
         weights, report = loop.weights(), loop.report()
+    with Loop.open(folder / f"{CARS}.heedful") as there:
+        told = helped(there)
     learned = {name: weights[name] for name in person.features}
-    return Taught(comparable(person.taste), comparable(learned), person.alike(weights), report)
+    return Taught(comparable(person.taste), comparable(learned), person.alike(weights), report, told)
 
 
 def comparable(weights: Mapping[str, float]) -> dict[str, float]:
@@ -100,11 +106,9 @@ def phrase(feature: str, weight: float) -> str:
     return WORDS[feature][0 if weight > 0 else 1]
 
 
-def helped(report: Report, control: float) -> str:
+def helped(loop: Loop) -> str:
     """Whether the learned order beats the lists that were left alone, as the page tells it."""
-    from heedful.server.pages.report_view import verdict
-
-    told = verdict(report, control)
+    told = loop.ledger.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 
 
@@ -132,7 +136,7 @@ def _show(taught: Taught) -> None:
     screen.print(f"{_around(taught)}\n", markup=False)
     alike = f"{taught.pairs_alike:.0%} of all pairs of cars are in the order she would put them; guessing gets 50%."
     screen.print(f"{alike}\n", markup=False)
-    screen.print(f"Does learning help? {helped(taught.report, CONTROL)}\n")
+    screen.print(f"Does learning help? {taught.helped}\n")
     screen.print(NEXT, markup=False, soft_wrap=True)
 
 

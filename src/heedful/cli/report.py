@@ -75,7 +75,7 @@ def _show(loop: Loop, found: Report, title: str) -> None:
 def _thumbs(thumbs: Approval, other: str) -> str:
     """The share of thumbs up by arm, in words."""
     told = []
-    for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of those {other}")):
+    for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of {other}")):
         if arm.share is not None:
             between = "" if arm.low is None else f" (from {arm.low:.1%} to {arm.high:.1%})"
             told.append(f"{arm.share:.1%} of {arm.thumbs:,}{between} {what}")

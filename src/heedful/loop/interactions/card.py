@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from heedful.loop.interactions.forms import Form
@@ -20,6 +21,36 @@ class Prediction(NamedTuple):
     low: float | None = None
     """the least that is predicted; None where there is no least"""
     high: float | None = None
+
+
+class Scale(NamedTuple):
+    """The numbers that are given to cards, and actions next to them."""
+
+    form: str
+    """of the number: "rating\""""
+    low: float
+    high: float
+    whole: bool = False
+    """whether it is a whole number"""
+    selects: bool = False
+    """whether the loop selects the cards for each person from all that is on offer; otherwise some are drawn"""
+    actions: Mapping[str, float] = {}  # nobody writes to it
+    """each has a button; how much of an answer it counts for"""
+    hidden: bool = False
+    """whether the buttons for actions are hidden until they are asked for"""
+
+
+class Widget(NamedTuple):
+    """How a page takes answers.
+
+    order   an order of the cards: one is picked as the best, or all are put in another order
+    scale   a number for each card, on a `scale`
+    pairs   two are compared, on a page of its own, which is what a study looks like
+    fields  the fields of the first form of feedback, whatever they are
+    """
+
+    name: str
+    scale: Scale | None = None
 
 
 class Setting(NamedTuple):
@@ -50,9 +81,21 @@ class Card(NamedTuple):
     """of feedback that is taken, the most usual first"""
     prediction: Prediction | None = None
     """what is predicted of each item that is shown; None where nothing is"""
+    widget: Widget = Widget("fields")
+    """how a page takes answers"""
+    badge: str = ""
+    """what tells such a loop from others in a list; "" where nothing does"""
+    weights: bool = True
+    """whether what was learned is told as weights of features; otherwise as the highest predictions"""
+    measure: str = "Mean score"
+    """the heading of what a report compares"""
+    measure_help: str = "How good what was shown was, by the answers to it, on average."
+    """what that is, for people who do not know it"""
+    contradiction: str = "has it the other way round"
+    """what a model does that an answer contradicts"""
     score: str = "how good what was shown was"
     """what the mean in a report is of"""
-    arms: tuple[str, str] = ("learned", "control")
+    arms: tuple[str, str] = ("learned lists", "control")
     """how a report calls what was made from what was learned, and what it is compared with"""
     compares_arms: bool = True
     """whether a report compares the two"""

@@ -7,7 +7,7 @@ its own: a class with the methods of `Form`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
 from heedful.loop.wire import (
@@ -21,6 +21,9 @@ from heedful.loop.wire import (
     wanted_number,
     wanted_text,
 )
+
+if TYPE_CHECKING:
+    from heedful.loop.lessons import LessonTold
 
 Json = Mapping[str, Any]
 
@@ -112,6 +115,10 @@ class Form:
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
 
+    def tell(self, lesson: LessonTold) -> str:
+        """A lesson in words, for a history: what was chosen over what."""
+        return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
+
 
 # ---------------------------------------------------------------------------- a better object than the one shown
 
@@ -151,6 +158,10 @@ class Clicks(Form):
         """What was clicked."""
         return f"clicked {_list(line['clicks'])}" if line["clicks"] else "clicked nothing"
 
+    def tell(self, lesson: LessonTold) -> str:
+        """What was clicked, and passed over."""
+        return f"Clicked {_list(lesson.chosen)}{_over(lesson, ', not ')}" if lesson.chosen else "Clicked nothing"
+
 
 def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, Sequence[str]]]) -> list[int]:
     """The later decisions in an order in which each click is found where it was: the first that has it counts."""
@@ -183,6 +194,12 @@ class Better(Form):
     def say(self, line: Mapping[str, Any]) -> str:
         """What was put first."""
         return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{_list(line['better'])}"
+
+    def tell(self, lesson: LessonTold) -> str:
+        """What rose past what."""
+        if not lesson.over:
+            return f"Agreed that {lesson.chosen[0]} is first"
+        return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
 
 
 def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -252,6 +269,12 @@ class Edit(Form):
         """That it was."""
         return "corrected what was shown"
 
+    def tell(self, lesson: LessonTold) -> str:
+        """What it became, or how the corrected text begins."""
+        if lesson.chosen:
+            return f"Corrected {_list(lesson.over)} to {_list(lesson.chosen)}"
+        return "Corrected what was shown" + (f" to “{_beginning(lesson.text)}”" if lesson.text else "")
+
 
 class Thumb(Form):
     """Approval or not, of all that was shown or of one item."""
@@ -280,12 +303,16 @@ class Thumb(Form):
         """Up or down, and of what."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
+    def tell(self, lesson: LessonTold) -> str:
+        """Up or down, and of what."""
+        return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
+
 
 class Action(Form):
     """What was done with an item: its weight is in the loop's settings."""
 
     name, hint, example = "action", "what was done with an item", "buy"
-    schema: ClassVar[Json] = ITEM
+    schema: ClassVar[Json] = dict(ITEM)
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -307,6 +334,10 @@ class Action(Form):
     def say(self, line: Mapping[str, Any]) -> str:
         """The action and its item."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
+
+    def tell(self, lesson: LessonTold) -> str:
+        """The action, its item and what it rose past."""
+        return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', shown below ')}"
 
 
 # ---------------------------------------------------------------------------- numbers, and what stands for them
@@ -339,15 +370,22 @@ class Actions(Form):
         done = line["actions"].items()
         return _list([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
 
+    def tell(self, lesson: LessonTold) -> str:
+        """Each action and its item."""
+        done = (lesson.text or "an action").split("; ")
+        if len(done) != len(lesson.chosen):  # a name of an action may have a semicolon
+            return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}"
+        return _list([f"{what.capitalize()}: {name}" for name, what in zip(lesson.chosen, done)])
+
 
 class Numbers(Form):
     """A number for each of several items."""
 
     schema: ClassVar[Json] = _of_items(_NUMBER)
 
-    def __init__(self, name: str, hint: str, example: Any, whole: bool = False) -> None:
-        """Under this name; `whole` numbers are written as such."""
-        self.name, self.hint, self.example, self._whole = name, hint, example, whole
+    def __init__(self, name: str, hint: str, example: Any, verb: str, whole: bool = False) -> None:
+        """Under this name, told with this verb: "Rated a: 4"; `whole` numbers are written as such."""
+        self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """A finite number for each item."""
@@ -373,6 +411,11 @@ class Numbers(Form):
     def say(self, line: Mapping[str, Any]) -> str:
         """The number of each item."""
         return f"{self.name} {_list([f'{name}: {value:g}' for name, value in line[self.name].items()])}"
+
+    def tell(self, lesson: LessonTold) -> str:
+        """The number of each item."""
+        numbers = [f"{name}: {value:g}" for name, value in zip(lesson.chosen, lesson.values)]
+        return f"{self._verb} {_list(numbers)}"
 
 
 # ---------------------------------------------------------------------------- choices
@@ -409,6 +452,12 @@ class Choice(Form):
         """Which one."""
         return self._words[line["choice"]]
 
+    def tell(self, lesson: LessonTold) -> str:
+        """Which one, over which."""
+        if not lesson.chosen:
+            return "Could not choose between the two"
+        return f"Chose {_list(lesson.chosen)}{_over(lesson, ', not ')}"
+
 
 class Nothing(Form):
     """Nothing was wanted of what was shown."""
@@ -430,6 +479,10 @@ class Nothing(Form):
         """That nothing was."""
         return "none of these"
 
+    def tell(self, lesson: LessonTold) -> str:
+        """That nothing was."""
+        return "Wanted none of these"
+
 
 def _list(names: Sequence[str], most: int = 4) -> str:
     """Names in a sentence, the first of many."""
@@ -439,10 +492,22 @@ def _list(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(told[:-1]), told[-1]]) if len(told) > 1 else "".join(told)
 
 
+def _over(lesson: LessonTold, before: str) -> str:
+    """What a lesson put something before; "" where there is nothing."""
+    return f"{before}{_list(lesson.over)}" if lesson.over else ""
+
+
+def _beginning(text: str, words: int = 8, most: int = 140) -> str:
+    """How a text begins."""
+    told = text.split()
+    start = " ".join(told[:words]) + (" …" if len(told) > words else "")
+    return start if len(start) <= most else f"{start[:most].rstrip()}…"
+
+
 CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS = Clicks(), Better(), Edit(), Thumb(), Action(), Actions()
-RATING = Numbers("rating", "how good each item is, a number", {"a": 4, "b": 2})
-GRADE = Numbers("grade", "how relevant each item is, a number", {"a": 4, "b": 2})
-WHOLE_GRADE = Numbers("grade", "the grade of each item, a whole number from 1", {"a": 4, "b": 2}, whole=True)
+RATING = Numbers("rating", "how good each item is, a number", {"a": 4, "b": 2}, "Rated")
+GRADE = Numbers("grade", "how relevant each item is, a number", {"a": 4, "b": 2}, "Graded")
+WHOLE_GRADE = Numbers("grade", "the grade of each item, a whole number from 1", {"a": 4, "b": 2}, "Graded", whole=True)
 CHOICE, NONE = Choice(), Nothing()
 
 

@@ -17,6 +17,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.findings import Findings, compare_arms
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.telling import Chart, Part
@@ -293,6 +294,7 @@ class Interaction(Protocol[M]):
             question="What do you say of these?",
             forms=tuple(self.forms.values()),
             compares_arms=self.compares_arms,
+            badge=self.name,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -324,6 +326,10 @@ class Interaction(Protocol[M]):
     def chart(self, found: Report) -> Chart:
         """The same over time."""
         return telling.chart(found, self.describe())
+
+    def findings(self, found: Report) -> Findings:
+        """The same, as a page tells it."""
+        return compare_arms(found, self.describe(), self.founding.settings.control, self.span())
 
     # ------------------------------------------------------------------------ the fold
 
@@ -370,6 +376,26 @@ class Interaction(Protocol[M]):
         """The ranking of all items, how sure it is, whether that is enough; ValueError where no loop of this kind
         says."""
         raise ValueError(f"standing: wanted a loop of choices, got {self.loop}")
+
+    def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
+        """Where the score of an item, w.x, is cut into what is predicted, as a person has it; None where it is not."""
+        return None
+
+    def unpredicted(self, shared: Any) -> str:
+        """Why nothing is predicted of items by now, in words; "" where something is."""
+        return "Nothing is predicted."
+
+    def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
+        """The numbers of the items that are not shown to a person again, unless repeats are asked for."""
+        return set()
+
+    def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
+        """What a person said of items, in a word or two, by their numbers."""
+        return {}
+
+    def counts(self, shared: Any, items: int) -> str:
+        """How much it was taught, with so many items on offer, in a sentence; "" where the page's own numbers do."""
+        return ""
 
     def overflown(self, model: M, shared: Any) -> str:
         """Why the state says nothing any more, and what to do, in a sentence; "" where it does."""

@@ -1,41 +1,24 @@
 """What was said of the cards of a list, item by item, read from the log by the list that it was said to.
 
-So it is the same in every window, and after a reload. Common to loops of grades and of ratings.
+So it is the same in every window, and after a reload. And how an answer is written to the log, whatever its form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from heedful.loop import Loop, wire
 from heedful.loop.wire import Answer
+from heedful.server.fast import accepted, outcome
 from heedful.server.pages.card_order import Hand
+from heedful.server.pages.formatting import SEEN
+from heedful.server.pages.page import Visit
 
 LOOKED = 5000
 """Answers since a list was shown that are looked at for those to it, the newest first."""
-
-
-class Told(NamedTuple):
-    """What a form says of one card."""
-
-    item: str
-    form: dict[str, Any]
-    """as feedback"""
-    words: str
-    """as a person reads it: "4", "buy\""""
-
-
-class Way(NamedTuple):
-    """How cards are scored in one kind of loop."""
-
-    wanted: Callable[[Loop, Mapping[str, str]], Told]
-    """what a form says. ValueError, by name, where it says nothing"""
-    predicted: Callable[[Loop, str, str | None], float | None]
-    """what is predicted of an item at this moment, of a person; None where it is not known, or off offer"""
-    said: Callable[[Loop, Told, float | None, float | None, Answer], str]
-    """what came of it, in words: predicted before, and after"""
 
 
 class Given(NamedTuple):
@@ -46,11 +29,41 @@ class Given(NamedTuple):
     form: str
     item: str
     value: float
-    """the grade or the rating; 0 of actions"""
+    """the number; 0 of actions"""
     done: tuple[str, ...]
     """the names of actions"""
     alone: bool
     """whether this answer says nothing of other items"""
+
+
+async def write_answer(
+    visit: Visit, form: Mapping[str, Any], names: Sequence[str], shown: Sequence[str], event: str, person: str | None
+) -> tuple[str, Answer]:
+    """(the decision, what became of the answer) of feedback on a list. Where no decision is known, the page made the
+    list itself: it is noted as `shown`, of the cards `names`. Problem where the answer is rejected."""
+    assert visit.desk is not None
+    decision = visit.form.get("decision", "")
+    if not decision:
+        decision = f"{event}{SEEN}"
+        await visit.desk.run(partial(visit.loop.record, names, shown, id=decision, person=person))
+        count_event(visit, "decision", "imported")
+    answer = await visit.desk.feedback({"decision": decision, "id": event, **form})
+    count_event(visit, "feedback", outcome(answer))
+    accepted(answer)
+    return decision, answer
+
+
+async def take_back(visit: Visit, event: str) -> Answer:
+    """Undo an answer. What became of that."""
+    assert visit.desk is not None
+    answer = await visit.desk.run(partial(visit.loop.undo, event))
+    count_event(visit, "undo", outcome(answer))
+    return answer
+
+
+def count_event(visit: Visit, kind: str, result: str) -> None:
+    """Count an event, by what became of it."""
+    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
 
 
 def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
@@ -66,8 +79,6 @@ def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
         if event.target != known.seq or event.seq in undone:
             continue
         feedback = wire.decode_feedback(event.payload)
-        if feedback.form not in ("grade", "rating", "actions"):
-            continue
         alone = len(feedback.chosen) == 1
         for i, j in enumerate(feedback.chosen):
             value = feedback.values[i] if feedback.values else 0.0
@@ -76,7 +87,7 @@ def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
-    """The answers that a new grade or rating of the same card stands in place of: those before it that say nothing
+    """The answers that a new number for the same card stands in place of: those before it that say nothing
     else. Actions stand beside each other."""
     found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
@@ -90,18 +101,3 @@ def hand_as_dealt(loop: Loop, names: Sequence[str], decision: str, person: str |
     if known is None or known.person != person:
         return None
     return Hand(tuple(names), tuple(names), decision, known.record.arm)
-
-
-def reply(head: str, given: str, before: str, after: str, again: bool, verbs: tuple[str, str]) -> str:
-    """What came of an answer, in words: what was predicted `before` and `after` it, "" where that is not known; where
-    it came `again`, what was before is not told. `verbs` are those of now and of then, "thinks" and "thought"."""
-    now, then = verbs
-    if not after:
-        return head
-    if again or not before:
-        return f"{head} It now {now} {after}."
-    if before == given:
-        return f"{head} That is what it {then}" + ("." if after == given else f"; now it {now} {after}.")
-    if after == before:
-        return f"{head} It {then} {before}, and so far still does."
-    return f"{head} It {then} {before}, and now {now} {after}."

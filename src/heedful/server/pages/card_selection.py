@@ -7,21 +7,31 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from heedful.loop import Loop
-from heedful.server.pages import grading, rating
-from heedful.server.pages.card_feedback import Way, hand_as_dealt
+from heedful.loop.interactions.card import Card, Widget
+from heedful.server.pages import scale_widget
+from heedful.server.pages.card_feedback import count_event, hand_as_dealt
 from heedful.server.pages.card_order import Hand, Placement, parse_placement
 from heedful.server.pages.forms import MOST, on_offer
 from heedful.server.pages.page import Visit
 
 HAND = 8
 """How many items are shown at a time."""
+SLATE = 12
+"""The same, at most, where the loop selects them."""
+POOL = 100
+"""Of so many, drawn, a loop that is answered by fields selects what it shows."""
 TEACH = ("feedback", "decide", "read")
 """What takes to be allowed, to teach here: what is corrected is noted as shown, and what was learned is told."""
 
 
-def way_of(loop: Loop) -> Way | None:
-    """How cards are scored; None where what is better is said."""
-    return grading.WAY if loop.grades is not None else rating.WAY if loop.ratings is not None else None
+def widget_of(loop: Loop) -> Widget:
+    """How a page takes answers to the cards of a loop."""
+    return loop.ledger.interaction.describe().widget
+
+
+def undirected(loop: Loop, card: Card) -> bool:
+    """Whether what was learned would be told as weights, and the learner has none."""
+    return card.weights and not hasattr(loop.learner, "weights")
 
 
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
@@ -29,42 +39,45 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
     logged."""
     assert visit.desk is not None
     await visit.desk.read(partial(look, visit))
+    widget = widget_of(visit.loop)
     if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
-        if way_of(visit.loop) is not None:
+        if widget.name != "order":
             return await visit.desk.read(partial(_as_dealt, visit, names, given.get("decision", ""), person))
         own = parse_placement(given["placed"], MOST) if given.get("placed") else None
         return await visit.desk.read(partial(rank_cards, visit, names, person, own))
-    if visit.loop.ratings is not None:
-        return await _slate(visit, given, person)
+    if widget.scale is not None and widget.scale.selects:
+        return await _select(visit, given, person)
     names = list(visit.loop.ledger.shelf.current)
     if not names:
         return Hand((), ())
-    names = random.sample(names, min(HAND, len(names)))
+    names = random.sample(names, min(POOL if widget.name == "fields" else HAND, len(names)))
     if not visit.may(*TEACH) or not _asked_by_a_person(visit):
-        return await visit.desk.read(partial(rank_cards, visit, names, person))
+        return await visit.desk.read(partial(rank_cards, visit, names[:HAND], person))
     decision = await visit.desk.decide({"candidates": names, "person": person})
-    count(visit, "decision", decision.arm)
+    count_event(visit, "decision", decision.arm)
+    if widget.name == "fields":
+        return Hand(decision.shown, decision.shown, decision.id, decision.arm)
     shown = set(decision.shown)  # of k = 1 a single one
     order = *decision.shown, *[name for name in names if name not in shown]
     return Hand(order, order, decision.id, decision.arm)
 
 
-async def _slate(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """What a loop of ratings would show this person now; other items than those of `past`, where there are some.
-    Nothing where nobody said who they are."""
+async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
+    """What the loop would show this person now, of all that is on offer; other items than those of
+    `past`, where there are some. Nothing where nobody said who they are."""
     assert visit.desk is not None
     past = on_offer(visit.loop, given["past"], "past") if given.get("past") else []
-    names = await visit.desk.read(partial(rating.left, visit.loop, person, past))
+    names = await visit.desk.read(partial(scale_widget.candidates, visit.loop, person, past))
     teaching = visit.may(*TEACH)
     if not names or (teaching and person is None):
         return Hand((), ())
-    show = min(visit.loop.settings.k, rating.SLATE, len(names))
+    show = min(visit.loop.settings.k, SLATE, len(names))
     if not teaching or not _asked_by_a_person(visit):
         best = (await visit.desk.read(partial(rank_cards, visit, names, person))).ranked[:show]
         return Hand(best, best)
     among = {"candidates": names} if past else {}
     decision = await visit.desk.decide({**among, "person": person, "show": show})
-    count(visit, "decision", decision.arm)
+    count_event(visit, "decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
 
@@ -96,8 +109,3 @@ def _asked_by_a_person(visit: Visit) -> bool:
     page = headers.get("sec-fetch-dest", "document") in ("document", "empty")
     ahead = "prefetch" in headers.get("sec-purpose", "") + headers.get("purpose", "")
     return visit.request.method != "HEAD" and ours and page and not ahead
-
-
-def count(visit: Visit, kind: str, result: str) -> None:
-    """Count an event, by what became of it."""
-    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from heedful.loop import wire
 from heedful.server.pages import question_flow
-from heedful.server.pages.card_selection import TEACH
+from heedful.server.pages.card_selection import TEACH, widget_of
 from heedful.server.pages.images import image_response
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.pages.standing import summary
@@ -75,9 +75,9 @@ async def _respond(visit: Visit, who: str, told: str) -> Response:
 
 
 async def _study(visit: Visit) -> Study:
-    """The study of a visit. Problem where its loop does not learn from choices."""
-    if visit.loop.choices is None:
-        raise Problem("not-found", "this loop does not learn from choices, so there is nothing to compare")
+    """The study of a visit. Problem where people compare no pairs in this loop."""
+    if widget_of(visit.loop).name != "pairs":
+        raise Problem("not-found", "in this loop people do not compare pairs")
     assert visit.desk is not None
     return await visit.desk.read(partial(study_of, visit.loop.path))
 

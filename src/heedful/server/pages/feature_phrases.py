@@ -61,7 +61,7 @@ class Phrases:
 
     def __init__(self, founding: Founding, names: Sequence[str], words: Words, start: float = 1.0) -> None:
         """Of its encoding, where features have these names; `words` come first. `start` is what the caller's score
-        counts before anything was learned: 0 in a grading loop."""
+        counts before anything was learned."""
         self._words = words
         self._of = _phrases(founding.candidates, words)
         self._last, self._start = names[-1] if names else "", start
@@ -109,7 +109,10 @@ def level(bars: Sequence[Bar]) -> bool:
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
     """What the features of an open loop are called."""
-    return Phrases(loop.founding, loop.feature_names, words, 1.0 if loop.grades is None else 0.0)
+    interaction = loop.ledger.interaction
+    fresh = interaction.fresh()
+    weights = fresh.effective(fresh.shared, None)
+    return Phrases(loop.founding, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
 
 
 def short(text: str) -> str:

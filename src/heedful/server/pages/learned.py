@@ -15,14 +15,18 @@ from starlette.responses import Response
 
 from heedful.io.exports import Exporter
 from heedful.loop import Loop, wire
+from heedful.loop.interactions.card import Card
 from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
-from heedful.server.pages import formatting, grading, rating_summary, report_view
+from heedful.server.pages.card_selection import undirected, widget_of
 from heedful.server.pages.cards import with_titles
 from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
-from heedful.server.pages.formatting import Moment, count, moment
+from heedful.server.pages.formatting import Moment, count, describe_event, describe_lesson, moment
 from heedful.server.pages.page import Page, Visit, back, example, render
+from heedful.server.pages.prediction_summary import summary
+from heedful.server.pages.report_view import report_context
+from heedful.server.pages.score_line import score_line
 
 MOST = 40
 """Weights that are told when asked for; a long text has thousands."""
@@ -57,7 +61,7 @@ class Asked(NamedTuple):
     person: str | None
     before: int | None
     why: int | None = None
-    """1 where it shall be told why something was shown to that person, of a loop of ratings: it folds the log again"""
+    """1 where it shall be told why something was shown to that person: it folds the log again"""
 
     @classmethod
     def of(cls, given: Any) -> Asked:
@@ -74,8 +78,8 @@ class Asked(NamedTuple):
 
 
 async def learned(visit: Visit) -> Response:
-    """The page; of a loop of choices, its results."""
-    if visit.loop.choices is not None:
+    """The page; where people compare pairs, the results of the study."""
+    if widget_of(visit.loop).name == "pairs":
         return back(f"/loops/{quote(visit.name)}/results")
     return await _render(visit, Asked.of(visit.query))
 
@@ -124,13 +128,21 @@ def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     log = loop.ledger.log
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
-    own = loop.settings.shrink > 0.0 or loop.ratings is not None
     known = asked.person is not None and log.newest("decision", asked.person) > 0
-    overflown = loop.overflown
+    overflown, interaction, report = loop.overflown, loop.ledger.interaction, report_context(loop)
+    state, person_state = loop.ledger.reading(asked.person)
+    card: Card = report["card"]
+    own = loop.settings.shrink > 0.0 or not card.weights
     bars = [] if overflown else phrases_of(loop, words).bars(loop.weights_of(asked.person))
+    low, high = (card.prediction.low, card.prediction.high) if card.prediction is not None else (None, None)
+    predicted = None
+    if not card.weights and low is not None and high is not None:
+        predicted = summary(loop, low, high, asked.person, asked.why is not None)
+    so_far = _so_far(log.counts(), len(set(log.targets("undo"))))
+    counts = interaction.counts(state.shared, len(loop.ledger.shelf.current))
     return {
         "head": head,
-        "so_far": _so_far(log.counts(), len(set(log.targets("undo")))),
+        "so_far": f"{counts} {so_far}" if counts else so_far,
         "whose": asked.person if known and own else None,
         "about": "" if asked.person is None else _about(asked.person, known, own),
         "named": any(each.person is not None for each in lessons),
@@ -139,14 +151,13 @@ def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "weights": bars[:MOST],
         "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
-        "grades": loop.grades,
-        "liked": rating_summary.of(loop, asked.person, asked.why is not None),
-        "undirected": loop.founding.learner if loop.grades is not None and not hasattr(loop.learner, "weights") else "",
-        "line": grading.line(loop, asked.person if known else None),
-        "lessons": [_lesson(each) for each in lessons[:LESSONS]],
+        "predicted": predicted,
+        "undirected": loop.founding.learner if undirected(loop, card) else "",
+        "line": score_line(interaction.cuts(loop.ledger.model, state.shared, person_state if known else None)),
+        "lessons": [_lesson(loop, each) for each in lessons[:LESSONS]],
         "more": len(lessons) > LESSONS,
         "events": _events(loop, head),
-        **report_view.of(loop),
+        **report,
     }
 
 
@@ -167,12 +178,12 @@ def _so_far(counts: dict[str, int], undone: int) -> str:
     return f"From {count(feedback, 'answer')} to {count(counts.get('decision', 0), 'list')}{back}."
 
 
-def _lesson(told: LessonTold) -> Lesson:
+def _lesson(loop: Loop, told: LessonTold) -> Lesson:
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,
         told.seq,
-        formatting.describe_lesson(told),
+        describe_lesson(loop, told),
         told.person,
         moment(told.time),
         told.undone,
@@ -186,7 +197,7 @@ def _events(loop: Loop, head: int) -> list[Happened]:
     for event in islice(loop.ledger.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
         if line is not None and len(found) < EVENTS:
-            found.append(Happened(event.seq, moment(event.time), formatting.describe_event(line)))
+            found.append(Happened(event.seq, moment(event.time), describe_event(loop, line)))
     return found
 
 

@@ -31,12 +31,8 @@ class Row(NamedTuple):
     error: str = ""
     """why it cannot be opened; nothing else is known then"""
     learner: str = ""
-    grades: int = 0
-    """how many there are in a grading loop; 0 in another"""
-    ratings: str = ""
-    """the lowest and the highest in a loop of ratings, in words; "" in another"""
-    choices: str = ""
-    """what they are for in a loop of choices, best or ranking; "" in another"""
+    badge: str = ""
+    """what tells it from loops of another kind; "" where nothing does"""
     version: int = 0
     items: int = 0
     feedback: int = 0
@@ -105,9 +101,7 @@ def row_of(loop: Loop, name: str) -> Row:
     return Row(
         name,
         learner=known["learner"],
-        grades=known.get("grades", 0),
-        ratings=" to ".join(f"{each:g}" for each in loop.ratings or ()).replace("-", "−"),
-        choices=loop.choices or "",
+        badge=loop.ledger.interaction.describe().badge,
         version=known["version"],
         items=known["items"],
         feedback=known["events"].get("feedback", 0),

@@ -24,6 +24,7 @@ from heedful.server.bucket import Buckets
 from heedful.server.desk import Desk
 from heedful.server.links import NOBODY, Link
 from heedful.server.pages import question_flow, session
+from heedful.server.pages.card_selection import widget_of
 from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, page
 from heedful.server.pages.standing import MANY, segments, summary
@@ -146,7 +147,7 @@ def _who(request: Request, link: Link) -> str | None:
 
 def _study(desk: Desk, link: Link) -> Study:
     """The study of a link. Problem where another loop of its name is there now."""
-    if created_at(desk) != link.founded or desk.loop.choices is None:
+    if created_at(desk) != link.founded or widget_of(desk.loop).name != "pairs":
         raise Problem("not-found", ENDED)
     return study_of(desk.loop.path)
 

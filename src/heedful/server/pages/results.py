@@ -21,6 +21,7 @@ from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import ranking
+from heedful.server.pages.card_selection import widget_of
 from heedful.server.pages.formatting import Moment, count, moment
 from heedful.server.pages.page import SAFE, Page, Visit, back, render
 from heedful.server.pages.participant import created_at
@@ -157,8 +158,8 @@ def _row(link: Link) -> Row:
 
 
 def _check_study(visit: Visit) -> None:
-    if visit.loop.choices is None:
-        raise Problem("not-found", "this loop does not learn from choices: it has no results of that kind")
+    if widget_of(visit.loop).name != "pairs":
+        raise Problem("not-found", "in this loop people do not compare pairs: it has no results of that kind")
 
 
 # ---------------------------------------------------------------------------- files
@@ -209,7 +210,7 @@ def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None
     if form == "json":
         study = study_of(loop.path)
         answers = [_with_date(each) for each in said(loop) if of is None or each.person in of]
-        told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.choices, "items": loop.items}
+        told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.settings.choices, "items": loop.items}
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
     if not choices.given:

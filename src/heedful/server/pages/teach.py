@@ -12,16 +12,17 @@ from starlette.responses import Response
 
 from heedful.core.validation import describe
 from heedful.loop import wire
+from heedful.loop.interactions.card import Card, Scale
 from heedful.loop.wire import Answer
 from heedful.server.events import always, stream
-from heedful.server.fast import accepted, outcome
-from heedful.server.pages import grading, rating, session
-from heedful.server.pages.card_feedback import Way, earlier_answers
+from heedful.server.fast import accepted
+from heedful.server.pages import fields_widget, scale_widget, session
+from heedful.server.pages.card_feedback import earlier_answers, take_back, write_answer
 from heedful.server.pages.card_order import Hand, Placement
-from heedful.server.pages.card_selection import TEACH, count, hand_of, look, rank_cards, way_of
+from heedful.server.pages.card_selection import TEACH, hand_of, look, rank_cards, undirected, widget_of
 from heedful.server.pages.cards import cards, with_titles
 from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
-from heedful.server.pages.formatting import SEEN, describe_lesson
+from heedful.server.pages.formatting import describe_lesson
 from heedful.server.pages.forms import acting, names_of, on_offer, person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.problems import Problem
@@ -46,8 +47,8 @@ NOTHING = Said()
 
 
 async def teach(visit: Visit) -> Response:
-    """The page; with `hand`, of these items, otherwise of others. A loop of choices is taught by comparing."""
-    if visit.loop.choices is not None:
+    """The page; with `hand`, of these items, otherwise of others. Pairs are compared on a page of their own."""
+    if widget_of(visit.loop).name == "pairs":
         return back(f"/loops/{quote(visit.name)}/{'compare' if visit.may(*TEACH) else 'results'}")
     person = person_of(visit.query)
     return await _render(visit, "teach.html", await hand_of(visit, visit.query, person), person)
@@ -77,25 +78,27 @@ async def _render(visit: Visit, template: str, hand: Hand, person: str | None, s
 def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
     """What the templates of this page tell."""
     loop = visit.loop
-    control = loop.settings.control
+    control, kind = loop.settings.control, loop.ledger.interaction.describe()
     seq, _ = loop.ledger.log.last()  # before anything is read: what comes meanwhile is told again
     bars = [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person))
     return {
         "hand": hand,
         "cards": cards(loop, hand.names),
         "total": len(loop.ledger.shelf.current),
-        "board": grading.board(loop, hand, person) or rating.board(loop, hand, person, acting(visit)),
+        "kind": kind,
+        "widget": kind.widget.name,
+        "board": _board(visit, kind, hand, person),
         "acting": acting(visit),
-        "ratings": loop.ratings,
+        "selects": kind.widget.scale is not None and kind.widget.scale.selects,
         "repeats": loop.settings.repeats,
-        "undirected": loop.grades is not None and not hasattr(loop.learner, "weights"),
+        "undirected": undirected(loop, kind),
         "overflown": loop.overflown,
         "bars": bars,
         "level": level(bars[:STRONGEST]),
         "strongest": STRONGEST,
         "example": example(visit),
         "lessons": with_titles(loop, loop.lessons(limit=LESSONS, person=person)),
-        "lesson": describe_lesson,
+        "lesson": partial(describe_lesson, loop),
         "version": loop.version,
         "one_in": round(1 / control) if control > 0.0 else 0,
         "single": loop.settings.k == 1,
@@ -114,36 +117,42 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[s
     }
 
 
+def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> Any:
+    """What the widget tells of the cards; None where their order says it."""
+    if kind.widget.scale is not None:
+        return scale_widget.board(visit.loop, kind.widget.scale, hand, person, acting(visit))
+    return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
+
+
 # ---------------------------------------------------------------------------- what is said
 
 
 async def take_answer(visit: Visit) -> Response:
-    """One correction: what the person would rather have (`item`), an `order`, or none of these; in a grading loop the
-    `grade` of an `item`, in a loop of ratings its `rating`, or an `action`."""
+    """One answer, as the widget of this loop posts it."""
     assert visit.desk is not None
-    given, person = visit.form, person_of(visit.form)
-    event, kind = wire.wanted_id("event", given.get("event", "")), given.get("kind", "pick")
+    person, event = person_of(visit.form), wire.wanted_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: wanted a text of at most {LONGEST_EVENT} characters, got {len(event)}")
     await visit.desk.read(partial(look, visit))
-    names = on_offer(visit.loop, given.get("hand", ""))
-    if (way := way_of(visit.loop)) is not None:
-        return await _scored(visit, way, names, event, person)
+    names, widget = on_offer(visit.loop, visit.form.get("hand", "")), widget_of(visit.loop)
+    if widget.scale is not None:
+        return await _take_number(visit, widget.scale, names, event, person)
+    return await (_take_order if widget.name == "order" else _take_fields)(visit, names, event, person)
+
+
+async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
+    """What the person would rather have (`item`), an `order`, or none of these."""
+    assert visit.desk is not None
+    given, kind = visit.form, visit.form.get("kind", "pick")
     dealt = on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
-    form = _form(kind, given)
+    form = _order(kind, given)
     moved = names_of("moved", given.get("moved") or "[]", 0) if kind == "order" else form.get("better", ())
     before = visit.loop.weights_of(person)
-    decision = given.get("decision", "")
-    if not decision:  # what was seen is the page's own order: that is what the answer is to
-        if missing := [name for name in form.get("better", ()) if name not in names]:
-            raise Problem("rejected", f"{describe(missing[0])} is not among the cards, or no longer on offer")
-        decision = f"{event}{SEEN}"
-        shown = names[:1] if visit.loop.settings.k == 1 else names
-        await visit.desk.run(partial(visit.loop.record, names, shown, id=decision, person=person))
-        count(visit, "decision", "imported")
-    answer = await visit.desk.feedback({"decision": decision, "id": event, **form})
-    count(visit, "feedback", outcome(answer))
-    accepted(answer)
+    if not given.get("decision"):  # what was seen is the page's own order: that is what the answer is to
+        _check_there(form.get("better", ()), names)
+    _, answer = await write_answer(
+        visit, form, names, names[: 1 if visit.loop.settings.k == 1 else None], event, person
+    )
     if kind == "none":
         told = "None of these: noted, but there is no lesson in it. Here are others."
         return await _respond(visit, {}, person, Said(told, event))
@@ -152,32 +161,42 @@ async def take_answer(visit: Visit) -> Response:
     return await _respond(visit, lie, person, said)
 
 
-async def _scored(visit: Visit, way: Way, names: Sequence[str], event: str, person: str | None) -> Response:
-    """A grade or a rating of one card: a lesson, in place of the one that this card was given before. In a loop of
-    ratings the last card of a list brings the next."""
+async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: str, person: str | None) -> Response:
+    """A number for one card, or an action: a lesson, in place of the one that this card was given before. Where the
+    loop selects the cards, the last of a list brings the next."""
     assert visit.desk is not None
-    given, loop, desk = visit.form, visit.loop, visit.desk
-    told = way.wanted(loop, given)
-    before = await desk.read(partial(way.predicted, loop, told.item, person))
-    decision = given.get("decision", "")
-    if not decision:  # whoever dealt these cards did not note it
-        if told.item not in names:
-            raise Problem("rejected", f"{describe(told.item)} is not among the cards, or no longer on offer")
-        decision = f"{event}{SEEN}"
-        await desk.run(partial(loop.record, names, names, id=decision, person=person))
-        count(visit, "decision", "imported")
-    answer = await desk.feedback({"decision": decision, "id": event, **told.form})
-    count(visit, "feedback", outcome(answer))
-    accepted(answer)
-    for earlier in await desk.read(partial(earlier_answers, loop, decision, told.item, event)):
-        count(visit, "undo", outcome(await desk.run(partial(loop.undo, earlier))))
-    after = await desk.read(partial(way.predicted, loop, told.item, person))
-    said = await desk.read(partial(way.said, loop, told, before, after, answer))
-    hand = await hand_of(visit, {**given, "decision": decision}, person)
-    if loop.ratings is not None and await desk.read(partial(rating.finished, loop, hand)):
+    loop, desk = visit.loop, visit.desk
+    item, form = scale_widget.parse(scale, visit.form)
+    before = await desk.read(partial(scale_widget.predicted_of, loop, item, person))
+    if not visit.form.get("decision"):  # whoever dealt these cards did not note it
+        _check_there([item], names)
+    decision, answer = await write_answer(visit, form, names, names, event, person)
+    for earlier in await desk.read(partial(earlier_answers, loop, decision, item, event)):
+        await take_back(visit, earlier)
+    after = await desk.read(partial(scale_widget.predicted_of, loop, item, person))
+    again = answer.status == "duplicate"
+    said = await desk.read(partial(scale_widget.reply, loop, scale, item, form, before, after, again))
+    hand = await hand_of(visit, {**visit.form, "decision": decision}, person)
+    if scale.selects and await desk.read(partial(scale_widget.finished, loop, scale, hand)):
         hand = await hand_of(visit, {}, person)
         said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
     return await _respond(visit, hand, person, Said(said, event))
+
+
+async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
+    """The fields of a form; then other cards."""
+    assert visit.desk is not None
+    form = fields_widget.parse(visit.loop, names, visit.form)
+    before = visit.loop.weights_of(person)
+    _, answer = await write_answer(visit, form, names, names, event, person)
+    told = await visit.desk.read(partial(_what_moved, visit, before, answer, person))
+    return await _respond(visit, await hand_of(visit, {}, person), person, Said(told, event))
+
+
+def _check_there(items: Sequence[str], names: Sequence[str]) -> None:
+    """Problem where one of these is not among the cards."""
+    if missing := [name for name in items if name not in names]:
+        raise Problem("rejected", f"{describe(missing[0])} is not among the cards, or no longer on offer")
 
 
 async def undo(visit: Visit) -> Response:
@@ -185,15 +204,13 @@ async def undo(visit: Visit) -> Response:
     assert visit.desk is not None
     given, person = visit.form, person_of(visit.form)
     event = wire.wanted_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
-    answer = await visit.desk.run(partial(visit.loop.undo, event))
-    count(visit, "undo", outcome(answer))
-    accepted(answer)
+    accepted(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
     told = await visit.desk.read(partial(_lesson, visit, event))
     return await _respond(visit, hand, person, Said(f"Taken back: “{told}”."))
 
 
-def _form(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
+def _order(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     """A correction as feedback."""
     if kind == "pick":  # how the others stand among themselves, nobody said
         return {"better": [wire.wanted_id("item", given.get("item", ""))]}
@@ -211,7 +228,7 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
         if isinstance(hand, Hand):
             query |= {"hand": msgspec.json.encode(hand.dealt).decode()} if hand.dealt else {}
             query |= {"placed": msgspec.json.encode(hand.placed).decode()} if hand.placed else {}
-            query |= {"decision": hand.decision} if hand.decision and way_of(visit.loop) is not None else {}
+            query |= {"decision": hand.decision} if hand.decision and widget_of(visit.loop).name != "order" else {}
         query |= {"actions": "1"} if acting(visit) else {}
         return back(f"/loops/{quote(visit.name)}", **query, **({"person": person} if person else {}))
     shown = hand if isinstance(hand, Hand) else await hand_of(visit, hand, person)
@@ -226,20 +243,27 @@ def _after_correction(
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
     hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
+    told = _what_moved(visit, before, answer, person)
     if answer.status == "applied" and not answer.learned:
-        return hand, Said("Noted, but there was no lesson in it.", own.event)
-    phrases = phrases_of(visit.loop, visit.service.options.words)
-    moved = phrases.moved(before, visit.loop.weights_of(person))
-    told = f"Moved towards: {', '.join(moved)}." if moved else "Learned."
+        return hand, Said(told, own.event)
     last = cards(visit.loop, [name for name in own.cards[-1:] if name in hand.ranked])
     return hand, Said(" ".join([told, *[hand.follows(card.name, card.title) for card in last]]), own.event)
+
+
+def _what_moved(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
+    """What an answer did, in a sentence."""
+    if answer.status == "applied" and not answer.learned:
+        return "Noted, but there was no lesson in it."
+    phrases = phrases_of(visit.loop, visit.service.options.words)
+    moved = phrases.moved(before, visit.loop.weights_of(person))
+    return f"Moved towards: {', '.join(moved)}." if moved else "Learned."
 
 
 def _lesson(visit: Visit, event: str) -> str:
     """What was said in a correction."""
     there = visit.loop.ledger.log.find("feedback", event)
     told = visit.loop.lessons(limit=1, before=there.seq + 1) if there else ()
-    return "".join(describe_lesson(each) for each in with_titles(visit.loop, told))
+    return "".join(describe_lesson(visit.loop, each) for each in with_titles(visit.loop, told))
 
 
 PAGES = (

@@ -118,7 +118,7 @@
       };
       return { scale: { distr: 3 }, axis: { values, splits, size: 56 }, told: (value) => value.toPrecision(2) };
     }
-    if (y === "off") {
+    if (y === "error") {
       const range = (plot, least, most) => [0, 1.1 * most || 1];
       return { scale: { range }, axis: { values: (plot, ticks) => ticks.map((tick) => String(Number(tick.toPrecision(3)))), size: 48 }, told: (value) => value.toFixed(2) };
     }

@@ -19,7 +19,7 @@
   const given = (field) => $("corrections")?.elements[field].value ?? ""; // as the server last gave it
   const graded = () => "noun" in $("hand").dataset; // a loop of grades, or of ratings: cards stay where they were dealt
   const lie = () => graded() ? { hand: given("hand"), decision: given("decision") } : { hand: given("dealt") };
-  const first = () => document.querySelector('.pick, .grade[tabindex="0"], .to-grade input[type="number"]');
+  const first = () => document.querySelector('.pick, .grade[tabindex="0"], .to-grade input[type="number"], .to-answer :is(input:not([type="hidden"]), textarea)');
   const drawn = () => JSON.parse(given("hand"));
   const where = () => (person ? `&person=${encodeURIComponent(person)}` : "") + (actions ? "&actions=1" : "");
   /** In a loop of ratings, the cards that are passed over: others come in place of them. */
@@ -369,6 +369,10 @@
       const kind = target.elements.namedItem("kind").value;
       if (kind === "action") act(target, submitter);
       else grade(target, kind, submitter?.name === kind ? submitter.value : target.elements.namedItem(kind).value);
+    } else if (target.classList.contains("to-answer")) {
+      event.preventDefault();
+      const { event: _, person: __, ...fields } = Object.fromEntries(new FormData(target, submitter));
+      tell("/teach", fields);
     } else if (target.classList.contains("take-back")) {
       event.preventDefault();
       tell("/undo", { event: target.elements.event.value, ...lie() });

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Setting
+from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
@@ -31,6 +31,7 @@ from heedful.spaces.ranking import difference
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.findings import Findings
     from heedful.loop.report import Arm, Report
 
 Array = npt.NDArray[np.float64]
@@ -84,7 +85,11 @@ class Coactive(Interaction[Model]):
             question="Which of these is better than what stands first?",
             forms=tuple(self.forms.values()),
             score="how high what was preferred stood (1: first, 0.5: second)",
-            arms=("learned", "left in their own order"),
+            widget=Widget("order"),
+            measure="Mean reciprocal rank",
+            measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so on; "
+            "the mean over lists.",
+            arms=("learned order", "your order (control)"),
             settings=(
                 Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
                 Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
@@ -120,6 +125,10 @@ class Coactive(Interaction[Model]):
         """How high what was preferred stood in learned lists, and in those left alone."""
         table = telling.arms_table(found, self.describe(), ("lists", "shown", "answered", "how high"))
         return [table, telling.difference(found, "own order")]
+
+    def findings(self, found: Report) -> Findings:
+        """The reciprocal ranks of what people picked."""
+        return texts.findings(found, self.describe(), self.founding.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heedful.loop.interactions.findings import Findings, Verdict, compare_arms, sentence
+from heedful.loop.interactions.lists import MUTE
 from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, signed, there
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.card import Card
+    from heedful.loop.report import Report
 
 UNKNOWN = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
 """Why agreement is."""
@@ -29,3 +33,17 @@ def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
     parts += [features_table(told), lessons_table(told)]
     parts += [] if told.lessons else [Line(f"Nothing was learned before it that {moved}.")]
     return there(parts)
+
+
+def findings(found: Report, card: Card, control: float) -> Findings:
+    """The reciprocal ranks of what people picked, in learned lists and in the control."""
+    notes = (
+        "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
+        "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",
+        "Thumbs and edits do not say which item was preferred to which, so they are left out.",
+    )
+    told = compare_arms(found, card, control, "place", notes)
+    if found.difference is None and found.unsaid == MUTE:
+        more = "Clicks, picks, ratings and choices do say that: with some of those it could be told."
+        return told._replace(verdict=Verdict("open", "That cannot be told here.", (sentence(found.unsaid), more)))
+    return told

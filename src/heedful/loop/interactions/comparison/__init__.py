@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Prediction, Setting
+from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, chooser, wanted_purpose
 from heedful.loop.interactions.comparison.model import ChoiceModel, Heard, unfit
@@ -117,6 +117,8 @@ class Comparison(Interaction[ChoiceModel]):
             score="how often what was likeliest was chosen",
             arms=("of the rule, the least certain", "of chance"),
             compares_arms=self.compares_arms,
+            widget=Widget("pairs"),
+            badge=f"choices: {self.choices}",
             settings=(
                 Setting("choices", "what they are for: to find the best, or to rank all", "best"),
                 Setting("repeats", "whether a pair is asked again before all were", True),

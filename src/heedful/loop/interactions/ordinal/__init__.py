@@ -14,7 +14,7 @@ from heedful.core.serialization import arrays_of
 from heedful.core.validation import describe
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.card import Card, Prediction
+from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.ordinal import texts
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.explain import Part as Counts
+    from heedful.loop.interactions.findings import Findings
     from heedful.loop.interactions.ordinal.prediction_report import Accuracy
     from heedful.loop.report import Arm, Report
 
@@ -98,7 +99,10 @@ class Ordinal(Interaction[GradingModel]):
             forms=tuple(self.forms.values()),
             prediction=Prediction("grade", "the grade predicted of each that is shown", 1, self._k),
             score="how high what was preferred stood (1: first, 0.5: second)",
-            arms=("learned", "left in their own order"),
+            widget=Widget("scale", Scale("grade", 1, self._k, whole=True)),
+            badge=f"grades 1–{self._k}",
+            contradiction="would predict a grade two or more away",
+            arms=("learned order", "your order (control)"),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -124,6 +128,10 @@ class Ordinal(Interaction[GradingModel]):
     def chart(self, found: Report) -> Chart:
         """How well grades were predicted, over time."""
         return super().chart(found) if found.grades is None else texts.chart(found.grades)
+
+    def findings(self, found: Report) -> Findings:
+        """How far predictions lay from the grades."""
+        return super().findings(found) if found.grades is None else texts.findings(found, found.grades)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -154,6 +162,17 @@ class Ordinal(Interaction[GradingModel]):
     def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[Predicted]:
         """The grade of each."""
         return [Predicted(grade) for grade in model.grades(shared, own, x).tolist()]
+
+    def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
+        """The thresholds: w.x - level < b, on the line of w.x; None for a learner that has none."""
+        if not hasattr(self.learner, "thresholds"):
+            return None
+        level = 0.0 if own is None else model.level(own)
+        return [float(each) + level for each in self.learner.thresholds(shared)]
+
+    def unpredicted(self, shared: Any) -> str:
+        """There is always a grade."""
+        return ""
 
     def overflown(self, model: GradingModel, shared: Any) -> str:
         """Of weights that are no numbers, or too great to be any."""

@@ -6,6 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heedful.loop.interactions.coactive.texts import scored
+from heedful.loop.interactions.findings import (
+    MISTAKES,
+    Errors,
+    Findings,
+    Verdict,
+    clusters,
+    compare_errors,
+    count,
+    errors_picture,
+    examined,
+    excluded,
+)
+from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.interactions.telling import (
     Chart,
     Curve,
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.ordinal.prediction_report import Accuracy
+    from heedful.loop.report import Report
 
 LEARNED, MEDIAN = "what was learned", "always the median so far"
 
@@ -88,3 +102,48 @@ def chart(found: Accuracy) -> Chart:
         if points:
             curves.append(Curve(f"{name} ({getattr(found, field):.3f})", points))
     return Chart("mean |predicted - given|", tuple(curves), low=0.0, nothing="nothing was graded so far")
+
+
+def findings(report: Report, found: Accuracy) -> Findings:
+    """How far predictions lay from the grades, against the median so far."""
+    errors = _errors(found)
+    return Findings(
+        _verdict(found, errors),
+        picture=None if errors is None else errors_picture(errors),
+        excluded=excluded(
+            report, "noted without a prediction, or imported: grades of those teach, and are not compared"
+        ),
+        notes=(
+            examined(report),
+            "Each grade is compared with what was predicted when its list was shown, before it was known. People who "
+            "see a prediction may be drawn towards it: grades given on the page may be nearer than others.",
+            "The median grade so far is the median of all grades that came before; at first the middle of the scale.",
+            *clusters(found.difference, "Grades"),
+        ),
+    )
+
+
+def _errors(found: Accuracy) -> Errors | None:
+    if found.loss is None or found.constant is None:
+        return None
+    series = tuple([(each.grades, each.loss, each.constant) for each in found.series])
+    name = "the median grade so far"
+    return Errors("grade", found.loss, found.constant, name, found.difference, found.unsaid, series)
+
+
+def _verdict(found: Accuracy, errors: Errors | None) -> Verdict:
+    """Whether it predicts better than who says the same of everything, as far as that can be said."""
+    if errors is None or found.exact is None:
+        return Verdict("open", "Too early to say.", (as_sentence(found.unsaid), "It takes grades given on the page."))
+    compared, between = compare_errors(errors)
+    right = f"Exactly right: {found.exact:.0%} of {count(found.grades, 'grade')}.".replace("%", " %")
+    apart = found.difference
+    if apart is None:
+        return Verdict("open", "Too early to say.", (compared, right, between))
+    told = (compared, between, right)
+    if apart.high < 0.0:
+        return Verdict("good", "Yes: it predicts better than always the median grade.", told)
+    if apart.low > 0.0:
+        return Verdict("bad", "No: always predicting the median grade would be nearer.", (*told, MISTAKES))
+    more = "More grades make the interval narrower."
+    return Verdict("open", "No difference can be shown yet.", (*told, more))

@@ -15,12 +15,13 @@ from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.card import Card, Prediction, Setting
+from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
+from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.learners import DEFAULT, rater, wanted_range, wanted_table
-from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -34,6 +35,7 @@ from heedful.spaces.slate import WeightedRatings
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+    from heedful.loop.interactions.findings import Findings
     from heedful.loop.interactions.rating.prediction_report import Foretelling
     from heedful.loop.report import Arm, Report
 
@@ -103,6 +105,9 @@ class Rating(Interaction[RatingModel]):
     def describe(self) -> Card:
         """Ratings within the loop's range."""
         low, high = self.span()
+        actions = self.founding.settings.actions
+        weights = {name: weight for name, (_, weight) in actions.items()}
+        usual = actions == Settings(ratings=(low, high)).actions
         return Card(
             name=self.name,
             title="Ratings",
@@ -112,7 +117,13 @@ class Rating(Interaction[RatingModel]):
             forms=tuple(self.forms.values()),
             prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
             score="the mean rating of what was shown",
-            arms=("learned", "by your score, or by chance"),
+            widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
+            badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
+            weights=False,
+            measure="Mean rating",
+            measure_help="Of what was shown, by those who rated it.",
+            contradiction="would predict a rating more than a quarter of the scale away",
+            arms=("learned choice", "control (your score, or chance)"),
             settings=(
                 Setting("ratings", "the lowest and the highest rating there may be", [1, 5]),
                 Setting("actions", "the rating that each action stands for, as how many", {"buy": [5, 1]}),
@@ -150,6 +161,12 @@ class Rating(Interaction[RatingModel]):
     def chart(self, found: Report) -> telling.Chart:
         """How what was shown was rated, over time."""
         return telling.chart(found, self.describe(), None, None)
+
+    def findings(self, found: Report) -> Findings:
+        """How what was shown was rated, and how well that was predicted."""
+        if found.ratings is None:
+            return super().findings(found)
+        return texts.findings(found, found.ratings, self.describe(), self.founding.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -193,6 +210,43 @@ class Rating(Interaction[RatingModel]):
             return None
         spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
         return [Predicted(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
+
+    def unpredicted(self, shared: Any) -> str:
+        """Before the first rating, and of a learner without opinions."""
+        if shared.users == 0:
+            return "Nothing yet: what is shown first is as good as drawn. The first rating changes that."
+        if not hasattr(self.learner, "ratings"):
+            return f"Its learner, {self.founding.learner}, predicts no ratings."
+        return ""
+
+    def used(self, model: RatingModel, shared: Any, own: Person | None) -> set[int]:
+        """What they have consumed."""
+        return set(model.consumed(shared, own).tolist())
+
+    def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
+        """Their ratings; an item that actions alone are about was looked at."""
+        said, found = shared.said, dict[int, str]()
+        p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
+        while p >= 0:
+            if said.count[p] >= CONSUMED:
+                found[int(said.item[p])] = f"said {said.total[p] / said.count[p]:.3g}".replace("-", "−")
+            elif said.count[p] > 0.0:
+                found[int(said.item[p])] = "looked at"
+            p = int(said.after_user[p])
+        return found
+
+    def counts(self, shared: Any, items: int) -> str:
+        """Ratings, by whom and of what."""
+        said = shared.said
+        there = said.count[: said.used]
+        ratings, rated = float(there.sum()), int(np.unique(said.item[: said.used][there > 0.0]).size)
+        if not ratings:
+            return f"No ratings so far, of {count(items, 'item')} on offer."
+        people = int(np.unique(said.user[: said.used][there > 0.0]).size)
+        many = "1 rating" if ratings == 1.0 else f"{ratings:,.6g} ratings"
+        part = "" if ratings == int(ratings) else ", where actions count by their weight"
+        by = count(people, "person", "people")
+        return f"{many} by {by}, of {rated:,} of {count(items, 'item')} on offer{part}."
 
     # ------------------------------------------------------------------------ deciding
 

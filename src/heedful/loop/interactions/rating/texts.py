@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from heedful.loop.interactions.findings import (
+    Errors,
+    Findings,
+    Section,
+    compare_arms,
+    compare_errors,
+    count,
+    errors_picture,
+    number,
+)
+from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.interactions.telling import (
     Line,
     Part,
@@ -103,3 +114,36 @@ def _picked(picked: Picked) -> str:
         return f"{told}. Whether it is better than the most popular cannot be said yet."
     better = verdict(apart, "better than the most popular", "worse")
     return f"{told}; learned less most popular: {counted(apart)} ({apart.people:,} people): {better}."
+
+
+def findings(report: Report, found: Foretelling, card: Card, control: float) -> Findings:
+    """How what was shown was rated, and how far off predictions lay."""
+    prediction = card.prediction
+    low, high = (prediction.low or 0.0, prediction.high or 0.0) if prediction is not None else (0.0, 0.0)
+    notes = (
+        "A list counts with the mean of the ratings that were given to what was in it. Lists of the control show what "
+        "they show whatever was learned: the best by the caller's own score where there is one, otherwise a random "
+        "draw.",
+        "The prediction for an item is what was said when it was shown, before its rating was known. People who see it "
+        "may be drawn towards it: ratings given on the page may be nearer than others. Actions are no ratings, and are "
+        "not compared.",
+    )
+    imported = "noted as shown by somebody else, or imported"
+    told = compare_arms(report, card, control, (low, high), notes, imported)
+    if report.difference is None and found.mean is not None:
+        scale = f"{low:g} to {high:g}".replace("-", "−")
+        by = count(found.ratings, "rating")
+        mean = f"What was shown is rated {number(found.mean)} on average, on a scale from {scale}, by {by}."
+        told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
+    return told._replace(sections=(_section(found),) if found.ratings else ())
+
+
+def _section(found: Foretelling) -> Section:
+    """How far off predictions lay, next to the item's mean so far."""
+    title = "How well does it predict?"
+    if found.error is None or found.item_mean is None:
+        return Section(title, (as_sentence(found.unsaid),))
+    series = tuple([(each.ratings, each.error, each.item_mean) for each in found.series if each.error is not None])
+    name = "the item’s mean so far"
+    errors = Errors("rating", found.error, found.item_mean, name, found.difference, found.unsaid, series)
+    return Section(title, compare_errors(errors), errors_picture(errors))

@@ -1,0 +1,227 @@
+"""A kind of feedback that no page knows: best-worst scaling of `tests/fifth.py`, taught with the fields that its form
+declares, listed, told and taken back; and fields of any other form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import Seen, Visitor, words
+
+from heedful import Loop, Settings, infer
+from heedful.loop.interactions.forms import ACTIONS, BETTER, CHOICE, CLICKS, EDIT, ITEM, NONE, RATING, Form
+from heedful.server.pages import fields_widget
+from heedful.server.pages.fields_widget import PREFIX
+from heedful.server.running import served
+from heedful.server.service import Options
+from loops import rows
+
+FIFTH = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
+BASE = "/loops/cars"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    items = rows(20, 3)
+    encoding = infer(items, identifier="id", kinds={f"f{i}": "number" for i in range(3)})
+    settings = Settings(control=0.0)
+    Loop.create(tmp_path / "cars.heedful", encoding=encoding, items=items, learner=FIFTH, settings=settings).close()
+    return tmp_path
+
+
+@pytest.fixture
+def visitor(folder: Path) -> Iterator[Visitor]:
+    with served(folder, Options(own=(FIFTH,))) as url, closing(Visitor(url)) as found:
+        yield found
+
+
+def cards(seen: Seen) -> list[str]:
+    return [each.attrib["data-key"] for each in seen.all("ol[@id='cards']/li")]
+
+
+def hidden(seen: Seen, form: str = "form[@id='answer']") -> dict[str, str]:
+    """What the form sends along."""
+    return {
+        each.attrib["name"]: each.get("value", "")
+        for each in seen.one(form).iter("input")
+        if each.get("type") == "hidden"
+    }
+
+
+def answer(visitor: Visitor, seen: Seen, best: str, worst: str, **more: str) -> Seen:
+    form = hidden(seen) | {f"{PREFIX}best": best, f"{PREFIX}worst": worst} | more
+    return visitor.post(f"{BASE}/teach", form)
+
+
+def test_the_page_asks_for_what_the_form_declares(visitor: Visitor) -> None:
+    seen = visitor.get(BASE)
+    shown = cards(seen)
+    assert seen.status == 200
+    assert len(shown) == 4  # what its interaction shows, and no more
+    for name in ("best", "worst"):
+        radios = seen.all(f"input[@name='{PREFIX}{name}']")
+        assert [each.attrib["value"] for each in radios] == shown
+        assert all(each.attrib["type"] == "radio" and "required" in each.attrib for each in radios)
+    assert [words(each) for each in seen.all("li[1]//label")] == ["Best", "Worst"]
+    assert "What do you say of these?" in words(seen.tree)
+    assert any(
+        "none" in form.find("input[@name='kind']").attrib["value"] for form in seen.all("form[@class='to-answer']")
+    )
+
+
+def test_an_answer_teaches_and_brings_other_cards_and_is_taken_back(visitor: Visitor, folder: Path) -> None:
+    seen = visitor.get(BASE)
+    best, *_, worst = cards(seen)
+    then = answer(visitor, seen, best, worst)
+    assert then.status == 303
+    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
+        [lesson] = loop.lessons()
+        assert (lesson.form, lesson.chosen, lesson.learned) == ("best", (best,), True)
+        assert loop.ledger.log.counts()["feedback"] == 1
+        event = lesson.event
+    told = words(visitor.get(BASE).one("ul[@class='lessons']/li"))
+    assert told.startswith(f"Best: {best}, not ")
+    learned = visitor.get(f"{BASE}/learned")
+    assert f"Best: {best}, not " in learned.at("lessons")
+    assert f"best {best}, worst {worst}" in learned.at("events")
+    assert "That cannot be told here. The best of four says nothing of how good the four were." in learned.at("report")
+    assert learned.all("tr[@data-weight]")
+    back = visitor.post(f"{BASE}/learned/undo", {"event": event})
+    assert back.status == 303
+    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
+        assert loop.lessons()[0].undone
+        assert set(loop.weights.values()) == {0.0}
+    assert "undone" in visitor.get(f"{BASE}/learned").at("lessons")
+
+
+def test_a_script_gets_the_next_cards_and_what_was_learned(visitor: Visitor) -> None:
+    seen = visitor.get(BASE)
+    best, *_, worst = cards(seen)
+    form = hidden(seen) | {f"{PREFIX}best": best, f"{PREFIX}worst": worst}
+    then = visitor.post(f"{BASE}/teach", form, hx_request="true")
+    hand = then.one("section[@id='hand']").attrib
+    assert hand["data-said"].startswith("Moved towards: ")
+    assert hidden(then)["decision"] != hidden(seen)["decision"]
+    # the same, sent again, counts once
+    again = visitor.post(f"{BASE}/teach", form, hx_request="true")
+    assert again.status == 200
+    assert len(again.all("ul[@class='lessons']/li")) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({f"{PREFIX}best": ""}, "best: wanted an answer, got none"),
+        ({f"{PREFIX}worst": ""}, "worst: wanted the worst of what was shown"),
+        ({f"{PREFIX}best": "nobody"}, "nobody"),
+        ({"kind": "stars"}, "kind: wanted best or none, got 'stars'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(
+    visitor: Visitor, folder: Path, change: dict[str, str], told: str
+) -> None:
+    seen = visitor.get(BASE)
+    best, *_, worst = cards(seen)
+    then = answer(visitor, seen, best, worst, **change)
+    assert then.status in (409, 422)
+    assert told in words(then.tree)
+    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
+        assert loop.lessons() == ()
+
+
+def test_none_of_them_is_a_button(visitor: Visitor, folder: Path) -> None:
+    seen = visitor.get(BASE)
+    assert visitor.post(f"{BASE}/teach", hidden(seen) | {"kind": "none"}).status == 303
+    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
+        [lesson] = loop.lessons()
+        assert (lesson.form, lesson.learned) == ("none", False)
+
+
+def test_it_is_in_the_list_of_loops(visitor: Visitor) -> None:
+    assert "best-worst" in words(visitor.get("/loops/cars/row").one("th"))
+
+
+# ---------------------------------------------------------------------------- any form
+
+
+class Survey(Form):
+    """Something of each kind of field."""
+
+    name, hint, example = "likes", "which of them somebody likes", ["a"]
+    schema = {"type": "array", "items": ITEM}  # noqa: RUF012
+    beside = {  # noqa: RUF012
+        "prices": {"type": "object", "additionalProperties": {"type": "number"}},
+        "notes": {"type": "object", "additionalProperties": {"type": "string"}},
+        "mood": {"enum": ["good", "bad"]},
+        "sure": {"type": "boolean"},
+        "minutes": {"type": "number"},
+        "remark": {"type": "string"},
+        "other": {"anyOf": [{"type": "object"}, {"type": "array"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "kinds"),
+    [
+        (Survey(), ["items", "numbers", "texts", "choice", "tick", "number", "text", "json"]),
+        (CLICKS, ["items", "items"]),
+        (BETTER, ["items"]),
+        (EDIT, ["text", "tick", "item"]),
+        (RATING, ["numbers"]),
+        (ACTIONS, ["texts"]),
+        (CHOICE, ["choice"]),
+    ],
+)
+def test_every_declared_field_has_a_widget(form: Form, kinds: list[str]) -> None:
+    assert [field.kind for field in fields_widget.fields_of(form)] == kinds
+
+
+class _Loop:
+    """As much of a loop as `parse` reads."""
+
+    def __init__(self, *forms: Form) -> None:
+        self.forms = forms
+        self.ledger = self.interaction = self
+
+    def describe(self) -> Any:
+        return self
+
+
+def test_posted_fields_become_feedback() -> None:
+    posted = {
+        "kind": "likes",
+        "field.likes:a": "1",
+        "field.likes:c": "1",
+        "field.likes:z": "1",  # no card
+        "field.prices:a": "2.5",
+        "field.prices:b": "3",
+        "field.notes:b": " red ",
+        "field.mood": "bad",
+        "field.sure": "1",
+        "field.minutes": "7",
+        "field.remark": "fine",
+        "field.other": '{"x": [1]}',
+    }
+    loop: Any = _Loop(Survey(), NONE)
+    assert fields_widget.parse(loop, ["a", "b", "c"], posted) == {
+        "likes": ["a", "c"],
+        "prices": {"a": 2.5, "b": 3},
+        "notes": {"b": "red"},
+        "mood": "bad",
+        "sure": True,
+        "minutes": 7,
+        "remark": "fine",
+        "other": {"x": [1]},
+    }
+    assert fields_widget.parse(loop, [], {"kind": "none"}) == {"none": True}
+    for field, text, told in (
+        ("field.minutes", "soon", "minutes: wanted a number, got 'soon'"),
+        ("field.prices:a", "nan", "prices['a']: wanted a number, got 'nan'"),
+        ("field.other", "{", "other: wanted JSON, got '{'"),
+    ):
+        with pytest.raises(ValueError, match="wanted") as raised:
+            fields_widget.parse(loop, ["a"], posted | {field: text})
+        assert str(raised.value) == told
