@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,10 +12,6 @@ from oddities import CASES, EVIL, FIELDS, JAVA, LENGTH, NEXT, SOCKET, UP, Case, 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from heedful.server.bodies import Limits
-from heedful.server.fast import Fast, Head, Told
-from heedful.server.gate import Caller
-from heedful.server.lane import Lanes
 from heedful.server.protocol import Protocol
 
 NAMES = [case.name for case in CASES]
@@ -45,55 +40,17 @@ def test_the_same_bytes_elsewhere(case: Case) -> None:
         assert case.why, seen
 
 
-class AtOnce(Fast):
-    """Answers at once what comes on a lane, and notes it where the application does."""
-
-    def __init__(self, app: Wanted) -> None:
-        super().__init__(SimpleNamespace(limits=Limits()))  # type: ignore[arg-type]
-        self.app, self.seen = app, 0
-
-    def admit(self, head: Head) -> Caller:
-        return Caller("main", frozenset(), "")
-
-    def begin(self, head: Head, caller: Caller, body: bytes | memoryview, told: Told, began: float) -> bool:
-        self.seen += 1
-        self.app.requests.append(Request("POST", f"/v1/loops/{head.loop}/{head.what}", [], bytes(body)))
-        told(200, b"content-length: 0\r\n", b"")
-        return True
-
-
-class Lined:
-    """A lane that is given bytes as a protocol is."""
-
-    def __init__(self, **given: Any) -> None:
-        app = given["config"].app
-        self.lane = Lanes(SimpleNamespace(fast=app.fast))(**given)
-        self.connection_made, self.connection_lost = self.lane.connection_made, self.lane.connection_lost
-
-    def data_received(self, data: bytes) -> None:
-        while data:
-            buffer = self.lane.get_buffer(len(data))
-            n = min(len(buffer), len(data))
-            buffer[:n] = data[:n]
-            self.lane.buffer_updated(n)
-            data = data[n:]
-
-
-WARM = ask("POST", LENGTH, target=b"/v1/loops/cars/decisions", body=EVIL)
-"""What is answered on a lane from the second time on."""
+BEFORE = ask("POST", LENGTH, target=b"/v1/loops/cars/decisions", body=EVIL)
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_an_oddity_on_a_lane(case: Case) -> None:
-    """Behind requests whose heads were seen before, at once and in pieces, and before another one of them."""
+def test_an_oddity_between_others(case: Case) -> None:
+    """Behind requests that are as they should be, at once and in pieces, and before another one."""
     alive = not case.told.endswith("!") and case.told != ""
-    behind = WARM if alive else b""
+    behind = BEFORE if alive else b""
     for pieces in cuts(case.data, len(case.data)):
-        app = Wanted()
-        app.fast = AtOnce(app)  # type: ignore[attr-defined]
-        found = outcome(Lined, [WARM, b"", WARM, WARM, *pieces, b"", behind], app)
+        found = outcome(Protocol, [BEFORE, b"", BEFORE, BEFORE, *pieces, b"", behind])
         assert found.told == f"2 2 2 {case.told}{' 2' * alive}".strip(), (len(pieces), found.written[-300:])
-        assert app.fast.seen == 2 + alive  # type: ignore[attr-defined]
         assert all(request.body == EVIL for request in found.requests[:3])
         assert all("evil" not in request.path or request.path == "//localhost/evil" for request in found.requests)
 

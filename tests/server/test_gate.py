@@ -396,9 +396,6 @@ def test_what_was_taken_stays_taken(keys: Keys, opened: Callable[..., Gate], clo
 def test_the_limit_holds_for_what_a_key_may_not_do(keys: Keys, opened: Callable[..., Gate]) -> None:
     _, text = keys.create("ci", scopes=["read"], rate=1)
     gate = opened()
-    for _ in range(20):  # who is let in to be asked once more is counted then
-        with pytest.raises(Problem, match="wanted a key that may 'admin'"):
-            gate.admit(bearer(text), None, None, "admin", tried=True)
     assert [kind(gate, text, "admin") for _ in range(12)] == ["no-scope"] * 10 + ["too-many"] * 2
 
 

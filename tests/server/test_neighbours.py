@@ -31,7 +31,6 @@ from heedful.server import events as events_module
 from heedful.server.bodies import Limits
 from heedful.server.events import Round
 from heedful.server.keys import Keys
-from heedful.server.lane import Lane
 from heedful.server.problems import Problem
 from heedful.server.protocol import Protocol
 from heedful.server.running import served
@@ -427,7 +426,7 @@ def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pyte
     """A thousand at once are refused in the same second; others have a turn between them."""
     turns, refused = [0], list[int]()
     monkeypatch.setattr(Protocol, "too_slow", lambda self, seconds: refused.append(turns[0]))
-    monkeypatch.setattr(Protocol, "hang_up_idle", lambda self: None)
+    monkeypatch.setattr(Protocol, "hang_up_unread", lambda self: None)
 
     async def work() -> None:
         app = running.create_app(folder, Options(limits=Limits(seconds=0.1)))
@@ -445,25 +444,6 @@ def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pyte
 
     asyncio.run(work())
     assert max(Counter(refused).values()) <= 20
-
-
-def test_what_is_announced_takes_no_memory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a body of some megabytes, on a connection on which one like it came before, only what came is kept."""
-    rooms: list[int] = []
-    was = Lane._room
-
-    def noted(self: Lane, head: int, body: int) -> bytearray:
-        rooms.append(body)
-        return was(self, head, body)
-
-    monkeypatch.setattr(Lane, "_room", noted)
-    body = np.ones((100_000, 4), "<f4").tobytes()
-    content = request("POST", f"{DECIDE}?show=1", body, f"Content-Type: {FLOAT32}")
-    with Wire(url) as wire:
-        for _ in range(3):
-            wire.send(content)
-            assert wire.must().status == 200
-    assert max(rooms, default=0) < MIB
 
 
 # ---------------------------------------------------------------------------- many who follow

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,19 +42,6 @@ LARGE, FEW, NUMBERS = 2000, 100, 2**20
 along, or events in a list; and from how many bytes of raw numbers."""
 
 
-class Waiting(Protocol):
-    """Who is told what became of some events: a future, or who answers at once. What these raise is lost."""
-
-    def done(self) -> bool:
-        """Whether nobody wants to be told any more."""
-
-    def set_result(self, answers: Sequence[Answer], /) -> None:
-        """What became of each."""
-
-    def set_exception(self, error: BaseException, /) -> None:
-        """None of them was written."""
-
-
 class Desk:
     """One open loop, for the thread of one event loop."""
 
@@ -76,7 +63,7 @@ class Desk:
         """set, and made anew, after every group"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
-        self._waiting: list[tuple[list[Draft], Waiting]] = []
+        self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
@@ -206,15 +193,11 @@ class Desk:
     async def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
         """What became of each, once it is on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
-        self.hand_in(drafts, answers)
-        return await answers
-
-    def hand_in(self, drafts: list[Draft], waiting: Waiting) -> None:
-        """The same for who does not wait: `waiting` is told what became of each."""
-        self._waiting.append((drafts, waiting))
+        self._waiting.append((drafts, answers))
         if not self._scheduled and not self._in_thread:
             self._scheduled = True
             self._aio.call_soon(self._flush)  # after all that has come by now
+        return await answers
 
     def _flush(self) -> None:
         """Commit what is waiting, unless more has come since it was last looked at: then that goes along."""

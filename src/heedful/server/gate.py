@@ -100,12 +100,9 @@ class Gate:
         host: bytes | None,
         origin: bytes | None,
         scope: str | None,
-        digest: bytes | None = None,
-        tried: bool = False,
     ) -> Caller:
         """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
-        they may not; where it is only `tried`, that costs nothing of their rate. `digest` is that of the key
-        (`digested`), where it was worked out before."""
+        they may not."""
         now = self._fresh()
         if not self._keyed:
             entry = self._nearby(host, origin)
@@ -113,8 +110,7 @@ class Gate:
             _no_key()
         else:
             # The scheme is looked at for unknown digests only: `_HEADER` says what a key may look like.
-            if digest is None:
-                digest = digested(authorization)
+            digest = sha256(authorization[7:]).digest()
             known = self._entries.get(digest) or self._unknown(digest, authorization, now)
             # A digest of 256 random bits is not to be guessed bit by bit; comparing again costs nothing.
             if known is None or not compare_digest(known.digest, digest):
@@ -122,8 +118,6 @@ class Gate:
             if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
                 _no_key()
             entry = known
-        if tried and scope is not None and scope not in entry.caller.scopes:
-            _no_scope(entry.caller, scope)
         return self._passed(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
@@ -241,11 +235,6 @@ def source(headers: Mapping[bytes, bytes]) -> bytes | None:
     if origin is not None or site not in (b"cross-site", b"same-site"):
         return origin
     return None if headers.get(b"sec-fetch-mode") == b"navigate" else site
-
-
-def digested(authorization: bytes) -> bytes:
-    """What the key in a header is known by."""
-    return sha256(authorization[7:]).digest()
 
 
 def _shown(header: bytes | None) -> str:

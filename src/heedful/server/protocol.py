@@ -67,11 +67,6 @@ class Protocol(HttpToolsProtocol):
     _refusal: Problem | None = None  # what is told once the requests before it are answered
     shared = False
     """whether it came by the port for participants"""
-    under_way = False
-    """whether a request is answered beside it (`heedful.server.lane`): arriving, or being worked on"""
-    ending = False
-    """whether the connection ends with that answer"""
-    _idle: float | None = None  # since when, after such an answer
     _patience = 0.0  # seconds in which something of an answer has to be taken
     _unread = 0, 0.0  # bytes of answers that nobody has taken yet; since when it has been so many
     _cycles: tuple[RequestResponseCycle, ...] = ()  # requests that are not answered yet, and perhaps one that is
@@ -105,7 +100,6 @@ class Protocol(HttpToolsProtocol):
         """More of a request."""
         if self._last or self.transport.is_closing():
             return
-        self._idle = None
         if self.began is None:
             self.began = self.loop.time()
         self._so_far += len(data)
@@ -289,45 +283,11 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))
         self.transport.close()
 
-    # ------------------------------------------------------------------------ beside it
-
-    @property
-    def between(self) -> bool:
-        """Whether all requests so far were answered, and not a byte of another has come."""
-        cycle = self.cycle
-        idle = self.began is None and not self.under_way and (cycle is None or cycle.response_complete)
-        return idle and not self._last and not self.flow.write_paused and not self.transport.is_closing()
-
-    def begins(self, arriving: bool = False) -> None:
-        """A request is answered beside it from now on; while it is `arriving`, it has to in time."""
-        self._unset_keepalive_if_required()
-        self.under_way, self._idle = True, None
-        if arriving:
-            self.began, self._before_body = self.loop.time(), -1
-            self.cycle = None  # type: ignore[assignment]  # the last one's answer is not that of this one
-        else:
-            self.began, self._before_body = None, 0
-
-    def answered(self) -> None:
-        """It was answered."""
-        self.server_state.total_requests += 1
-        self.under_way, self._idle = False, self.loop.time()
-
-    def hang_up_idle(self) -> None:
-        """Close the connection where nothing has come for long since such an answer, and end it where nothing of an
-        answer is taken: a look now and then costs less than an alarm each."""
+    def hang_up_unread(self) -> None:
+        """End the connection where nothing of an answer is taken: a look now and then costs less than an alarm each."""
         now = self.loop.time()
-        if self._idle is not None and now - self._idle > self.timeout_keep_alive:
-            self.transport.close()
         unread = self.transport.get_write_buffer_size()
         if not unread or unread != self._unread[0]:
             self._unread = unread, now
         elif now - self._unread[1] > self._patience:
             self.transport.abort()  # a close would wait for whoever does not read
-
-    def shutdown(self) -> None:
-        """The server ends: so does the connection, after the answer that is under way."""
-        if self.under_way:
-            self.ending = True
-        else:
-            super().shutdown()

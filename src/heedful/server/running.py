@@ -19,7 +19,6 @@ from typing import Any
 import uvicorn
 
 from heedful.server.app import App, create_app
-from heedful.server.lane import Lanes
 from heedful.server.problems import FILES
 from heedful.server.protocol import Protocol
 from heedful.server.service import Options
@@ -87,7 +86,7 @@ class Server(uvicorn.Server):
                         refused += 1
                         if refused % REFUSED == 0:
                             await asyncio.sleep(PAUSE)
-                    connection.hang_up_idle()
+                    connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End: whoever waits for events is let go first."""
@@ -98,15 +97,14 @@ class Server(uvicorn.Server):
 
 def config(app: App, **given: Any) -> uvicorn.Config:
     """How uvicorn serves the application."""
-    http: Any
     try:
         import uvloop  # noqa: F401
 
-        loop, http = "uvloop", Lanes(app)
-    except ModuleNotFoundError:  # not made for Windows, where what is read into is held for longer than a call
-        loop, http = "asyncio", Protocol
+        loop = "uvloop"
+    except ModuleNotFoundError:  # not made for Windows
+        loop = "asyncio"
     fixed: dict[str, Any] = {
-        "http": http,
+        "http": Protocol,
         "loop": loop,
         "ws": "none",
         "lifespan": "on",
