@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.inference.comparisons import Answers, answers
+from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.sparse_cells import part_of
 from heedful.inference.collaborative.cp import fit
@@ -53,7 +53,7 @@ def seconds(f: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return round(min(times), 4), got
 
 
-def world(users: int, n: int, each: int, D: int = 5, seed: int = 0) -> tuple[Array, Array, Answers, Array]:
+def world(users: int, n: int, each: int, D: int = 5, seed: int = 0) -> tuple[Array, Array, PairRows, Array]:
     """Features, covariance, choices of people who weigh D functions of n items, and their utilities."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
@@ -64,7 +64,7 @@ def world(users: int, n: int, each: int, D: int = 5, seed: int = 0) -> tuple[Arr
     b = (a + rng.integers(1, n, size=user.size)) % n
     won = f[user, a] - f[user, b] + rng.normal(size=user.size) > 0.0
     pairs = np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1))
-    return X, K, answers(pairs, user=user), f
+    return X, K, pair_rows(pairs, user=user), f
 
 
 def wrong(model: Any, f: Array, count: int = 200_000) -> float:
@@ -119,7 +119,7 @@ def sushi(folder: str, users: int, repeats: int) -> dict[str, Any]:
     user = np.repeat(np.arange(users), 20)
     i, j = a[chosen[:, :20].ravel()], b[chosen[:, :20].ravel()]
     first = place[user, i] < place[user, j]
-    rows = answers(np.where(first[:, None], np.stack([i, j], 1), np.stack([j, i], 1)), user=user)
+    rows = pair_rows(np.where(first[:, None], np.stack([i, j], 1), np.stack([j, i], 1)), user=user)
     kinds = data.features[:, 2:3] == np.unique(data.features[:, 2])
     X = np.column_stack([data.features[:, [0, 1, 3, 4, 5, 6]], kinds])
     K = kernel_for(X, half_median(X)).over(X)

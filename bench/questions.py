@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.inference.comparisons import answers
+from heedful.inference.pairwise import pair_rows
 from heedful.inference.gp.ep import Many, Sites, infer, infer_many
 from heedful.inference.gp.remaining_questions import Left, questions_left
 from heedful.inference.gp.hierarchical import Population, fit
@@ -127,7 +127,7 @@ def inference_speeds() -> dict[str, float]:
         a, b = np.array([rng.choice(n, 2, replace=False) for _ in range(20 * users)]).T
         user = np.repeat(np.arange(users), 20)
         won = f[user, a] - f[user, b] + rng.standard_normal(user.size) > 0
-        said = answers(np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1)), user=user)
+        said = pair_rows(np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1)), user=user)
         took[f"population, {users} people x 20 pairs, {n} items"] = seconds(
             partial(fit, np.eye(n), users, said, kappa0=1.0), 3
         )
@@ -150,7 +150,7 @@ def posteriors(K: Array, m: Array, rows: list[list[tuple[int, int]]], sites: Sit
     """Of people who were all asked as often; rows[t][u], the winner first."""
     flat = np.array(rows).reshape(-1, 2)
     users = np.tile(np.arange(len(rows[0])), len(rows))
-    many = infer_many(K, m, len(rows[0]), answers(flat, user=users), sites, tolerance=1e-6)
+    many = infer_many(K, m, len(rows[0]), pair_rows(flat, user=users), sites, tolerance=1e-6)
     return many, many.sites
 
 
@@ -162,7 +162,7 @@ def seen_of(rows: list[list[tuple[int, int]]], sites: Sites | None, at: int) -> 
     if sites is None:
         return None
     tau, nu = (x.reshape(len(rows), -1)[:, at] for x in (sites.tau, sites.nu))
-    return Seen(answers([row[at] for row in rows]), Sites(tau, nu))
+    return Seen(pair_rows([row[at] for row in rows]), Sites(tau, nu))
 
 
 def studies(
@@ -276,7 +276,7 @@ def population(orders: Array, per_person: int, seed: int) -> Population:
         k = rng.choice(a.size, per_person, replace=False)
         first = place[u, a[k]] < place[u, b[k]]
         pairs.append(np.stack([np.where(first, a[k], b[k]), np.where(first, b[k], a[k])], axis=1))
-    rows = answers(np.concatenate(pairs), user=np.repeat(np.arange(U), per_person))
+    rows = pair_rows(np.concatenate(pairs), user=np.repeat(np.arange(U), per_person))
     return fit(np.eye(n), U, rows).population
 
 

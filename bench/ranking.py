@@ -23,7 +23,7 @@ from machine import record
 from rich.console import Console
 from rich.table import Table
 
-from heedful.data.orders import Answered, gathered
+from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.estimation import estimate
 from heedful.inference.standing import standing
 
@@ -41,7 +41,7 @@ class Study(NamedTuple):
 STUDIES = (Study(1, 15, 200), Study(1, 40, 200), Study(8, 30, 60), Study(30, 15, 60), Study(100, 0, 40))
 
 
-def drawn(study: Study, rng: np.random.Generator) -> tuple[Array, list[Answered]]:
+def drawn(study: Study, rng: np.random.Generator) -> tuple[Array, list[Comparison[str]]]:
     """True utilities (ITEMS,), and the answers."""
     if study.people == 1:
         m = 1.5 * np.exp(0.5 * rng.standard_normal()) * rng.standard_normal(ITEMS)
@@ -53,12 +53,12 @@ def drawn(study: Study, rng: np.random.Generator) -> tuple[Array, list[Answered]
     for u, f in enumerate(F):
         if study.answers == 0:
             order = np.argsort(-(f + rng.standard_normal(ITEMS) / np.sqrt(2.0)))
-            told.append(Answered(str(u), tuple((str(i),) for i in order)))
+            told.append(Comparison(str(u), tuple((str(i),) for i in order)))
         for _ in range(study.answers):
             a, b = rng.choice(ITEMS, 2, replace=False)
             if f[a] - f[b] + rng.standard_normal() < 0.0:
                 a, b = b, a
-            told.append(Answered(str(u), ((str(a),), (str(b),))))
+            told.append(Comparison(str(u), ((str(a),), (str(b),))))
     return m, told
 
 
@@ -68,7 +68,7 @@ def judged(study: Study, studies: int) -> dict[str, Any]:
     best, is_best, better, is_better, held, scale = [], [], [], [], [], []
     for _ in range(studies):
         m, told = drawn(study, rng)
-        found = estimate(gathered(told, map(str, range(ITEMS))))
+        found = estimate(tabulate(told, map(str, range(ITEMS))))
         got = standing(found.posterior)
         favourite = int(got.best.argmax())
         best.append(got.best[favourite])

@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.learners.preference.preference_gp import HierarchicalGP
-from heedful.inference.comparisons import answers, together
+from heedful.inference.pairwise import pair_rows, concatenate
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.standing import standing
 from heedful.spaces.comparison import Choice, ComparisonPool
@@ -75,8 +75,8 @@ def answered(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
         a = rng.integers(ITEMS, size=cell.answers)
         b = (a + rng.integers(1, ITEMS, size=cell.answers)) % ITEMS
         won = f[a] - f[b] + rng.logistic(size=cell.answers) > 0.0
-        rows.append(answers(np.column_stack([np.where(won, a, b), np.where(won, b, a)]), user=u))
-    return together(rows)
+        rows.append(pair_rows(np.column_stack([np.where(won, a, b), np.where(won, b, a)]), user=u))
+    return concatenate(rows)
 
 
 def asked_by_the_loop(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
@@ -89,7 +89,7 @@ def asked_by_the_loop(cell: Cell, F: Any, rng: np.random.Generator) -> Any:
             second = bool(f[pair[0]] - f[pair[1]] + rng.logistic() < 0.0)
             state = learner.update(state, ComparisonPool(u, pair[None]), pair, int(second))
             rows.append((pair[::-1] if second else pair, u))
-    return answers([row for row, _ in rows], user=[u for _, u in rows])
+    return pair_rows([row for row, _ in rows], user=[u for _, u in rows])
 
 
 def study(cell: Cell, number: int) -> dict[str, list[float]]:

@@ -27,7 +27,7 @@ from machine import description
 from rich.console import Console
 from rich.table import Table
 
-from heedful.inference.comparisons import answers
+from heedful.inference.pairwise import pair_rows
 from heedful.inference.estimation import infer_utilities
 
 FOLDER = Path(__file__).parent / "results" / "votes"
@@ -71,7 +71,7 @@ def study(cell: Cell, number: int) -> dict[str, float]:
     tied = np.abs(gap) < cell.width
     user = np.repeat(np.arange(cell.people), cell.votes // cell.people)
     start = time.process_time()
-    found = infer_utilities(np.empty((n, 0)), cell.people, answers(pairs, None, tied, user))
+    found = infer_utilities(np.empty((n, 0)), cell.people, pair_rows(pairs, None, tied, user))
     seconds = time.process_time() - start
     got = found.average()
     error = (got.mean - got.mean.mean()) - (truth - truth.mean())

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from heedful import Loop
-from heedful.features import unseen
+from heedful.features import encode_names
 from heedful.server.links import Links
-from heedful.studies.answers import said
+from heedful.studies.answers import study_answers
 from heedful.studies.reading import Material, read_material
-from heedful.studies.study import Study, found
+from heedful.studies.study import Study, create_study
 
 ASK = "Which feels more trustworthy?"
 
@@ -42,15 +42,15 @@ def study_of_rows(path: Path, rows: list[dict[str, Any]] | int = 6, goal: Any = 
     if isinstance(rows, int):
         rows = [{"name": f"word {i}", "letters": i} for i in range(rows)]
     path.parent.mkdir(parents=True, exist_ok=True)
-    material = Material("rows", rows, unseen(rows), {}, ())
-    found(path, material, Study(**{"ask": ASK, **told}), goal).close()
+    material = Material("rows", rows, encode_names(rows), {}, ())
+    create_study(path, material, Study(**{"ask": ASK, **told}), goal).close()
     return path
 
 
 def study_in(path: Path, source: Path, goal: Any = "best", **told: Any) -> Path:
     """A study of what lies in a folder or file."""
     material = read_material(source)
-    found(path, material, Study(**{"ask": ASK, "kind": material.kind, **told}), goal).close()
+    create_study(path, material, Study(**{"ask": ASK, "kind": material.kind, **told}), goal).close()
     return path
 
 
@@ -67,4 +67,4 @@ def link_to(path: Path, segment: str = "", seconds: float = 3600.0, people: int 
 def answers(path: Path) -> list[tuple[str, str, tuple[str, ...]]]:
     """(who, what they said, of what) of every answer that stands, in order."""
     with Loop.open(path) as loop:
-        return [(each.person, each.answer, each.shown) for each in said(loop)]
+        return [(each.person, each.answer, each.shown) for each in study_answers(loop)]

@@ -12,7 +12,7 @@ from heedful.core.fold import copy_arrays, play, trace
 from heedful.diagnostics import (
     Bound,
     Facts,
-    Known,
+    Utilities,
     alphas,
     bounds,
     gains,
@@ -33,7 +33,7 @@ from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queri
 from heedful.worlds.users import Better, ExpectedAlpha, Noisy, StrictAlpha
 
 N, T = 5, 400
-KNOWN = Known(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 0.5, 4.0, 3.0]), np.array([4.0, 2.0, 4.0, 3.0]))
+KNOWN = Utilities(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 0.5, 4.0, 3.0]), np.array([4.0, 2.0, 4.0, 3.0]))
 
 
 # ---------------------------------------------------------------------------- feedback
@@ -57,16 +57,16 @@ def test_four_rounds_by_hand() -> None:
 
 def test_the_strict_alpha_is_the_greatest_that_every_round_reaches() -> None:
     """Eq. 5: at that alpha no slack is positive, just above it one is. Content where nothing is to gain, it is 1."""
-    known = Known(np.zeros(3), np.array([1.0, 3.0, 0.0]), np.array([2.0, 4.0, 0.0]))
+    known = Utilities(np.zeros(3), np.array([1.0, 3.0, 0.0]), np.array([2.0, 4.0, 0.0]))
     assert strict_alpha(known) == 0.5
     assert (slacks(known, 0.5) <= 0.0).all()
     assert (slacks(known, 0.501) > 0.0).any()
-    assert strict_alpha(Known(np.ones(2), np.ones(2), np.ones(2))) == 1.0
-    assert strict_alpha(Known(np.ones(1), np.zeros(1), np.ones(1))) == 0.0  # worse, where nothing was to gain
+    assert strict_alpha(Utilities(np.ones(2), np.ones(2), np.ones(2))) == 1.0
+    assert strict_alpha(Utilities(np.ones(1), np.zeros(1), np.ones(1))) == 0.0  # worse, where nothing was to gain
 
 
 def test_what_only_rounding_makes_is_no_difference() -> None:
-    known = Known(np.array([0.3]), np.array([0.1 + 0.2]), np.array([0.1 + 0.2]))
+    known = Utilities(np.array([0.3]), np.array([0.1 + 0.2]), np.array([0.1 + 0.2]))
     assert known.feedback[0] != known.shown[0]
     assert gains(known)[0] == regrets(known)[0] == 0.0
     assert quality(known).test.equal == 1
@@ -303,7 +303,7 @@ def stream(user: Any) -> tuple[Any, Any, float, float]:
     return world, w_star, *feature_bounds(world.X, world.offsets, Ranking())
 
 
-def rounds(learner: Any, world: Any, w_star: Any, seed: int) -> tuple[Known, Any]:
+def rounds(learner: Any, world: Any, w_star: Any, seed: int) -> tuple[Utilities, Any]:
     """The utilities of a run and its margins -w_t . D_t."""
     log, margins, w = [], [], np.zeros(N)
     for played, state in play(learner, world, T, seed):
@@ -314,7 +314,7 @@ def rounds(learner: Any, world: Any, w_star: Any, seed: int) -> tuple[Known, Any
     return known_utilities(log, learner.space, w_star), np.array(margins)
 
 
-def measured(bound: Bound, known: Known, M: float) -> Any:
+def measured(bound: Bound, known: Utilities, M: float) -> Any:
     """REG_t, Eq. 4, or CREG_t, Eq. 15."""
     r = regrets(known)
     loss = r if bound.measure == "REG" else (-r - M) ** 2 - M**2

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from heedful.core.fold import play
-from heedful.data.catalogue import Catalogue, catalogue_from_columns
+from heedful.data.catalogue import Catalogue, load_catalogue
 from heedful.data.letor import Queries
 from heedful.experiments.run import (
     Advance,
@@ -52,9 +52,12 @@ def queries() -> Queries:
 
 
 @pytest.fixture(scope="module")
-def table() -> Catalogue:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
     rng = np.random.default_rng(6)
-    return catalogue_from_columns({name: rng.standard_normal(40).tolist() for name in ("a", "b", "c")})
+    columns = [rng.standard_normal(40).tolist() for _ in "abc"]
+    file = tmp_path_factory.mktemp("table") / "items.csv"
+    file.write_text("\n".join(["a,b,c", *[",".join(map(repr, row)) for row in zip(*columns)]]))
+    return load_catalogue(file)
 
 
 def runs_of(setting: Setting, learners: dict[str, Any], rounds: int, **how: Any) -> dict[str, list[Run]]:

@@ -12,7 +12,7 @@ import pytest
 import naive
 from films import ratings_of, shared, write_1m, write_100k
 from heedful.core.fold import trace
-from heedful.data.als import DIMENSIONS, REGULARISATIONS, Tried, alternating_least_squares, cross_validated
+from heedful.data.als import DIMENSIONS, REGULARISATIONS, Trial, alternating_least_squares, cross_validated
 from heedful.data.movielens import Ratings, load_movielens
 from heedful.experiments import movielens
 from heedful.experiments.movielens import CHOSEN, Cinema, cinema, movie_setting, tastes
@@ -82,9 +82,9 @@ def test_another_split_is_another_half(ratings: Ratings, house: Cinema) -> None:
 def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def validated(users: Any, films: Any, values: Any, shape: Any, *tried: Any, penalty: str) -> list[Tried]:
+    def validated(users: Any, films: Any, values: Any, shape: Any, *tried: Any, penalty: str) -> list[Trial]:
         asked.append((values.size, shape, *tried, penalty))
-        return [Tried(2, 0.3, 0.9), Tried(1, 0.1, 1.0)]
+        return [Trial(2, 0.3, 0.9), Trial(1, 0.1, 1.0)]
 
     monkeypatch.setattr(movielens, "cross_validated", validated)
     n = int((~np.isin(ratings.users, cinema(ratings, dimension=1, regularisation=1.0).people)).sum())

@@ -17,7 +17,7 @@ from heedful import Loop, Settings, infer, rank
 from heedful.core.notebooks import ROWS, table
 from heedful.papers import find_figure
 from heedful.papers.figure import verdicts
-from heedful.papers.page import Drawn
+from heedful.papers.page import Drawing
 from loops import choice_loop, small_loop
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>&amp;'
@@ -199,7 +199,7 @@ def test_a_figure_shows_its_claims_and_a_picture_that_stands_alone(tmp_path: Pat
     assert figure.claims[0].says in shown(figure).text
     picture = tmp_path / "f.svg"
     picture.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    drawn = Drawn(figure, verdicts(figure, {}), picture, 1.0, "")
+    drawn = Drawing(figure, verdicts(figure, {}), picture, 1.0, "")
     read = shown(drawn)
     assert "not run" in read.text
     assert [tag for tag, _ in read.tags].count("img") == 1

@@ -9,7 +9,7 @@ import pytest
 
 from heedful.core.fold import trace
 from heedful.data.ratings import RatingTable
-from heedful.experiments.ratings import MEASURES, SIMPLE, drawn_world, is_drawn, rating_setting
+from heedful.experiments.ratings import MEASURES, SIMPLE, is_drawn, make_world, rating_setting
 from heedful.experiments.run import Run, difference, simulate
 from heedful.spaces.slate import Slate
 from heedful.worlds.offers import RankedList, WarmStart
@@ -67,10 +67,10 @@ def test_ndcg_is_of_five_where_fewer_are_shown(table: RatingTable) -> None:
 
 
 def test_worlds_by_name() -> None:
-    world = drawn_world("gaussian:n_users=3,noise=0.25", 4)
+    world = make_world("gaussian:n_users=3,noise=0.25", 4)
     assert isinstance(world, LowRank)
     assert (world.Y.shape, world.noise, world.width) == ((3, 200), GAUSSIAN, 0.25)
-    assert not np.array_equal(world.Y, drawn_world("gaussian:n_users=3", 5).Y)
+    assert not np.array_equal(world.Y, make_world("gaussian:n_users=3", 5).Y)
     setting = rating_setting("uniform:n_users=4,n_items=5,n_factors=2", seeds=(0, 1))
     assert setting.space == Slate(1, -0.25, 1.25)
     assert not np.array_equal(setting.scenes[0].world.Y, setting.scenes[1].world.Y)  # drawn anew

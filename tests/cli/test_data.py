@@ -9,7 +9,7 @@ import pytest
 from command import heedful
 
 from heedful.data import datasets
-from heedful.data.datasets import KNOWN, Known
+from heedful.data.datasets import KNOWN, DatasetInfo
 
 TEXT = b"0 qid:1 1:0.5\n"
 
@@ -18,7 +18,7 @@ TEXT = b"0 qid:1 1:0.5\n"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a set of two files that is known, whole."""
     files = {name: hashlib.sha256(TEXT).hexdigest() for name in ("one.txt", "two.txt")}
-    tiny = Known("tiny", "A tiny set", "letor", "none", "https://example.org/tiny", "nobody", files)
+    tiny = DatasetInfo("tiny", "A tiny set", "letor", "none", "https://example.org/tiny", "nobody", files)
     monkeypatch.setattr(datasets, "KNOWN", (tiny,))
     (tmp_path / "sets").mkdir()
     for name in files:

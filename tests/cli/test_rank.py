@@ -11,7 +11,7 @@ import pytest
 from command import heedful
 
 from heedful.data.choices import open_choices
-from heedful.data.orders import Answered, gathered, pooled
+from heedful.data.comparisons import Comparison, pool_people, tabulate
 from heedful.data.preflib import load_preflib, write_preflib
 from heedful.data.sushi import load_sushi
 from heedful.inference.estimation import estimate
@@ -108,12 +108,12 @@ def test_one_of_many_people(pairs: Path) -> None:
 def test_pooled_apart_and_left_out(tmp_path: Path) -> None:
     got = heedful("rank {} --pool --json", TEAS).json
     assert (got["model"], got["people"]) == ("one", 1)
-    want = standing((found := estimate(pooled(open_choices(TEAS).choices))).posterior)
+    want = standing((found := estimate(pool_people(open_choices(TEAS).choices))).posterior)
     assert [row["item"] for row in got["ranking"]] == [found.choices.items[i] for i in want.order]
     assert heedful("rank {} --without fay --without ada --json", TEAS).json["people"] == 4
     file = tmp_path / "x.soi"
-    orders = [Answered("", tuple((each,) for each in order), 4) for order in ("abc", "acb", "bac")]
-    write_preflib(file, gathered(orders))
+    orders = [Comparison("", tuple((each,) for each in order), 4) for order in ("abc", "acb", "bac")]
+    write_preflib(file, tabulate(orders))
     assert heedful("rank {} --json", file).json["people"] == 1
     assert heedful("rank {} --no-pool --json", file).json["people"] == 12
 
@@ -180,7 +180,7 @@ def test_people_without_a_name_among_others(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def votes(tmp_path: Path) -> Path:
+def answer_counts(tmp_path: Path) -> Path:
     """Battles of four models, one of which looks like a formula."""
     rng = np.random.default_rng(7)
     names, good = ["=opus", "mini", "max", "tiny"], np.array([0.8, 0.0, 0.4, -0.9])
@@ -498,7 +498,7 @@ def test_the_sushi_of_five_thousand(tmp_path: Path) -> None:
         pytest.skip(f"the Sushi set is not here: put sushi3.idata and sushi3a.5000.10.order into {folder}")
     data = load_sushi(folder)
     names = data.names.tolist()
-    orders = gathered((Answered("", tuple((names[i],) for i in row)) for row in data.orders.tolist()), names)
+    orders = tabulate((Comparison("", tuple((names[i],) for i in row)) for row in data.orders.tolist()), names)
     file = tmp_path / "sushi.soc"
     write_preflib(file, orders)
     assert load_preflib(file).answers == 5000

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from heedful.data.choices import load_choices, open_choices, write_choices
-from heedful.data.orders import Answered, Choices, apart, by_name, gathered, pooled, with_items, without
+from heedful.data.comparisons import (
+    Comparison,
+    ComparisonTable,
+    by_name,
+    pool_people,
+    split_nameless,
+    tabulate,
+    with_items,
+    without_people,
+)
 
 
 def told(folder: Path, text: str, name: str = "x.csv") -> Path:
@@ -19,7 +28,7 @@ def told(folder: Path, text: str, name: str = "x.csv") -> Path:
     return path
 
 
-def read(path: Path, **how: object) -> list[Answered]:
+def read(path: Path, **how: object) -> list[Comparison[str]]:
     return list(by_name(load_choices(path, **how).choices))  # type: ignore[arg-type]
 
 
@@ -34,21 +43,21 @@ def test_winner_and_loser_with_person_and_times(tmp_path: Path) -> None:
     assert got.choices.items == ("Käse; alt", "Brot")
     assert got.choices.people == ("Änne", "Bo")
     assert read(path) == [
-        Answered("Änne", (("Käse; alt",), ("Brot",)), 3),
-        Answered("Bo", (("Brot",), ("Käse; alt",)), 1),
+        Comparison("Änne", (("Käse; alt",), ("Brot",)), 3),
+        Comparison("Bo", (("Brot",), ("Käse; alt",)), 1),
     ]
 
 
 def test_a_pair_as_it_stood_and_what_was_said(tmp_path: Path) -> None:
     text = "left,right,choice\nx,y,left\nx,y,RIGHT\ny,x,x\nx,y,Equally good\nx,y,cannot judge\ny,z,\nz,y,=\n"
     assert read(told(tmp_path, text)) == [
-        Answered("", (("x",), ("y",)), 1, "x"),
-        Answered("", (("y",), ("x",)), 1, "x"),
-        Answered("", (("x",), ("y",)), 1, "y"),
-        Answered("", (("x", "y"),), 1, "x"),
-        Answered("", (("x", "y"),), 1, "x", judged=False),
-        Answered("", (("y", "z"),), 1, "y", judged=False),
-        Answered("", (("z", "y"),), 1, "z"),
+        Comparison("", (("x",), ("y",)), 1, "x"),
+        Comparison("", (("y",), ("x",)), 1, "x"),
+        Comparison("", (("x",), ("y",)), 1, "y"),
+        Comparison("", (("x", "y"),), 1, "x"),
+        Comparison("", (("x", "y"),), 1, "x", judged=False),
+        Comparison("", (("y", "z"),), 1, "y", judged=False),
+        Comparison("", (("z", "y"),), 1, "z"),
     ]
 
 
@@ -74,7 +83,7 @@ def test_a_number_that_may_mean_something_else_has_to_be_told(
         ValueError, match=f"x.csv:2: answer: wanted first, second, .*, got '{answer}'; say what it means"
     ):
         load_choices(path, words=words)
-    assert read(path, words={**words, answer: "second"}) == [Answered("", (("y",), ("x",)), 1, "x")]
+    assert read(path, words={**words, answer: "second"}) == [Comparison("", (("y",), ("x",)), 1, "x")]
 
 
 def test_an_answer_that_is_a_side_and_an_item_has_to_be_told(tmp_path: Path) -> None:
@@ -99,29 +108,29 @@ def test_an_answer_that_is_a_side_and_an_item_has_to_be_told(tmp_path: Path) -> 
 def test_orders_in_columns(tmp_path: Path, header: str) -> None:
     x = "," if header.endswith("x") else ""
     got = read(told(tmp_path, f"who,{header}\nann,a,b,c{x}\nbob,c,a,{x}\ncem,b,,{x}\n"))
-    assert got == [Answered("ann", (("a",), ("b",), ("c",))), Answered("bob", (("c",), ("a",)))]
+    assert got == [Comparison("ann", (("a",), ("b",), ("c",))), Comparison("bob", (("c",), ("a",)))]
 
 
 def test_orders_in_one_cell(tmp_path: Path) -> None:
     got = read(told(tmp_path, "order\ntea > milk = soup\nsoup>tea\nsoup\n"))
-    assert got == [Answered("", (("tea",), ("milk", "soup"))), Answered("", (("soup",), ("tea",)))]
+    assert got == [Comparison("", (("tea",), ("milk", "soup"))), Comparison("", (("soup",), ("tea",)))]
     lines = [{"ranking": ["a", ["b", 3]], "user": 7}, {"ranking": [["a", "b"]], "user": "7"}]
     got = read(told(tmp_path, "\n".join(map(json.dumps, lines)), "x.jsonl"))
-    assert got == [Answered("7", (("a",), ("b", "3"))), Answered("7", (("a", "b"),))]
+    assert got == [Comparison("7", (("a",), ("b", "3"))), Comparison("7", (("a", "b"),))]
 
 
 def test_orders_in_rows(tmp_path: Path) -> None:
     text = "person,ballot,item,rank\nann,1,a,2\nann,1,b,1\nann,1,c,2\nann,2,a,\nann,2,b,\n"
     text += "bob,1,c,0.5\nbob,1,a,1\nbob,2,b,1\n"
     assert read(told(tmp_path, text)) == [
-        Answered("ann", (("b",), ("a", "c"))),
-        Answered("ann", (("a", "b"),), judged=False),
-        Answered("bob", (("c",), ("a",))),
+        Comparison("ann", (("b",), ("a", "c"))),
+        Comparison("ann", (("a", "b"),), judged=False),
+        Comparison("bob", (("c",), ("a",))),
     ]
     # All alike is a tie of all where it is known what was asked; in one list of a person nothing is said
     alike = "a,1\nann,{0}b,1\nann,{0}c,1\n"
     assert read(told(tmp_path, "person,ballot,item,rank\nann,1," + alike.format("1,"))) == [
-        Answered("ann", (("a", "b", "c"),))
+        Comparison("ann", (("a", "b", "c"),))
     ]
     with pytest.raises(ValueError, match=r"x.csv: answers: wanted at least one about two items, got none"):
         read(told(tmp_path, "person,item,rank\nann," + alike.format("")))
@@ -132,12 +141,12 @@ def test_orders_in_rows(tmp_path: Path) -> None:
 def test_columns_by_names_of_ones_own(tmp_path: Path) -> None:
     text = "Gewinner,Verlierer,wer\na,b,x\n"
     columns = {"winner": ["Gewinner"], "loser": ["Verlierer"], "person": ["wer"]}
-    assert read(told(tmp_path, text), columns=columns) == [Answered("x", (("a",), ("b",)))]
+    assert read(told(tmp_path, text), columns=columns) == [Comparison("x", (("a",), ("b",)))]
     got = read(told(tmp_path, "best,then,last\na,b,c\n"), columns={"order": ["best", "then", "last"]})
-    assert got == [Answered("", (("a",), ("b",), ("c",)))]
+    assert got == [Comparison("", (("a",), ("b",), ("c",)))]
     # What is named comes first, also where other columns are called so
     got = read(told(tmp_path, "winner,loser,w2\na,b,c\n"), columns={"winner": ["w2"]})
-    assert got == [Answered("", (("c",), ("b",)))]
+    assert got == [Comparison("", (("c",), ("b",)))]
 
 
 @pytest.mark.parametrize(
@@ -221,30 +230,30 @@ def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:
 
 
 SIDED = [
-    Answered("ann", (("a",), ("b, too",)), 2, "a"),
-    Answered("ann", (("b, too",), ("a",)), 1, "a"),
-    Answered("bob", (('"c"', "a"),), 1, '"c"'),
-    Answered("bob", (("b, too", '"c"'),), 4, "b, too", judged=False),
+    Comparison("ann", (("a",), ("b, too",)), 2, "a"),
+    Comparison("ann", (("b, too",), ("a",)), 1, "a"),
+    Comparison("bob", (('"c"', "a"),), 1, '"c"'),
+    Comparison("bob", (("b, too", '"c"'),), 4, "b, too", judged=False),
 ]
-BARE = [Answered("", (("a",), ("b",)), 3), Answered("", (("b",), ("a",)), 1)]
+BARE = [Comparison("", (("a",), ("b",)), 3), Comparison("", (("b",), ("a",)), 1)]
 ORDERS = [
-    Answered("ann", (("a",), ("b",), ("c",)), 2),
-    Answered("ann", (("b",), ("a", "c"))),
-    Answered("bob", (("b", "c"),)),
-    Answered("bob", (("b", "a"),), judged=False),
+    Comparison("ann", (("a",), ("b",), ("c",)), 2),
+    Comparison("ann", (("b",), ("a", "c"))),
+    Comparison("bob", (("b", "c"),)),
+    Comparison("bob", (("b", "a"),), judged=False),
 ]
 SETS = [
-    Answered("ann", (("a",), ("b", "c"))),
-    Answered("ann", (("c", "a", "b"),), 2),
-    Answered("bob", (("b", "a", "c"),), judged=False),
+    Comparison("ann", (("a",), ("b", "c"))),
+    Comparison("ann", (("c", "a", "b"),), 2),
+    Comparison("bob", (("b", "a", "c"),), judged=False),
 ]
 EVERYTHING = {"sided": SIDED, "bare": BARE, "orders": ORDERS, "sets": SETS}
 
 
 @pytest.mark.parametrize("answered", EVERYTHING.values(), ids=EVERYTHING)
-def test_what_is_written_comes_back(tmp_path: Path, answered: list[Answered]) -> None:
-    write_choices(tmp_path / "x.csv", gathered(answered))
-    assert read(tmp_path / "x.csv") == list(by_name(gathered(answered)))
+def test_what_is_written_comes_back(tmp_path: Path, answered: list[Comparison[str]]) -> None:
+    write_choices(tmp_path / "x.csv", tabulate(answered))
+    assert read(tmp_path / "x.csv") == list(by_name(tabulate(answered)))
 
 
 FORMULAS = ["=1+1", "+a", "-b", "@c", "'=d", "''@e", "'f", "-5"]
@@ -259,12 +268,12 @@ def test_names_that_a_spreadsheet_takes_for_formulas_come_back(tmp_path: Path, f
             each._replace(
                 person=f"{name} {each.person}".strip() if each.person else "",
                 tiers=tuple(tuple(other[item] for item in tier) for tier in each.tiers),
-                first=other[each.first] if each.first else "",
+                first=None if each.first is None else other[each.first],
             )
             for each in EVERYTHING[form]
         ]
-        write_choices(tmp_path / "x.csv", gathered(renamed))
-        assert read(tmp_path / "x.csv") == list(by_name(gathered(renamed)))
+        write_choices(tmp_path / "x.csv", tabulate(renamed))
+        assert read(tmp_path / "x.csv") == list(by_name(tabulate(renamed)))
         with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as file:
             cells = {cell for row in csv.reader(file) for cell in row if cell}
         assert not [cell for cell in cells if cell[0] in "=+-@"]
@@ -272,10 +281,14 @@ def test_names_that_a_spreadsheet_takes_for_formulas_come_back(tmp_path: Path, f
 
 
 def test_who_has_no_name_among_others_gets_one_in_a_file(tmp_path: Path) -> None:
-    answered = [Answered("nobody", (("a",), ("b",))), Answered("", (("b",), ("a",)), 2), Answered("ann", BARE[0].tiers)]
-    write_choices(tmp_path / "x.csv", gathered(answered))
+    answered = [
+        Comparison("nobody", (("a",), ("b",))),
+        Comparison("", (("b",), ("a",)), 2),
+        Comparison("ann", BARE[0].tiers),
+    ]
+    write_choices(tmp_path / "x.csv", tabulate(answered))
     assert read(tmp_path / "x.csv") == [answered[0], answered[1]._replace(person="nobody 2"), answered[2]]
-    write_choices(tmp_path / "x.csv", gathered(answered[1:]))
+    write_choices(tmp_path / "x.csv", tabulate(answered[1:]))
     assert [each.person for each in read(tmp_path / "x.csv")] == ["nobody", "ann"]
 
 
@@ -283,16 +296,16 @@ def test_who_has_no_name_among_others_gets_one_in_a_file(tmp_path: Path) -> None
 def test_items_that_are_called_as_answers_are_come_back(tmp_path: Path, names: str) -> None:
     """Where an answer could be read as the name of one, it is lost which stood first, and not which is better."""
     a, b = names.split()
-    answered = [Answered("", ((a,), (b,)), 3, a), Answered("", ((b,), (a,)), 1, a), Answered("", ((a, b),), 1, a)]
-    write_choices(tmp_path / "x.csv", gathered(answered))
+    answered = [Comparison("", ((a,), (b,)), 3, a), Comparison("", ((b,), (a,)), 1, a), Comparison("", ((a, b),), 1, a)]
+    write_choices(tmp_path / "x.csv", tabulate(answered))
     lost = names != "right left"
-    assert read(tmp_path / "x.csv") == [each._replace(first="") if lost else each for each in answered]
+    assert read(tmp_path / "x.csv") == [each._replace(first=None) if lost else each for each in answered]
 
 
 @pytest.mark.parametrize("name", ["na", "", " x"])
 def test_names_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=f"choices: wanted names without spaces around them, and not NA, got '{name}'"):
-        write_choices(tmp_path / "x.csv", gathered([Answered("", ((name,), ("b",)))]))
+        write_choices(tmp_path / "x.csv", tabulate([Comparison("", ((name,), ("b",)))]))
 
 
 def test_what_was_said_more_often_than_a_file_holds_is_refused(tmp_path: Path) -> None:
@@ -303,28 +316,31 @@ def test_what_was_said_more_often_than_a_file_holds_is_refused(tmp_path: Path) -
 
 
 def test_other_views_of_the_same_answers() -> None:
-    choices = gathered(SIDED)
-    assert pooled(choices).people == ("",)
-    assert [each._replace(person="") for each in SIDED] == list(by_name(pooled(choices)))
-    assert len(apart(pooled(choices)).people) == choices.answers == 8
-    assert all(each.times == 1 for each in apart(pooled(choices)).given)
-    assert apart(choices, 0) == choices  # everybody has a name
-    mixed = gathered([Answered("2", BARE[0].tiers, 9), *BARE])
-    assert apart(mixed, 4).people == ("2", "1", "3", "4", "5")
-    assert [each.times for each in apart(mixed, 4).given] == [9, 1, 1, 1, 1]
-    assert {each.person for each in by_name(without(choices, ["ann"]))} == {"bob"}
-    assert without(choices, ["ann"]).items == choices.items
+    choices = tabulate(SIDED)
+    assert pool_people(choices).people == ("",)
+    assert [each._replace(person="") for each in SIDED] == list(by_name(pool_people(choices)))
+    assert len(split_nameless(pool_people(choices)).people) == choices.answers == 8
+    assert all(each.times == 1 for each in split_nameless(pool_people(choices)).comparisons)
+    assert split_nameless(choices, 0) == choices  # everybody has a name
+    mixed = tabulate([Comparison("2", BARE[0].tiers, 9), *BARE])
+    assert split_nameless(mixed, 4).people == ("2", "1", "3", "4", "5")
+    assert [each.times for each in split_nameless(mixed, 4).comparisons] == [9, 1, 1, 1, 1]
+    assert {each.person for each in by_name(without_people(choices, ["ann"]))} == {"bob"}
+    assert without_people(choices, ["ann"]).items == choices.items
     wider = with_items(choices, ["new", '"c"', "b, too", "a"])
     assert wider.items == ("new", '"c"', "b, too", "a")
     assert list(by_name(wider)) == list(by_name(choices))
     for wrong, message in (
-        (lambda: without(choices, ["eve"]), "people: wanted one of 'ann', 'bob', got 'eve'"),
-        (lambda: without(choices, ["ann", "bob"]), "people: wanted one whose answers are left, got none"),
+        (lambda: without_people(choices, ["eve"]), "people: wanted one of 'ann', 'bob', got 'eve'"),
+        (lambda: without_people(choices, ["ann", "bob"]), "people: wanted one whose answers are left, got none"),
         (
             lambda: with_items(choices, ["a", "b, too"]),
             "items: wanted all that were answered about, got none called '\"c\"'",
         ),
-        (lambda: apart(pooled(choices), 7), "answers: wanted at most 7 to take each for another person's, got 8"),
+        (
+            lambda: split_nameless(pool_people(choices), 7),
+            "answers: wanted at most 7 to take each for another person's, got 8",
+        ),
     ):
         with pytest.raises(ValueError) as error:
             wrong()
@@ -332,10 +348,10 @@ def test_other_views_of_the_same_answers() -> None:
 
 
 def test_equal_answers_are_one_and_items_are_numbered_as_they_come() -> None:
-    got = gathered([Answered("", (("b",), ("a",)))] * 3, ["z"])
-    assert isinstance(got, Choices)
+    got = tabulate([Comparison("", (("b",), ("a",)))] * 3, ["z"])
+    assert isinstance(got, ComparisonTable)
     assert got.items == ("z", "b", "a")
-    assert [(each.tiers, each.times) for each in got.given] == [(((1,), (2,)), 3)]
+    assert [(each.tiers, each.times) for each in got.comparisons] == [(((1,), (2,)), 3)]
 
 
 STUDY = '{"study": "teas", "items": ["mint", "sencha", "assam"], "answers": [%s]}'
@@ -355,10 +371,10 @@ def test_the_document_of_a_study(tmp_path: Path) -> None:
     assert opened.told == "the answers of a study"
     assert opened.choices.items == ("mint", "sencha", "assam")
     assert set(by_name(opened.choices)) == {
-        Answered("ann", (("assam",), ("mint",)), 1, "mint"),
-        Answered("ann", (("mint", "sencha"),), 1, "mint"),
-        Answered("ann", (("mint", "sencha"),), 1, "mint", False),
-        Answered("ann", (("sencha",), ("assam", "mint"))),
+        Comparison("ann", (("assam",), ("mint",)), 1, "mint"),
+        Comparison("ann", (("mint", "sencha"),), 1, "mint"),
+        Comparison("ann", (("mint", "sencha"),), 1, "mint", False),
+        Comparison("ann", (("sencha",), ("assam", "mint"))),
     }
     with pytest.raises(ValueError, match=r"^teas.json: words: wanted none with the answers of a study, got 0"):
         open_choices(path, words={"0": "first"})
@@ -370,9 +386,9 @@ def test_a_side_is_one_of_two_in_the_document_of_a_study(tmp_path: Path) -> None
     """In more than two, first is an item of that name."""
     path = tmp_path / "teas.json"
     path.write_text(STUDY % (SAID % ('"mint", "first", "second"', "first")))
-    assert list(by_name(open_choices(path).choices)) == [Answered("ann", (("first",), ("mint", "second")))]
+    assert list(by_name(open_choices(path).choices)) == [Comparison("ann", (("first",), ("mint", "second")))]
     path.write_text(STUDY % (SAID % ('"mint", "first"', "first")))
-    assert list(by_name(open_choices(path).choices)) == [Answered("ann", (("mint",), ("first",)), 1, "mint")]
+    assert list(by_name(open_choices(path).choices)) == [Comparison("ann", (("mint",), ("first",)), 1, "mint")]
     path.write_text(STUDY % (SAID % ('"mint", "assam", "sencha"', "first")))
     with pytest.raises(ValueError, match=r"answers\[0\]: answer: wanted first, second, equal, .* got 'first'"):
         open_choices(path)

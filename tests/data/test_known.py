@@ -10,13 +10,13 @@ import pytest
 
 from films import shared
 from heedful.data import datasets
-from heedful.data.datasets import KNOWN, Finding, Known, check
+from heedful.data.datasets import KNOWN, DatasetInfo, Finding, check
 
-TOY = Known("toy", "A toy", "letor", "none", "https://example.org", "Nobody", {})
+TOY = DatasetInfo("toy", "A toy", "letor", "none", "https://example.org", "Nobody", {})
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> Known:
+def toy(monkeypatch: pytest.MonkeyPatch) -> DatasetInfo:
     """Stand a data set of two small files, and one without sums, in for the real ones."""
     sums = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a.txt", "b.txt")}
     toy = TOY._replace(files=sums)
@@ -35,13 +35,13 @@ def test_mq2008_is_whole(mq2008: Path) -> None:
     assert told(below) == [(key, f"{mq2008.name}/{file}", status) for key, file, status in wanted]
 
 
-def test_plain_and_gzip_are_checked_by_their_content(tmp_path: Path, toy: Known) -> None:
+def test_plain_and_gzip_are_checked_by_their_content(tmp_path: Path, toy: DatasetInfo) -> None:
     (tmp_path / "a.txt").write_bytes(b"a.txt")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"b.txt", compresslevel=1))
     assert told(check(tmp_path)) == [("toy", "a.txt", "ok"), ("toy", "b.txt.gz", "ok")]
 
 
-def test_damaged_and_missing(tmp_path: Path, toy: Known) -> None:
+def test_damaged_and_missing(tmp_path: Path, toy: DatasetInfo) -> None:
     (tmp_path / "a.txt").write_bytes(b"A.txt")
     damaged, missing = check(tmp_path)
     assert told([damaged, missing]) == [("toy", "a.txt", "damaged"), ("toy", "b.txt", "missing")]
@@ -51,14 +51,14 @@ def test_damaged_and_missing(tmp_path: Path, toy: Known) -> None:
     assert toy.home in missing.detail
 
 
-def test_gzip_that_is_cut_off_is_damaged(tmp_path: Path, toy: Known) -> None:
+def test_gzip_that_is_cut_off_is_damaged(tmp_path: Path, toy: DatasetInfo) -> None:
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a.txt")[:-3])
     found = check(tmp_path)[0]
     assert told([found]) == [("toy", "a.txt.gz", "damaged")]
     assert "wanted a whole stream, got Compressed file ended" in found.detail
 
 
-def test_every_copy_is_checked_in_the_folder_and_right_below(tmp_path: Path, toy: Known) -> None:
+def test_every_copy_is_checked_in_the_folder_and_right_below(tmp_path: Path, toy: DatasetInfo) -> None:
     for place in (tmp_path, tmp_path / "two", tmp_path / "two" / "deep", tmp_path / "empty"):
         place.mkdir(exist_ok=True)
         if place.name != "empty":
@@ -74,7 +74,9 @@ def test_every_copy_is_checked_in_the_folder_and_right_below(tmp_path: Path, toy
     ]
 
 
-def test_a_set_without_sums_goes_by_its_folder(tmp_path: Path, toy: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_without_sums_goes_by_its_folder(
+    tmp_path: Path, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "No-Sums").mkdir()
     (found,) = check(tmp_path)
     assert told([found]) == [("no-sums", "No-Sums", "unknown")]
@@ -84,7 +86,7 @@ def test_a_set_without_sums_goes_by_its_folder(tmp_path: Path, toy: Known, monke
 
 
 def test_a_file_without_a_sum_is_unknown_or_missing(
-    tmp_path: Path, toy: Known, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, toy: DatasetInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(datasets, "KNOWN", (toy._replace(files={"a.txt": "", "b.txt": toy.files["b.txt"]}),))
     (tmp_path / "b.txt").write_bytes(b"b.txt")
@@ -120,18 +122,18 @@ def test_the_sets_of_the_collaborative_paper_are_whole() -> None:
         )
 
 
-def named(key: str) -> Known:
+def named(key: str) -> DatasetInfo:
     return next(entry for entry in KNOWN if entry.key == key)
 
 
-def test_folders_come_by_name(tmp_path: Path, toy: Known) -> None:
+def test_folders_come_by_name(tmp_path: Path, toy: DatasetInfo) -> None:
     for name in "dbfaec":
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").write_bytes(b"a.txt")
     assert [f.file for f in check(tmp_path) if f.status == "ok"] == [f"{name}/a.txt" for name in "abcdef"]
 
 
-def test_nothing_recognised(tmp_path: Path, toy: Known) -> None:
+def test_nothing_recognised(tmp_path: Path, toy: DatasetInfo) -> None:
     (tmp_path / "a.txt").mkdir()
     (tmp_path / "notes.txt").write_text("nothing of interest")
     assert check(tmp_path) == []

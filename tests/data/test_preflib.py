@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data.orders import Answered, Choices, Given, gathered
+from heedful.data.comparisons import Comparison, ComparisonTable, tabulate
 from heedful.data.preflib import load_preflib, write_preflib
 
 NEW = """# FILE NAME: teas.soc
@@ -47,7 +47,7 @@ def test_either_header(tmp_path: Path, text: str) -> None:
     got = load_preflib(written(tmp_path, "teas.soc", text))
     assert got.items == TEAS
     assert got.people == ("",)
-    assert got.given == (Given(0, ((2,), (0,), (1,)), 5), Given(0, ((0,), (1,), (2,)), 2))
+    assert got.comparisons == (Comparison(0, ((2,), (0,), (1,)), 5), Comparison(0, ((0,), (1,), (2,)), 2))
     assert got.answers == 7
 
 
@@ -65,7 +65,7 @@ def test_ties_and_orders_that_say_little(tmp_path: Path) -> None:
     orders = "4: 2,{1,3}\n3: {1,2}\n2: {3,1},2\n1: 3\n1: {1,2,3}\n1: {},2,1\n1:\n"
     got = load_preflib(written(tmp_path, "teas.toi", head + orders))
     assert got.items == TEAS
-    assert [(each.tiers, each.times) for each in got.given] == [
+    assert [(each.tiers, each.times) for each in got.comparisons] == [
         (((1,), (0, 2)), 4),
         (((0, 1),), 3),  # equally good
         (((2, 0), (1,)), 2),
@@ -130,12 +130,12 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
-    choices = gathered(
+    choices = tabulate(
         [
-            Answered("", (("b",), ("a", "c"))),
-            Answered("", (("c", "a"),), 3),
-            Answered("", (("a",), ("c",)), 2),
-            Answered("", (("a", "b"),), 9, "a", judged=False),
+            Comparison("", (("b",), ("a", "c"))),
+            Comparison("", (("c", "a"),), 3),
+            Comparison("", (("a",), ("c",)), 2),
+            Comparison("", (("a", "b"),), 9, "a", judged=False),
         ],
         ["a", "b", "c", "d, never shown"],
     )
@@ -144,7 +144,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     assert "# NUMBER VOTERS: 6\n# NUMBER UNIQUE ORDERS: 3\n" in (tmp_path / "x.toi").read_text()
     got = load_preflib(tmp_path / "x.toi")
     assert got.items == choices.items
-    orders = {tuple(frozenset(tier) for tier in each.tiers): each.times for each in got.given}
+    orders = {tuple(frozenset(tier) for tier in each.tiers): each.times for each in got.comparisons}
     assert orders == {
         (frozenset({1}), frozenset({0, 2})): 1,
         (frozenset({0, 2}),): 3,
@@ -165,11 +165,11 @@ def test_what_a_kind_does_not_hold_is_not_written(
     tmp_path: Path, name: str, tiers: tuple[tuple[int, ...], ...], told: str
 ) -> None:
     with pytest.raises(ValueError) as error:
-        write_preflib(tmp_path / name, Choices(("a", "b", "c"), ("",), (Given(0, tiers),)))
+        write_preflib(tmp_path / name, ComparisonTable(("a", "b", "c"), ("",), (Comparison(0, tiers),)))
     assert str(error.value) == told
     assert not (tmp_path / name).exists()
 
 
 def test_names_that_a_line_does_not_hold_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="names of one line"):
-        write_preflib(tmp_path / "x.soi", Choices(("a\nb", "c"), ("",), (Given(0, ((0,), (1,))),)))
+        write_preflib(tmp_path / "x.soi", ComparisonTable(("a\nb", "c"), ("",), (Comparison(0, ((0,), (1,))),)))

@@ -11,12 +11,12 @@ import pytest
 
 from heedful.data.ratings import (
     RatingTable,
-    chosen,
     densest,
     load_book_crossing,
     load_jester,
     load_ratings,
     movielens_ratings,
+    select_ratings,
 )
 
 TABLE = "user,item,rating\nann,tea,3\nbob,tea,-1.5\nann,soup,2e1\n"
@@ -118,7 +118,7 @@ def test_the_densest_part() -> None:
     table = RatingTable(users, items, np.arange(7.0), np.array(list("abcd")), np.array(list("wxyz")))
     assert told(densest(table, 2, 2)) == [("a", "w", 0.0), ("a", "x", 1.0), ("c", "w", 4.0), ("c", "x", 5.0)]
     assert told(densest(table, 9, 9)) == told(table)
-    assert told(chosen(table, table.values > 4.5)) == [("c", "x", 5.0), ("d", "z", 6.0)]
+    assert told(select_ratings(table, table.values > 4.5)) == [("c", "x", 5.0), ("d", "z", 6.0)]
     for name in ("users", "items"):
         with pytest.raises(ValueError, match=f"^{name}: wanted a whole number, 1 or more, got 0"):
             densest(table, **{"users": 1, "items": 1, name: 0})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.choices import load_choices
-from heedful.data.orders import Answered, by_name, gathered
+from heedful.data.comparisons import Comparison, by_name, tabulate
 
 BATTLES = """id,model_a,model_b,winner,evaluation_session_id,evaluation_order,category_tag
 1,opus,mini,model_a,s1,1,code
@@ -24,12 +24,12 @@ BATTLES = """id,model_a,model_b,winner,evaluation_session_id,evaluation_order,ca
 7,max,mini,model_b,s3,3,
 """
 READ = [
-    Answered("s1", (("opus",), ("mini",)), 1, "opus"),
-    Answered("s1", (("mini",), ("opus",)), 1, "mini"),
-    Answered("s2", (("opus", "mini"),), 2, "opus"),
-    Answered("s3", (("mini", "max"),), 1, "mini"),
-    Answered("s3", (("max", "mini"),), 1, "max"),
-    Answered("s3", (("mini",), ("max",)), 1, "max"),
+    Comparison("s1", (("opus",), ("mini",)), 1, "opus"),
+    Comparison("s1", (("mini",), ("opus",)), 1, "mini"),
+    Comparison("s2", (("opus", "mini"),), 2, "opus"),
+    Comparison("s3", (("mini", "max"),), 1, "mini"),
+    Comparison("s3", (("max", "mini"),), 1, "max"),
+    Comparison("s3", (("mini",), ("max",)), 1, "max"),
 ]
 
 
@@ -50,9 +50,9 @@ def test_battles_as_they_come(tmp_path: Path) -> None:
 def test_three_columns_made_by_hand(tmp_path: Path) -> None:
     got = load_choices(put(tmp_path, "Model A,Model B,Winner\nx,y,Model A\ny,x,x\nx,y,Tie\n"))
     assert list(by_name(got.choices)) == [
-        Answered("", (("x",), ("y",)), 1, "x"),
-        Answered("", (("x",), ("y",)), 1, "y"),
-        Answered("", (("x", "y"),), 1, "x"),
+        Comparison("", (("x",), ("y",)), 1, "x"),
+        Comparison("", (("x",), ("y",)), 1, "y"),
+        Comparison("", (("x", "y"),), 1, "x"),
     ]
     assert got.bad == 0
 
@@ -114,11 +114,11 @@ def test_columns_come_to_what_rows_come_to(
         if not times:
             continue
         tiers = {"model_a": ((a,), (b,)), "model_b": ((b,), (a,))}.get(said, ((a, b),))
-        want.append(Answered(person, tiers, times, a, said not in ("unsure", "")))
+        want.append(Comparison(person, tiers, times, a, said not in ("unsure", "")))
         bad += times * (said == "both_bad")
     text = "model_a,model_b,winner,judge,times\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows)
     got = load_choices(put(tmp_path_factory.mktemp("votes"), text))
-    assert got.choices == gathered(want)
+    assert got.choices == tabulate(want)
     assert got.bad == bad
 
 
@@ -186,4 +186,4 @@ def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> Non
 
 def test_names_behind_an_apostrophe_are_read_without_it(tmp_path: Path) -> None:
     path = put(tmp_path, "model_a,model_b,winner\n'=opus,mini,model_a\n=opus,mini,'=opus\n")
-    assert load_choices(path).choices == gathered([Answered("", (("=opus",), ("mini",)), 2, "=opus")])
+    assert load_choices(path).choices == tabulate([Comparison("", (("=opus",), ("mini",)), 2, "=opus")])

@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from heedful.estimators import HierarchicalGPClassifier, PreferenceGPClassifier
-from heedful.inference.comparisons import answers
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.response_noise import NoisePrior, infer_with_noise
+from heedful.inference.pairwise import pair_rows
 
 Array = npt.NDArray[np.float64]
 FEATURES = np.random.default_rng(0).normal(size=(6, 2))
@@ -40,7 +40,7 @@ def choices(each: int = 25, tie: float = 0.0, seed: int = 1) -> tuple[Array, Any
         y.append("same" if abs(gap) < tie else "left" if gap > 0 else "down")
         rows.append(((a, b) if gap > 0 else (b, a), abs(gap) < tie, (1, 3, 2, 0)[u]))
     pairs, equal, user = (np.array(part) for part in zip(*rows))
-    return np.array(X), np.array(y), answers(pairs, None, equal, user)
+    return np.array(X), np.array(y), pair_rows(pairs, None, equal, user)
 
 
 @pytest.mark.parametrize("features", [None, FEATURES])
@@ -132,7 +132,7 @@ def test_one_person_whose_noise_is_learned(equal: Any) -> None:
     X, y, rows = choices(60, 0.4 if equal else 0.0)
     own = X[:, 0] == 12.0
     model = PreferenceGPClassifier(equal=equal, learn_noise=True).fit(X[own, 1:], y[own])
-    mine = answers(rows.pairs[own], None, rows.equal[own])
+    mine = pair_rows(rows.pairs[own], None, rows.equal[own])
     wanted, noise = infer_with_noise(np.eye(6), np.zeros(6), mine)
     np.testing.assert_allclose(model.coef_, wanted.posterior.mean, atol=1e-6)
     assert list(model.noise_) == pytest.approx(list(noise.of(0)), abs=1e-6)
@@ -143,7 +143,7 @@ def test_equally_good_against_inference() -> None:
     X, y, rows = choices(20, 0.4)
     own = X[:, 0] == 12.0
     model = PreferenceGPClassifier(equal="same", width=0.4, lapse=0.02).fit(X[own, 1:], y[own])
-    mine = answers(rows.pairs[own], None, rows.equal[own])
+    mine = pair_rows(rows.pairs[own], None, rows.equal[own])
     wanted = infer(np.eye(6), np.zeros(6), mine, width=0.4, lapse=0.02)
     np.testing.assert_allclose(model.coef_, wanted.posterior.mean, atol=1e-7)
     P = model.predict_proba(np.vstack([X[own, 1:], -X[own, 1:], 0.0 * X[own, 1:]]))

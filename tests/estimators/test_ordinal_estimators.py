@@ -157,7 +157,7 @@ def test_scores_are_summed_as_the_learner_sums_them(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(folding, "BLOCK", 2000)
     for n_features in (1, 7, 50, 300):
         X, W = rng.standard_normal((60, n_features)), rng.standard_normal((2, n_features))
-        assert folding.projected(X, W, False).tolist() == [[dot(x, w) for w in W] for x in X]
+        assert folding.project(X, W, False).tolist() == [[dot(x, w) for w in W] for x in X]
 
 
 def test_blocks_are_writable_whatever_they_are_of() -> None:
@@ -356,13 +356,13 @@ def test_a_fit_that_fails_leaves_what_was_fitted(parameters: dict[str, Any], y: 
 
 def test_an_interrupted_fit_leaves_what_was_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     estimator = PRankClassifier(epochs=1, shuffle=False).fit([[0.0, 1.0], [1.0, 0.0]], [1, 2])
-    before, weights, whole = dict(vars(estimator)), estimator.coef_, graded.folded
+    before, weights, whole = dict(vars(estimator)), estimator.coef_, graded.fold_rows
 
     def interrupted(*given: Any) -> Any:
         whole(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(graded, "folded", interrupted)
+    monkeypatch.setattr(graded, "fold_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.partial_fit([[5.0, 5.0]], [1])
     assert unchanged(estimator, before)

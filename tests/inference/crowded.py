@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers, answers
+from heedful.inference.pairwise import PairRows, pair_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 class Crowded(NamedTuple):
     X: Array
     K: Array
-    rows: Answers
+    rows: PairRows
     f: Array
     """(U x n) the true utilities"""
 
@@ -37,7 +37,7 @@ def crowded(users: int, n: int, each: int, D: int = 2, seed: int = 0, amplitude:
     b = (a + rng.integers(1, n, size=user.size)) % n
     won = f[user, a] - f[user, b] + rng.normal(size=user.size) > 0.0
     pairs = np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1))
-    return Crowded(X, K, answers(pairs, user=user), f)
+    return Crowded(X, K, pair_rows(pairs, user=user), f)
 
 
 def queries(users: int, n: int) -> tuple[Any, Any, Any]:
@@ -52,6 +52,6 @@ def error(model: Any, f: Array) -> float:
     return float(((model.predict_proba(u, a, b) > 0.5) != (f[u, a] > f[u, b])).mean())
 
 
-def triples(rows: Answers) -> list[tuple[int, int, int]]:
+def triples(rows: PairRows) -> list[tuple[int, int, int]]:
     """(user, winner, loser) of each row."""
     return [(int(u), int(i), int(j)) for u, (i, j) in zip(rows.user, rows.pairs)]

@@ -7,21 +7,27 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from heedful.data.orders import Answered, gathered
-from heedful.inference.comparison_table import Choices, circle, parts, rows_of, wins
-from heedful.inference.comparisons import answers, best_of, ranked, together
+from heedful.data.comparisons import Comparison, tabulate
+from heedful.inference.comparison_table import (
+    ComparisonTable,
+    connected_parts,
+    pairwise_rows,
+    shortest_cycle,
+    win_counts,
+)
+from heedful.inference.pairwise import best_of, concatenate, order_rows, pair_rows
 
 
-def table() -> Choices:
-    return gathered(
+def table() -> ComparisonTable:
+    return tabulate(
         [
-            Answered("ann", (("a",), ("b",)), 2, "a"),
-            Answered("ann", (("a",), ("b",)), 1, "b"),  # the same answer, the sides the other way round
-            Answered("ann", (("c", "b"),), 1, "c"),
-            Answered("ann", (("b", "c"),), 2),
-            Answered("bob", (("c",), ("a", "b")), 3),
-            Answered("bob", (("d",), ("a",), ("b",))),
-            Answered("bob", (("a", "d"),), 7, "a", judged=False),
+            Comparison("ann", (("a",), ("b",)), 2, "a"),
+            Comparison("ann", (("a",), ("b",)), 1, "b"),  # the same answer, the sides the other way round
+            Comparison("ann", (("c", "b"),), 1, "c"),
+            Comparison("ann", (("b", "c"),), 2),
+            Comparison("bob", (("c",), ("a", "b")), 3),
+            Comparison("bob", (("d",), ("a",), ("b",))),
+            Comparison("bob", (("a", "d"),), 7, "a", judged=False),
         ],
         "abcd",
     )
@@ -29,49 +35,49 @@ def table() -> Choices:
 
 def test_rows_are_those_of_the_answers() -> None:
     a, b, c, d = range(4)
-    want = together(
+    want = concatenate(
         [
-            answers([(a, b), (b, c)], [3.0, 3.0], [False, True]),
+            pair_rows([(a, b), (b, c)], [3.0, 3.0], [False, True]),
             best_of([a, b, c], c, 3.0, user=1),
-            ranked([d, a, b], user=1),
+            order_rows([d, a, b], user=1),
         ]
     )
-    for got, wanted in zip(rows_of(table()), want):
+    for got, wanted in zip(pairwise_rows(table()), want):
         assert got.dtype == wanted.dtype
         assert got.tolist() == wanted.tolist()
 
 
 def test_several_that_are_equally_good_are_one_answer() -> None:
     """Every two of them tie; however they stood, it is the same answer."""
-    told = [Answered("ann", (("a", "b", "c"),), 2), Answered("ann", (("c", "a", "b"),), 1)]
-    choices = gathered(told, "abcd")
-    for got, wanted in zip(rows_of(choices), ranked([[0, 1, 2]], 3.0, equal=True)):
+    told = [Comparison("ann", (("a", "b", "c"),), 2), Comparison("ann", (("c", "a", "b"),), 1)]
+    choices = tabulate(told, "abcd")
+    for got, wanted in zip(pairwise_rows(choices), order_rows([[0, 1, 2]], 3.0, equal=True)):
         assert got.tolist() == wanted.tolist()
     level = [[0, 1.5, 1.5, 0], [1.5, 0, 1.5, 0], [1.5, 1.5, 0, 0], [0, 0, 0, 0]]
-    assert wins(choices).tolist() == level
-    assert not wins(choices, tie=0.0).any()
+    assert win_counts(choices).tolist() == level
+    assert not win_counts(choices, tie=0.0).any()
 
 
 @pytest.mark.parametrize(("tiers", "rows"), [([21, 20], 420), ([29], 406)])
 def test_orders_of_wide_ties_are_refused(tiers: list[int], rows: int) -> None:
-    wide = gathered([Answered("", tuple(tuple(f"{k}, {i}" for i in range(size)) for k, size in enumerate(tiers)))])
+    wide = tabulate([Comparison("", tuple(tuple(f"{k}, {i}" for i in range(size)) for k, size in enumerate(tiers)))])
     with pytest.raises(ValueError, match=f"answers: wanted orders of at most 400 neighbours, got one of {rows}"):
-        rows_of(wide)
+        pairwise_rows(wide)
 
 
 def test_wins_count_every_pair_of_an_order() -> None:
     # of ann: a over b 3 times, b and c level 3 times; of bob: c over a, b 3 times; d over a, b and a over b
     want = np.array([[0, 4, 0, 0], [0, 0, 1.5, 0], [3, 4.5, 0, 0], [1, 1, 0, 0]])
-    assert wins(table()).tolist() == want.tolist()
+    assert win_counts(table()).tolist() == want.tolist()
     want[1, 2], want[2, 1] = 0, 3
-    assert wins(table(), tie=0.0).tolist() == want.tolist()
+    assert win_counts(table(), tie=0.0).tolist() == want.tolist()
 
 
 def test_parts_are_what_comparisons_connect() -> None:
     compared = np.zeros((6, 6), bool)
     compared[4, 1] = compared[0, 5] = compared[5, 3] = True
-    assert parts(compared).tolist() == [0, 1, 2, 0, 1, 0]
-    assert parts(np.zeros((2, 2), bool)).tolist() == [0, 1]
+    assert connected_parts(compared).tolist() == [0, 1, 2, 0, 1, 0]
+    assert connected_parts(np.zeros((2, 2), bool)).tolist() == [0, 1]
 
 
 def shortest(beats: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:
@@ -91,7 +97,7 @@ def test_circles_are_the_shortest_there_are(share: float) -> None:
     for _ in range(60):
         beats = rng.random((6, 6)) < share
         beats &= ~beats.T  # a majority goes one way
-        way = circle(beats)
+        way = shortest_cycle(beats)
         assert len(way) == shortest(beats)
         assert all(beats[a, b] for a, b in zip(way, [*way[1:], *way[:1]]))
         lengths.append(len(way))

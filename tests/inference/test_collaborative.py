@@ -14,7 +14,7 @@ from heedful.inference.collaborative import cp, vb_product
 from heedful.inference.collaborative import sparse_cells as cells_module
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.user_covariance import Crowd, crowd
-from heedful.inference.comparisons import answers, ranked, together
+from heedful.inference.pairwise import concatenate, order_rows, pair_rows
 from naive_collaborative import EPVB
 
 Array = npt.NDArray[np.float64]
@@ -168,7 +168,9 @@ def test_brute_force(seed: int) -> None:
     K, rows = three_items(8, 10, seed)
     asked = [(u, i, j) for u in range(8) for i, j in ((0, 1), (0, 2), (1, 2))]
     evidence, wanted = by_quadrature(K, 8, rows, asked)
-    got = fit(K, 8, answers([row[1:] for row in rows], user=[row[0] for row in rows]), D=1, tolerance=1e-6, cycles=500)
+    got = fit(
+        K, 8, pair_rows([row[1:] for row in rows], user=[row[0] for row in rows]), D=1, tolerance=1e-6, cycles=500
+    )
     np.testing.assert_allclose(got.predict_proba(*np.array(asked).T), wanted, atol=0.03)
     assert evidence - 2.0 < got.log_evidence < evidence - 0.5
 
@@ -179,7 +181,7 @@ def test_brute_force_with_lapses() -> None:
     asked = [(u, i, j) for u in range(8) for i, j in ((0, 1), (0, 2), (1, 2))]
     _, wanted = by_quadrature(K, 8, rows, asked, None, 0.1)
     _, sure = by_quadrature(K, 8, rows, asked)
-    table = answers([row[1:] for row in rows], user=[row[0] for row in rows])
+    table = pair_rows([row[1:] for row in rows], user=[row[0] for row in rows])
     got = fit(K, 8, table, D=1, lapse=0.1, tolerance=1e-6, cycles=500)
     assert np.abs(wanted - sure).max() > 0.06
     np.testing.assert_allclose(got.predict_proba(*np.array(asked).T), wanted, atol=0.05)
@@ -192,7 +194,7 @@ def test_brute_force_with_what_is_known_of_people() -> None:
     K, rows = three_items(1, 30, 2)
     asked = [(u, i, j) for u in (0, 1) for i, j in ((0, 1), (0, 2), (1, 2))]
     _, wanted = by_quadrature(K, 2, rows, asked, covariance_of(people))
-    told = answers([row[1:] for row in rows], user=0)
+    told = pair_rows([row[1:] for row in rows], user=0)
     got = fit(K, 2, told, D=1, crowd=people, tolerance=1e-6, cycles=500)
     assert np.abs(wanted[3:] - 0.5).max() > 0.05
     np.testing.assert_allclose(got.predict_proba(*np.array(asked).T), wanted, atol=0.05)
@@ -229,7 +231,7 @@ def test_permuting_items_and_people_changes_nothing(wide: int, monkeypatch: pyte
 
 def test_an_answer_given_twice_is_two_answers() -> None:
     world = crowded(10, 6, 8)
-    twice = together([world.rows, world.rows])
+    twice = concatenate([world.rows, world.rows])
     u, a, b = queries(10, 6)
     one = fit(world.K, 10, world.rows._replace(times=np.full(80, 2.0)), D=3)
     two = fit(world.K, 10, twice, D=3)
@@ -254,8 +256,8 @@ def test_who_said_nothing_is_a_coin_and_what_is_the_same_is_equally_good() -> No
     K = np.pad(world.K, (0, 2))  # item 6 is never shown; item 7 is item 0 again
     K[6, 6] = 1.0
     K[7, :6], K[:6, 7], K[7, 7] = world.K[0], world.K[0], world.K[0, 0]
-    again = answers([[0, 7], [7, 0], [0, 7]], user=[1, 2, 3])
-    got = fit(K, 14, together([world.rows, again]))
+    again = pair_rows([[0, 7], [7, 0], [0, 7]], user=[1, 2, 3])
+    got = fit(K, 14, concatenate([world.rows, again]))
     assert got.predict_proba(13, 0, 1) == pytest.approx(0.5, abs=1e-12)
     assert got.predict_proba(2, 0, 7) == pytest.approx(0.5, abs=1e-3)
     assert got.predict_proba(2, 6, 1) == pytest.approx(0.5, abs=0.3)
@@ -265,13 +267,13 @@ def test_who_said_nothing_is_a_coin_and_what_is_the_same_is_equally_good() -> No
 
 
 def test_contradictions_and_keys_held_down_leave_it_finite() -> None:
-    contrary = answers([[0, 1], [1, 0]], 200, user=0)
-    loop = answers([[0, 1], [1, 2], [2, 0]], 50, user=1)
-    held = answers([[i, 5] for i in range(5)], 20, user=2)
-    doubted = fit(np.eye(6), 4, together([contrary, loop, held]), lapse=0.3)
+    contrary = pair_rows([[0, 1], [1, 0]], 200, user=0)
+    loop = pair_rows([[0, 1], [1, 2], [2, 0]], 50, user=1)
+    held = pair_rows([[i, 5] for i in range(5)], 20, user=2)
+    doubted = fit(np.eye(6), 4, concatenate([contrary, loop, held]), lapse=0.3)
     assert np.isfinite(doubted.functions.cov).all()
     assert (doubted.messages.to_g1[0] >= 0.0).all()
-    got = fit(np.eye(6), 4, together([contrary, loop, held]))
+    got = fit(np.eye(6), 4, concatenate([contrary, loop, held]))
     assert got.predict_proba(0, 0, 1) == pytest.approx(0.5, abs=0.05)
     assert got.predict_proba(2, 0, 5) > 0.9
     assert np.isfinite(got.posterior(3).cov).all()
@@ -279,7 +281,7 @@ def test_contradictions_and_keys_held_down_leave_it_finite() -> None:
 
 
 def test_no_answers_at_all() -> None:
-    got = fit(np.eye(4), 3, answers(np.empty((0, 2))), D=2)
+    got = fit(np.eye(4), 3, pair_rows(np.empty((0, 2))), D=2)
     assert got.predict_proba([0, 1], [0, 2], [1, 3]).tolist() == [0.5, 0.5]
     assert got.log_evidence == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(got.posterior(0).cov, 2.0 * np.eye(4), atol=1e-9)
@@ -287,11 +289,11 @@ def test_no_answers_at_all() -> None:
 
 def test_equally_good_pulls_together() -> None:
     world = crowded(30, 5, 12)
-    alike = answers([[0, 1]] * 30, None, True, np.arange(30))
+    alike = pair_rows([[0, 1]] * 30, None, True, np.arange(30))
     with pytest.raises(ValueError, match="width: wanted more than 0 where items are called equally good"):
         fit(world.K, 30, alike)
     apart = fit(world.K, 30, world.rows, width=0.3)
-    closer = fit(world.K, 30, together([world.rows, alike]), width=0.3)
+    closer = fit(world.K, 30, concatenate([world.rows, alike]), width=0.3)
     u = np.arange(30)
     assert np.abs(closer.gap(u, 0, 1)[0]).mean() < np.abs(apart.gap(u, 0, 1)[0]).mean()
 
@@ -315,7 +317,7 @@ def test_what_is_known_of_people_helps_where_it_matters() -> None:
     a, b = world.rows.pairs.T
     user = world.rows.user
     won = f[user, a] - f[user, b] + rng.normal(size=a.size) > 0
-    rows = answers(np.where(won[:, None], np.stack([a, b], 1), np.stack([b, a], 1)), user=user)
+    rows = pair_rows(np.where(won[:, None], np.stack([a, b], 1), np.stack([b, a], 1)), user=user)
     informed = fit(world.K, 80, rows, crowd=crowd(Z))
     assert error(informed, f) < error(fit(world.K, 80, rows), f) - 0.03
     few = fit(world.K, 80, rows, crowd=crowd(Z, pseudo=25))
@@ -370,7 +372,7 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
         ({"users": 0}, "users: wanted"),
         ({"crowd": crowd(np.eye(3))}, "crowd: wanted features of 6 people, got 3"),
         ({"pseudo_pairs": 0}, "pseudo_pairs: wanted"),
-        ({"rows": ranked([0, 1, 2])}, "rows: wanted answers that stand alone"),
+        ({"rows": order_rows([0, 1, 2])}, "rows: wanted answers that stand alone"),
         ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: wanted a fit of 6 people with D 2, got 6, D 3"),
         (
             {"start": fit(SMALL.K, 6, cells_module.part_of(SMALL.rows, slice(3, None)), D=2)},

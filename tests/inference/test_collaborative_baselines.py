@@ -12,8 +12,8 @@ from crowded import covariance, crowded, error, queries, triples
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.joint_gp import MOST, Scales, evidence, fit_joint, tune_joint
 from heedful.inference.collaborative.sparse_cells import part_of
-from heedful.inference.comparisons import answers
 from heedful.inference.gp.ep import infer
+from heedful.inference.pairwise import pair_rows
 from naive_collaborative import birlutiu
 from naive_preferences import ep_over_pairs, predict_pair
 
@@ -82,7 +82,7 @@ def people_and_items(users: int, n: int, each: int, seed: int = 0) -> Any:
     b = (a + rng.integers(1, n, size=user.size)) % n
     won = f[user, a] - f[user, b] + rng.normal(size=user.size) > 0.0
     pairs = np.where(won[:, None], np.stack([a, b], axis=1), np.stack([b, a], axis=1))
-    return X, Z, K_items, K_users, answers(pairs, user=user), f
+    return X, Z, K_items, K_users, pair_rows(pairs, user=user), f
 
 
 def test_one_process_is_the_textbook_over_all_pairs() -> None:
@@ -109,7 +109,7 @@ def test_one_process_is_inference_over_people_times_items() -> None:
     K_users[:, 1] = K_users[:, 0]
     K_items[:, 4], K_items[4] = K_items[:, 3], K_items[3, [0, 1, 2, 3, 3]]
     some = rows.user != 2
-    rows = answers(rows.pairs[some], np.arange(some.sum()) % 2 + 1.0, user=rows.user[some])
+    rows = pair_rows(rows.pairs[some], np.arange(some.sum()) % 2 + 1.0, user=rows.user[some])
     group = np.where((rows.user == 3) & (rows.times == 1.0), 0, -1)
     rows = rows._replace(group=group)
     flat = rows._replace(pairs=rows.user[:, None] * 5 + rows.pairs, user=np.zeros(rows.size, np.int64))
@@ -170,4 +170,4 @@ def test_relevance_is_determined_and_helps() -> None:
 
 def test_too_many_for_one_process() -> None:
     with pytest.raises(ValueError, match=f"people times items: wanted a whole number, 1 to {MOST}"):
-        fit_joint(np.eye(100), np.eye(100), answers([[0, 1]]))
+        fit_joint(np.eye(100), np.eye(100), pair_rows([[0, 1]]))

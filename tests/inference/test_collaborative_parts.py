@@ -11,13 +11,13 @@ from crowded import covariance, crowded
 
 from heedful.inference.collaborative import priors, vb_product
 from heedful.inference.collaborative import sparse_cells as module
-from heedful.inference.collaborative.distances import half_median, standardised
+from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.priors import Items, Shared
-from heedful.inference.collaborative.sparse_cells import cells, listed
+from heedful.inference.collaborative.sparse_cells import cells, group_lists
 from heedful.inference.collaborative.user_covariance import crowd
 from heedful.inference.collaborative.vb_product import Factors
-from heedful.inference.comparisons import answers
 from heedful.inference.gp.sites import root
+from heedful.inference.pairwise import pair_rows
 from naive_collaborative import under_sites
 
 Array = npt.NDArray[np.float64]
@@ -29,8 +29,8 @@ def test_half_the_median_of_squared_distances() -> None:
     Z = (X[:, :3] - X[:, :3].mean(axis=0)) / X[:, :3].std(axis=0)
     d2 = [((Z[i] - Z[j]) ** 2).sum() for i in range(8) for j in range(i)]
     assert half_median(X) == pytest.approx(np.sqrt(np.median(d2) / 2))
-    np.testing.assert_allclose(standardised(X)[:, :3], Z)
-    assert (standardised(X)[:, 3] == 0.0).all()
+    np.testing.assert_allclose(standardise(X)[:, :3], Z)
+    assert (standardise(X)[:, 3] == 0.0).all()
     assert half_median(np.ones((4, 2))) == half_median(np.ones((1, 2))) == 1.0
     many = np.random.default_rng(0).normal(size=(4000, 2))
     assert half_median(many) == pytest.approx(half_median(many[:1500]), rel=0.05)
@@ -40,7 +40,7 @@ def test_half_the_median_of_squared_distances() -> None:
 
 
 def test_rows_in_cells() -> None:
-    rows = answers([[2, 0], [0, 2], [1, 2], [1, 0]], [1.0, 2.0, 3.0, 4.0], user=[0, 0, 1, 1])
+    rows = pair_rows([[2, 0], [0, 2], [1, 2], [1, 0]], [1.0, 2.0, 3.0, 4.0], user=[0, 0, 1, 1])
     of = cells(rows, 2, 3)
     assert list(zip(of.first.tolist(), of.second.tolist())) == [(0, 1), (0, 2), (1, 2)]
     assert (of.pair.tolist(), of.sign.tolist()) == ([1, 1, 2, 0], [-1.0, 1.0, 1.0, -1.0])
@@ -58,7 +58,7 @@ def test_a_whole_table_and_lists_of_rows_agree(monkeypatch: pytest.MonkeyPatch) 
     have = np.array([300, 1, 0, 7, 8, 40, 2, 0, 3, 3])
     user = rng.permutation(np.repeat(np.arange(10), have))
     a = rng.integers(6, size=user.size)
-    rows = answers(
+    rows = pair_rows(
         np.stack([a, (a + rng.integers(1, 6, user.size)) % 6], axis=1), rng.integers(1, 3, user.size), user=user
     )
     monkeypatch.setattr(module, "_AT_ONCE", 64)
@@ -88,7 +88,7 @@ def test_one_pass_over_a_table_and_over_lists_is_the_same(at_once: int, monkeypa
     rng = np.random.default_rng(0)
     user = rng.integers(1, U, 90)
     a = rng.integers(n, size=90)
-    rows = answers(np.stack([a, (a + rng.integers(1, n, 90)) % n], axis=1), user=user)
+    rows = pair_rows(np.stack([a, (a + rng.integers(1, n, 90)) % n], axis=1), user=user)
     t, y = rng.random(90), rng.normal(size=90)
     to_w = rng.random((U, D)) + 0.5, rng.normal(size=(U, D))
     to_h = rng.random((D, 10)) + 0.5, rng.normal(size=(D, 10))
@@ -100,7 +100,7 @@ def test_one_pass_over_a_table_and_over_lists_is_the_same(at_once: int, monkeypa
     lists = cells(rows, U, n)
     assert (len(whole.lists), len(lists.lists)) == (0, 2)
     assert whole.P == 10
-    got = [vb_product.refined(q, of.told(t, y), to_w, to_h) for of in (whole, lists)]
+    got = [vb_product.sweep(q, of.told(t, y), to_w, to_h) for of in (whole, lists)]
     mw, vw, mh, vh = (x.copy() for x in q)
     for u in range(U):
         mine = user == u
@@ -134,14 +134,14 @@ def gathered(sums: Any, count: int) -> list[Array]:
 
 def test_lists_hold_every_row_once() -> None:
     by = np.random.default_rng(0).integers(0, 50, 3000) ** 2 // 50
-    lists = listed(by, 60)
+    lists = group_lists(by, 60)
     rows = np.concatenate([rows.ravel() for _, rows in lists])
     assert sorted(rows[rows < 3000].tolist()) == list(range(3000))
     assert rows.size < 3 * 3000
     for who, own in lists:
         for thing, mine in zip(who, own):
             assert (by[mine[mine < 3000]] == thing).all()
-    assert listed(np.empty(0, np.int64), 5) == ()
+    assert group_lists(np.empty(0, np.int64), 5) == ()
 
 
 @pytest.mark.parametrize("wide", [1000, 0])
@@ -151,7 +151,7 @@ def test_the_start_is_what_was_told(wide: int, monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(0)
     f = rng.normal(size=(7, 2)) @ rng.normal(size=(2, 5))
     a, b = np.triu_indices(5, 1)
-    of = cells(answers(np.tile(np.stack([a, b], axis=1), (7, 1)), user=np.repeat(np.arange(7), 10)), 7, 5)
+    of = cells(pair_rows(np.tile(np.stack([a, b], axis=1), (7, 1)), user=np.repeat(np.arange(7), 10)), 7, 5)
     told = of.told(np.full(70, 0.5), 0.5 * (f[of.user, of.first[of.pair]] - f[of.user, of.second[of.pair]]))
     q = vb_product.begin(told, np.full((7, 3), 2.0), np.full((3, 10), 4.0))
     np.testing.assert_allclose(q.mw @ q.mh, f[:, a] - f[:, b], atol=1e-9)
@@ -200,7 +200,7 @@ def test_of_too_many_the_products_are_not_made(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("rho", [None, 0.0, 0.4, 1.0])
 def test_the_covariance_of_people(rho: float | None) -> None:
     Z = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 20.0]
-    alike = covariance(standardised(Z), half_median(Z))
+    alike = covariance(standardise(Z), half_median(Z))
     wanted = alike + 0.1 * np.eye(9) if rho is None else rho * alike + (1.0 - rho) * np.eye(9)
     got = crowd(Z, rho=rho)
     np.testing.assert_allclose(got.shared.R @ got.shared.R.T + np.diag(got.shared.own), wanted, atol=1e-6)
@@ -219,7 +219,7 @@ def test_pseudo_people() -> None:
     assert len(few.pseudo) == 6
     np.testing.assert_allclose(few.shared.variance(), whole.shared.variance(), atol=1e-6)
     chosen = [int(np.flatnonzero((whole.pseudo == row).all(axis=1))[0]) for row in few.pseudo]
-    K = covariance(standardised(Z), half_median(Z))
+    K = covariance(standardise(Z), half_median(Z))
     Q = K[:, chosen] @ np.linalg.solve(K[np.ix_(chosen, chosen)], K[chosen])
     np.testing.assert_allclose(few.shared.R @ few.shared.R.T, Q, atol=1e-5)
     assert len(crowd(Z, pseudo=100).pseudo) == 30

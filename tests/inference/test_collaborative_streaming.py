@@ -12,8 +12,8 @@ from crowded import crowded, error, queries
 from heedful.inference.collaborative import svi as module
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.sparse_cells import cells, part_of
-from heedful.inference.collaborative.svi import stream, weighed
-from heedful.inference.comparisons import answers, together
+from heedful.inference.collaborative.svi import stream, user_weights
+from heedful.inference.pairwise import concatenate, pair_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def test_a_step_leaves_a_fit_where_it_is() -> None:
     world = crowded(40, 6, 25, seed=1, amplitude=1.5)
     settled = fit(world.K, 40, world.rows, D=3, tolerance=1e-8, cycles=2000)
     mh, vh = settled.functions.at(settled.cells.first, settled.cells.second)
-    mw, vw, told = weighed(settled.cells, mh, vh, world.rows, start=settled.mw, rounds=300)
+    mw, vw, told = user_weights(settled.cells, mh, vh, world.rows, start=settled.mw, rounds=300)
     np.testing.assert_allclose(mw, settled.mw, atol=5e-3)
     np.testing.assert_allclose(vw, settled.vw, atol=5e-3)
     tau, nu = (x.copy() for x in settled.messages.to_h2)
@@ -39,7 +39,7 @@ def test_a_part_of_a_step_is_on_the_way() -> None:
     world = crowded(30, 5, 20)
     got = fit(world.K, 30, world.rows, D=2, cycles=4)
     mh, vh = got.functions.at(got.cells.first, got.cells.second)
-    mw, vw, told = weighed(got.cells, mh, vh, world.rows)
+    mw, vw, told = user_weights(got.cells, mh, vh, world.rows)
     old = got.messages.to_h2[0]
     ends = {}
     for share in (0.0, 0.25, 1.0):
@@ -100,24 +100,24 @@ def error_of(model: Any, f: Array, people: Any) -> float:
 def test_ties_lapses_and_times() -> None:
     """Lists of rows are filled up: what fills them says nothing, whatever else is told of rows."""
     world = crowded(12, 5, 9)
-    tied = answers([[0, 1], [2, 3]], None, True, [3, 8])
-    rows = together([world.rows, tied])
+    tied = pair_rows([[0, 1], [2, 3]], None, True, [3, 8])
+    rows = concatenate([world.rows, tied])
     order = np.random.default_rng(0).permutation(rows.size)
     rows = part_of(rows, order)
     of = cells(rows, 12, 5)
     rng = np.random.default_rng(1)
     mh, vh = rng.normal(size=(of.P, 3)), rng.random((of.P, 3))
-    mw, vw, _ = weighed(of, mh, vh, rows, width=0.4, lapse=0.1)
+    mw, vw, _ = user_weights(of, mh, vh, rows, width=0.4, lapse=0.1)
     for u in (3, 8, 0):
         own = part_of(rows, rows.user == u)
         alone = cells(own._replace(user=np.zeros(own.size, np.int64)), 1, 5, (of.first, of.second))
-        m, v, _ = weighed(alone, mh, vh, own._replace(user=np.zeros(own.size, np.int64)), width=0.4, lapse=0.1)
+        m, v, _ = user_weights(alone, mh, vh, own._replace(user=np.zeros(own.size, np.int64)), width=0.4, lapse=0.1)
         np.testing.assert_allclose(mw[u], m[0], atol=1e-12)
         np.testing.assert_allclose(vw[u], v[0], atol=1e-12)
     often = rows._replace(times=np.full(rows.size, 2.0))
-    twice = together([rows, rows])
-    a = weighed(cells(often, 12, 5), mh, vh, often, width=0.4)
-    b = weighed(cells(twice, 12, 5), mh, vh, twice, width=0.4)
+    twice = concatenate([rows, rows])
+    a = user_weights(cells(often, 12, 5), mh, vh, often, width=0.4)
+    b = user_weights(cells(twice, 12, 5), mh, vh, twice, width=0.4)
     np.testing.assert_allclose(a[0], b[0], atol=1e-10)
 
 
@@ -125,13 +125,13 @@ def test_weights_with_functions_that_are_known() -> None:
     """One function, known for sure: one weight, against quadrature."""
     from scipy.special import ndtr
 
-    rows = answers([[0, 1]] * 6 + [[1, 0]] * 2 + [[0, 1]] * 5, None, [False] * 8 + [True] * 5)
+    rows = pair_rows([[0, 1]] * 6 + [[1, 0]] * 2 + [[0, 1]] * 5, None, [False] * 8 + [True] * 5)
     w, p = np.polynomial.hermite_e.hermegauss(80)
     joint = p * ndtr(1.5 * w - 0.5) ** 6 * ndtr(-1.5 * w - 0.5) ** 2
     joint *= (ndtr(0.5 - 1.5 * w) - ndtr(-0.5 - 1.5 * w)) ** 5
     mean = (joint * w).sum() / joint.sum()
     var = (joint * w * w).sum() / joint.sum() - mean**2
-    mw, vw, _ = weighed(cells(rows, 1, 2), np.array([[1.5]]), np.array([[1e-12]]), rows, width=0.5, rounds=60)
+    mw, vw, _ = user_weights(cells(rows, 1, 2), np.array([[1.5]]), np.array([[1e-12]]), rows, width=0.5, rounds=60)
     assert mw[0, 0] == pytest.approx(mean, abs=0.01)
     assert vw[0, 0] == pytest.approx(var, rel=0.05)
 
@@ -144,12 +144,12 @@ def test_weights_with_functions_that_are_known() -> None:
         ({"D": 0}, "D: wanted"),
         ({"slower": 0.5}, "slower: wanted a number above 0.5, at most 1, got 0.5"),
         (
-            {"start": stream(np.eye(3), 3, answers([[0, 1]]), D=2)},
+            {"start": stream(np.eye(3), 3, pair_rows([[0, 1]]), D=2)},
             "start: wanted at most 2 people and D 1, got 3",
         ),
     ],
 )
 def test_refusals(change: dict[str, Any], told: str) -> None:
-    given: dict[str, Any] = {"K": np.eye(3), "users": 2, "rows": answers([[0, 1]]), "D": 1, **change}
+    given: dict[str, Any] = {"K": np.eye(3), "users": 2, "rows": pair_rows([[0, 1]]), "D": 1, **change}
     with pytest.raises(ValueError, match=told):
         stream(**given)

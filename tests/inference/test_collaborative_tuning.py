@@ -12,13 +12,13 @@ from heedful.inference.collaborative.baselines import fit_single
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.model_selection import tune, tune_cp
-from heedful.inference.comparisons import Answers, answers, together
+from heedful.inference.pairwise import PairRows, concatenate, pair_rows
 
 
 class Told:
     """A model that says the same of everything, and remembers what it was fitted to."""
 
-    def __init__(self, p: float, rows: Answers) -> None:
+    def __init__(self, p: float, rows: PairRows) -> None:
         self.p, self.rows, self.log_evidence, self.asked = p, rows, -rows.times.sum() * p, 0
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Any:
@@ -29,11 +29,11 @@ class Told:
 def test_what_is_held_back_and_what_is_told_of_it() -> None:
     """A share of each person's answers, no answer twice, ties and lonely answers never; all candidates alike."""
     user = np.repeat([0, 1, 2, 4], [10, 5, 1, 3])
-    rows = answers([[0, 1]] * user.size, np.arange(1, 20), False, user)
-    rows = together([rows, answers([[0, 1]] * 4, None, True, 1)])
+    rows = pair_rows([[0, 1]] * user.size, np.arange(1, 20), False, user)
+    rows = concatenate([rows, pair_rows([[0, 1]] * 4, None, True, 1)])
     seen: list[Told] = []
 
-    def fitted(p: float, part: Answers) -> Told:
+    def fitted(p: float, part: PairRows) -> Told:
         seen.append(Told(p, part))
         return seen[-1]
 
@@ -94,7 +94,7 @@ def test_any_model_can_be_tuned() -> None:
 
 
 def test_refusals() -> None:
-    rows = answers([[0, 1]] * 4, user=[0, 1, 2, 3])
+    rows = pair_rows([[0, 1]] * 4, user=[0, 1, 2, 3])
     with pytest.raises(ValueError, match="rows: wanted at least two answers of somebody"):
         tune([1.0], lambda p, part: Told(p, part), rows)
     with pytest.raises(ValueError, match=r"held: wanted a share between 0 and 1, got 1\.0"):

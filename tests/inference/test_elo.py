@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from heedful.data.orders import Answered, gathered
-from heedful.inference.comparison_table import votes
+from heedful.data.comparisons import Comparison, tabulate
+from heedful.inference.comparison_table import answer_counts
 from heedful.inference.elo import scores
 from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
@@ -60,13 +60,13 @@ def test_who_is_anchored_stands_where_told() -> None:
 
 
 def test_votes_are_the_answers_that_judge_an_item() -> None:
-    choices = gathered(
+    choices = tabulate(
         [
-            Answered("p", (("a",), ("b",)), 3),
-            Answered("q", (("b", "c"),), 2),
-            Answered("q", (("a",), ("b", "c"))),
-            Answered("q", (("a", "c"),), 9, judged=False),
+            Comparison("p", (("a",), ("b",)), 3),
+            Comparison("q", (("b", "c"),), 2),
+            Comparison("q", (("a",), ("b", "c"))),
+            Comparison("q", (("a", "c"),), 9, judged=False),
         ],
         "abcd",
     )
-    assert votes(choices).tolist() == [4, 6, 3, 0]
+    assert answer_counts(choices).tolist() == [4, 6, 3, 0]

@@ -10,11 +10,11 @@ import pytest
 from brute import Likelihood, best, by_grid, chosen, order_of_three, tied
 from scipy.special import ndtr
 
-from heedful.inference.comparisons import Answers, answers, best_of, one_answer, ranked, together
-from heedful.inference.gp.ep import Inferred, Sites, infer, infer_many
+from heedful.inference.gp.ep import EPResult, Sites, infer, infer_many
 from heedful.inference.gp.ep_diagnostics import trust
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import Seen
+from heedful.inference.pairwise import PairRows, best_of, concatenate, one_answer, order_rows, pair_rows
 from naive_preferences import ep_over_pairs, predict_pair
 
 Array = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ def test_item_space_is_pair_space(seed: int) -> None:
         assert got.posterior.beats(a, b) == pytest.approx(predict_pair(K, mean, pairs, tau, nu, (a, b)), abs=1e-8)
 
 
-def check(K: Array, mean: Array, likelihoods: list[Likelihood], rows: Answers, **options: Any) -> Inferred:
+def check(K: Array, mean: Array, likelihoods: list[Likelihood], rows: PairRows, **options: Any) -> EPResult:
     """Probabilities within .01 and evidence within .05 of the grid."""
     P, evidence = by_grid(K, mean, likelihoods)
     got = infer(K, mean, rows, **options)
@@ -84,14 +84,20 @@ def test_the_grid_itself() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_choices_against_the_grid(seed: int, amplitude: float) -> None:
     K, mean = prior(seed, 4, amplitude)
-    check(K, mean, [chosen(a, b) for a, b in CONTRADICTING * 3], answers(CONTRADICTING, 3))
+    check(K, mean, [chosen(a, b) for a, b in CONTRADICTING * 3], pair_rows(CONTRADICTING, 3))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_equally_good_against_the_grid(seed: int) -> None:
     K, mean = prior(seed, 4)
     likelihoods = [chosen(a, b, 0.4) for a, b in CONTRADICTING] + [tied(1, 3, 0.4), tied(0, 1, 0.4)]
-    check(K, mean, likelihoods, together([answers(CONTRADICTING), answers([(3, 1), (0, 1)], equal=True)]), width=0.4)
+    check(
+        K,
+        mean,
+        likelihoods,
+        concatenate([pair_rows(CONTRADICTING), pair_rows([(3, 1), (0, 1)], equal=True)]),
+        width=0.4,
+    )
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3])
@@ -100,11 +106,11 @@ def test_equally_good_against_the_grid(seed: int) -> None:
 def test_lapses_against_the_grid(seed: int, lapse: float, width: float) -> None:
     K, mean = prior(seed, 4)
     likelihoods = [chosen(a, b, width, lapse) for a, b in CONTRADICTING]
-    rows = [answers(CONTRADICTING)]
+    rows = [pair_rows(CONTRADICTING)]
     if width:
         likelihoods.append(tied(1, 3, width, lapse))
-        rows.append(answers([(1, 3)], equal=True))
-    check(K, mean, likelihoods, together(rows), lapse=lapse, width=width)
+        rows.append(pair_rows([(1, 3)], equal=True))
+    check(K, mean, likelihoods, concatenate(rows), lapse=lapse, width=width)
 
 
 @pytest.mark.parametrize("lapse", [0.2, 0.3])
@@ -114,11 +120,11 @@ def test_many_lapses_against_the_grid(seed: int, width: float, lapse: float) -> 
     """Circles three times over, where a surprising answer widens the posterior: sites that may not are off by .02."""
     K, mean = prior(seed, 4)
     likelihoods = [chosen(a, b, width, lapse) for a, b in CONTRADICTING * 3]
-    rows = [answers(CONTRADICTING, 3)]
+    rows = [pair_rows(CONTRADICTING, 3)]
     if width:
         likelihoods += [tied(1, 3, width, lapse)] * 3
-        rows.append(answers([(1, 3)], 3, equal=True))
-    got = check(K, mean, likelihoods, together(rows), lapse=lapse, width=width)
+        rows.append(pair_rows([(1, 3)], 3, equal=True))
+    got = check(K, mean, likelihoods, concatenate(rows), lapse=lapse, width=width)
     assert got.sites.tau.min() < 0.0 or lapse < 0.3
 
 
@@ -129,11 +135,11 @@ def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float
     for seed in range(3):
         K, mean = prior(seed, 4, amplitude)
         P, _ = by_grid(K, mean, [chosen(a, b, 0.0, lapse) for a, b in CONTRADICTING * times], 61)
-        got = infer(K, mean, answers(CONTRADICTING, times), lapse=lapse)
+        got = infer(K, mean, pair_rows(CONTRADICTING, times), lapse=lapse)
         assert all(np.isfinite(part).all() for part in (*got.posterior, got.log_evidence))
         i, j = np.triu_indices(4, 1)
         off = float(np.abs(got.posterior.beats(i, j) - P[i, j]).max())
-        said = trust(Posterior(mean, K), got.posterior, Seen(answers(CONTRADICTING, times), got.sites, 0.0, lapse))
+        said = trust(Posterior(mean, K), got.posterior, Seen(pair_rows(CONTRADICTING, times), got.sites, 0.0, lapse))
         assert said.off == pytest.approx(off, abs=0.03) or said.draws < 200
         missed += said.right and off > 0.05
     assert missed == 0
@@ -147,10 +153,10 @@ def test_ties_within_an_order_against_draws() -> None:
     y = f + np.sqrt(0.5) * rng.normal(size=f.shape)
     near = np.abs(y[:, 0] - y[:, 1]) < 0.4
     cases = {
-        "all": (ranked([[0, 1, 2]], equal=True), np.ptp(y[:, :3], axis=1) < 0.4),
-        "two": (ranked([[0, 1], 2], equal=True), near & (y[:, :2].min(axis=1) > y[:, 2])),
+        "all": (order_rows([[0, 1, 2]], equal=True), np.ptp(y[:, :3], axis=1) < 0.4),
+        "two": (order_rows([[0, 1], 2], equal=True), near & (y[:, :2].min(axis=1) > y[:, 2])),
         "between": (
-            ranked([3, [0, 1], 2], equal=True),
+            order_rows([3, [0, 1], 2], equal=True),
             near & (y[:, :2].min(axis=1) > y[:, 2]) & (y[:, 3] > y[:, :2].max(axis=1)),
         ),
     }
@@ -166,19 +172,19 @@ def test_trust_in_what_was_said_plainly() -> None:
     """Choices that are meant: it can be trusted. Of nothing said, and of rankings, nothing is looked at."""
     for seed in range(3):
         K, mean = prior(seed, 8, 2.0)
-        rows = answers(random_pairs(seed, 7, 25))
+        rows = pair_rows(random_pairs(seed, 7, 25))
         got = infer(K, mean, rows)
         said = trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites))
         assert said.right
         assert said.draws > 1_000
-    for rows in (answers([]), ranked([0, 1, 2])):
+    for rows in (pair_rows([]), order_rows([0, 1, 2])):
         got = infer(K, mean, rows)
         assert trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites)) == (True, 0.0, 0.0)
 
 
 def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
     """One in the wrong place. Of too few draws nothing can be told, even of the right one."""
-    K, mean, rows = np.eye(3), np.zeros(3), answers([(0, 1)] * 10)
+    K, mean, rows = np.eye(3), np.zeros(3), pair_rows([(0, 1)] * 10)
     got = infer(K, mean, rows)
     wrong = Posterior(got.posterior.mean[::-1].copy(), got.posterior.cov)
     said = trust(Posterior(mean, K), wrong, Seen(rows, got.sites))
@@ -191,17 +197,20 @@ def test_best_of_several_and_rankings_against_the_grid(seed: int) -> None:
     """One answer about several items shares its noise."""
     K, mean = prior(seed, 4)
     check(K, mean, [best([0, 1, 2, 3], 1)], best_of([0, 1, 2, 3], 1))
-    check(K, mean, [order_of_three(2, 0, 1)], ranked([2, 0, 1]))
+    check(K, mean, [order_of_three(2, 0, 1)], order_rows([2, 0, 1]))
     likelihoods = [order_of_three(0, 1, 2), best([1, 2, 3], 1), order_of_three(2, 1, 3), chosen(3, 0)]
     check(
-        K, mean, likelihoods, together([ranked([0, 1, 2]), best_of([1, 2, 3], 1), ranked([2, 1, 3]), answers([(3, 0)])])
+        K,
+        mean,
+        likelihoods,
+        concatenate([order_rows([0, 1, 2]), best_of([1, 2, 3], 1), order_rows([2, 1, 3]), pair_rows([(3, 0)])]),
     )
 
 
 def test_a_ranking_is_not_its_pairs() -> None:
     """Three independent choices of the same order are rarer, and tell more, than one ranking of three."""
     pairs = infer(np.eye(3), np.zeros(3), [(0, 1), (1, 2), (0, 2)])
-    whole = infer(np.eye(3), np.zeros(3), ranked([0, 1, 2]))
+    whole = infer(np.eye(3), np.zeros(3), order_rows([0, 1, 2]))
     assert whole.log_evidence == pytest.approx(np.log(1 / 6), abs=0.01)
     assert pairs.log_evidence < whole.log_evidence - 0.05
     assert whole.posterior.beats(0, 2) < pairs.posterior.beats(0, 2) - 0.01
@@ -211,7 +220,7 @@ def test_a_ranking_of_two_is_a_choice() -> None:
     """The noise kept apart, and integrated out, to rounding; three times over, too."""
     K, mean = prior(0, 4)
     plain = infer(K, mean, [(0, 1), (2, 1), (2, 1)], tolerance=1e-12)
-    shared = together([ranked([0, 1]), best_of([1, 2], 2, 2.0)])
+    shared = concatenate([order_rows([0, 1]), best_of([1, 2], 2, 2.0)])
     assert (shared.group == -1).all()
     for kept in (shared, shared._replace(group=np.array([4, 2]))):
         other = infer(K, mean, kept, tolerance=1e-12)
@@ -236,10 +245,10 @@ def test_both_ways_round() -> None:
 
 def test_permuting_items_and_answers_changes_nothing() -> None:
     K, mean = prior(2, 7)
-    rows = together([answers(random_pairs(2, 6, 9)), answers([(0, 4)], equal=True), ranked([3, 1, 5, 0])])
+    rows = concatenate([pair_rows(random_pairs(2, 6, 9)), pair_rows([(0, 4)], equal=True), order_rows([3, 1, 5, 0])])
     order, mixed = np.random.default_rng(0).permutation(7), np.random.default_rng(1).permutation(rows.size)
     place = np.argsort(order)
-    moved = Answers(*(column[mixed] for column in rows))
+    moved = PairRows(*(column[mixed] for column in rows))
     moved = moved._replace(pairs=place[moved.pairs])
     a = infer(K, mean, rows, width=0.2, lapse=0.03, tolerance=1e-12)
     b = infer(K[np.ix_(order, order)], mean[order], moved, width=0.2, lapse=0.03, tolerance=1e-12)
@@ -250,10 +259,17 @@ def test_permuting_items_and_answers_changes_nothing() -> None:
 
 def test_times_are_repeats() -> None:
     K, mean = prior(3, 5)
-    once = together([answers([(0, 1), (2, 1)], [3, 1]), answers([(3, 4)], 2, equal=True), ranked([0, 2, 4], 2)])
-    each = [answers([(0, 1)])] * 3 + [answers([(2, 1)])] + [answers([(4, 3)], equal=True)] * 2 + [ranked([0, 2, 4])] * 2
+    once = concatenate(
+        [pair_rows([(0, 1), (2, 1)], [3, 1]), pair_rows([(3, 4)], 2, equal=True), order_rows([0, 2, 4], 2)]
+    )
+    each = (
+        [pair_rows([(0, 1)])] * 3
+        + [pair_rows([(2, 1)])]
+        + [pair_rows([(4, 3)], equal=True)] * 2
+        + [order_rows([0, 2, 4])] * 2
+    )
     a = infer(K, mean, once, width=0.3, lapse=0.02, tolerance=1e-12)
-    b = infer(K, mean, together(each), width=0.3, lapse=0.02, tolerance=1e-12)
+    b = infer(K, mean, concatenate(each), width=0.3, lapse=0.02, tolerance=1e-12)
     assert difference(a.posterior, b.posterior) < 1e-9
     assert a.log_evidence == pytest.approx(b.log_evidence, abs=1e-9)
 
@@ -273,8 +289,8 @@ def test_a_warm_start_ends_in_the_same_place_sooner() -> None:
 
 def test_many_people_at_once_are_each_alone() -> None:
     K, mean = prior(5, 6)
-    parts = [together([answers(random_pairs(u, 6, 3 + 4 * u)), ranked([u, 5, 4])]) for u in range(4)]
-    rows = together([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
+    parts = [concatenate([pair_rows(random_pairs(u, 6, 3 + 4 * u)), order_rows([u, 5, 4])]) for u in range(4)]
+    rows = concatenate([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
     lapse = np.array([0.0, 0.1, 0.02, 0.0, 0.1])
     many = infer_many(K, mean, 5, rows, lapse=lapse, tolerance=1e-12)
     for u, part in enumerate(parts):
@@ -291,7 +307,7 @@ def test_items_that_were_not_compared_come_last_and_change_nothing() -> None:
     K, mean = prior(6, 30)
     pairs = random_pairs(6, 7, 10)
     quick = infer(K, mean, pairs, tolerance=1e-12)
-    whole = infer_many(K, mean, 1, answers(pairs), tolerance=1e-12)
+    whole = infer_many(K, mean, 1, pair_rows(pairs), tolerance=1e-12)
     np.testing.assert_allclose(quick.posterior.mean, whole.mean[0], atol=1e-9)
     np.testing.assert_allclose(quick.posterior.cov, whole.cov[0], atol=1e-9)
 
@@ -342,7 +358,7 @@ def test_an_answer_against_all_that_is_known() -> None:
     assert lapsing.posterior.mean[0] == pytest.approx(0.0, abs=1e-9)
     assert lapsing.log_evidence == pytest.approx(np.log(0.05), abs=1e-6)
     for lapse in (0.0, 0.1):
-        tie = infer(K, mean, answers([(0, 1)], equal=True), width=0.1, lapse=lapse)
+        tie = infer(K, mean, pair_rows([(0, 1)], equal=True), width=0.1, lapse=lapse)
         assert np.isfinite(tie.posterior.mean).all()
 
 
@@ -358,7 +374,7 @@ def test_two_identical_items() -> None:
     """Their covariance is singular; whichever was chosen, nothing tells them apart."""
     K = np.eye(3)
     K[:2, :2] = 1.0
-    for rows in (answers([(0, 2), (2, 1), (0, 1)]), ranked([0, 2, 1]), best_of([0, 1, 2], 0, 3)):
+    for rows in (pair_rows([(0, 2), (2, 1), (0, 1)]), order_rows([0, 2, 1]), best_of([0, 1, 2], 0, 3)):
         got = infer(K, np.zeros(3), rows)
         assert got.posterior.beats(0, 1) == 0.5
         assert got.posterior.better(0, 1) == 0.5
@@ -389,20 +405,20 @@ def test_an_item_never_shown_keeps_its_prior_or_learns_from_others_like_it() -> 
 @pytest.mark.parametrize("items", [(2, 2), (0, 0)])
 def test_no_item_is_compared_with_itself(items: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=f"pairs: wanted two items each, got {items[0]} compared with itself"):
-        answers([(0, 1), items])
+        pair_rows([(0, 1), items])
 
 
 def test_ties_want_a_width() -> None:
     with pytest.raises(ValueError, match="width: wanted more than 0 where items are called equally good"):
-        infer(np.eye(2), np.zeros(2), answers([(0, 1)], equal=True))
+        infer(np.eye(2), np.zeros(2), pair_rows([(0, 1)], equal=True))
 
 
 def test_tiers_and_tables() -> None:
-    rows = together([ranked([[3, 1], 2]), answers([(0, 1)]), ranked([0, 1, 2]), best_of([0, 1], 1)])
+    rows = concatenate([order_rows([[3, 1], 2]), pair_rows([(0, 1)]), order_rows([0, 1, 2]), best_of([0, 1], 1)])
     assert rows.pairs.tolist() == [[3, 2], [1, 2], [0, 1], [0, 1], [1, 2], [1, 0]]
     assert rows.group.tolist() == [0, 0, -1, 1, 1, -1]
-    assert together([]).size == one_answer([]).size == 0
-    assert infer(np.eye(2), np.zeros(2), together([])).log_evidence == 0.0
+    assert concatenate([]).size == one_answer([]).size == 0
+    assert infer(np.eye(2), np.zeros(2), concatenate([])).log_evidence == 0.0
 
 
 def test_sites_say_when_they_did_not_settle() -> None:

@@ -9,35 +9,35 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from heedful.data.orders import Answered, Choices, gathered, pooled, with_items
-from heedful.inference.comparisons import answers, chosen_rows
+from heedful.data.comparisons import Comparison, ComparisonTable, pool_people, tabulate, with_items
 from heedful.inference.estimation import Estimate, estimate, infer_utilities
 from heedful.inference.gp import hyperparameters, subsample
 from heedful.inference.gp.hyperparameters import LOG_SD, MEDIAN
 from heedful.inference.gp.marginal_likelihood import Kernel, covariance
+from heedful.inference.pairwise import pair_rows, take_rows
 from heedful.inference.standing import standing
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NONE = np.empty((0, 0))
 
 
-def asked(f: Array, each: int, rng: np.random.Generator, who: str = "", items: int = 0) -> list[Answered]:
+def asked(f: Array, each: int, rng: np.random.Generator, who: str = "", items: int = 0) -> list[Comparison[str]]:
     """`each` answers of somebody with utilities f, about the first `items` (all)."""
     out = []
     for _ in range(each):
         a, b = rng.choice(items or f.size, 2, replace=False).tolist()
         won = f[a] - f[b] + rng.standard_normal() > 0.0
-        out.append(Answered(who, ((str(a if won else b),), (str(b if won else a),)), 1, str(a)))
+        out.append(Comparison(who, ((str(a if won else b),), (str(b if won else a),)), 1, str(a)))
     return out
 
 
-def crowd(people: int, n: int, each: int, seed: int) -> tuple[Choices, Array]:
+def crowd(people: int, n: int, each: int, seed: int) -> tuple[ComparisonTable, Array]:
     rng = np.random.default_rng(seed)
     m, B = rng.standard_normal(n), rng.standard_normal((n, 2))
     S = 0.5 * B @ B.T + 0.3 * np.eye(n)
     F = rng.multivariate_normal(m, S, people)
     told = [one for u, f in enumerate(F) for one in asked(f, each + u % 3, rng, f"p{u}")]  # some answer more
-    return gathered(told, map(str, range(n))), m
+    return tabulate(told, map(str, range(n))), m
 
 
 # ---------------------------------------------------------------------------- hyperparameters
@@ -47,7 +47,7 @@ def crowd(people: int, n: int, each: int, seed: int) -> tuple[Choices, Array]:
 def test_what_is_believed_is_that_of_a_sum_over_spreads(monkeypatch: pytest.MonkeyPatch, pairs: Any) -> None:
     """Means and covariances against a sum over spreads, each by brute force, weighed by the prior; no lapses."""
     monkeypatch.setattr(hyperparameters, "LAPSE", (0.01, 1e6))
-    got = infer_utilities(np.empty((3, 0)), 1, answers(pairs)).average()
+    got = infer_utilities(np.empty((3, 0)), 1, pair_rows(pairs)).average()
     logs = np.linspace(np.log(0.05), np.log(20.0), 40)
     weights, means, covs = [], [], []
     for log in logs:
@@ -77,7 +77,7 @@ def brute(K: Array, pairs: list[tuple[int, int]]) -> tuple[Array, Array, float]:
 def test_features_explain_what_they_explain() -> None:
     rng = np.random.default_rng(8)
     X = rng.standard_normal((24, 2))
-    told = gathered(asked(2.0 * X[:, 0], 250, rng), map(str, range(24)))
+    told = tabulate(asked(2.0 * X[:, 0], 250, rng), map(str, range(24)))
     got = estimate(told, X).belief
     assert got.kernel.explained >= 0.8
     other = estimate(told, rng.standard_normal((24, 2))).belief
@@ -123,8 +123,8 @@ def test_what_people_differ_in_is_learned() -> None:
     for u in range(80):
         f = (1.0 if u % 2 else -1.0) * np.array([2.0, 2.0, -2.0, -2.0])
         told += asked(f, 12, rng, f"p{u}")
-    told += [Answered("new", (("0",), ("2",)), 2)]
-    got = estimate(gathered(told, map(str, range(4)))).belief
+    told += [Comparison("new", (("0",), ("2",)), 2)]
+    got = estimate(tabulate(told, map(str, range(4)))).belief
     believed = got.of(80)
     assert float(believed.better(1, 3)) > 0.85
 
@@ -152,7 +152,7 @@ def test_an_item_that_nobody_was_asked_about_stands_where_its_features_say(peopl
     X = np.linspace(-1.5, 1.5, 10)[:, None]
     X = np.vstack([X, [[1.4]]])
     told = [each for u in range(people) for each in asked(3.0 * X[:, 0], 80, rng, f"p{u}", 10)]
-    choices = gathered(told, map(str, range(11)))
+    choices = tabulate(told, map(str, range(11)))
     bare, rich = estimate(choices), estimate(choices, X)
     for found in (bare, rich):
         assert np.isfinite(found.posterior.mean).all()
@@ -166,15 +166,15 @@ def test_identical_items_stand_together_until_answers_part_them() -> None:
     rng = np.random.default_rng(10)
     X = np.array([[0.0], [0.0], [1.0], [2.0], [3.0]])
     f = np.array([0.0, 0.0, 1.0, 2.0, 3.0])
-    got = estimate(gathered(asked(f, 60, rng), map(str, range(5))), X)
+    got = estimate(tabulate(asked(f, 60, rng), map(str, range(5))), X)
     assert 0.1 < float(got.posterior.better(0, 1)) < 0.9
-    clear = [*asked(f, 60, rng), *[Answered("", (("0",), ("1",)))] * 40]
-    assert float(estimate(gathered(clear, map(str, range(5))), X).posterior.better(0, 1)) > 0.99
+    clear = [*asked(f, 60, rng), *[Comparison("", (("0",), ("1",)))] * 40]
+    assert float(estimate(tabulate(clear, map(str, range(5))), X).posterior.better(0, 1)) > 0.99
 
 
 def test_contradictory_answers_are_finite_and_level() -> None:
-    pairs = [Answered("", ((a,), (b,)), 50) for a, b in ("ab", "ba", "bc", "ca", "ab", "bc", "cb", "ac")]
-    got = estimate(gathered(pairs))
+    pairs = [Comparison("", ((a,), (b,)), 50) for a, b in ("ab", "ba", "bc", "ca", "ab", "bc", "cb", "ac")]
+    got = estimate(tabulate(pairs))
     assert np.isfinite(got.posterior.mean).all()
     assert got.belief.spread < 1.0
 
@@ -182,14 +182,14 @@ def test_contradictory_answers_are_finite_and_level() -> None:
 def test_what_features_explain_is_looked_for_among_items_that_hang_together(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(12)
     f = 1.5 * rng.standard_normal(30)
-    told = [*asked(f, 200, rng), Answered("", (("0",), ("1",), ("2",))), Answered("", (("0",), ("1",), ("29",)))]
-    rows = estimate(gathered(told, map(str, range(30)))).belief.rows
+    told = [*asked(f, 200, rng), Comparison("", (("0",), ("1",), ("2",))), Comparison("", (("0",), ("1",), ("29",)))]
+    rows = estimate(tabulate(told, map(str, range(30)))).belief.rows
     monkeypatch.setattr(subsample, "NEAR", 12)
     part = subsample.sample_items(rows)
     assert np.unique(part.pairs).size <= 12
     assert 10 < part.size < rows.size
     inside = np.isin(rows.pairs, np.unique(part.pairs)).all(axis=1)
-    alone = chosen_rows(rows, inside & (rows.group < 0))
+    alone = take_rows(rows, inside & (rows.group < 0))
     assert part.times[part.group < 0].sum() == alone.times.sum()  # all outcomes of a pair, and all pairs
     for group in set(part.group.tolist()) - {-1}:
         assert (part.group == group).sum() == (rows.group == group).sum()  # answers are whole, or not there
@@ -205,20 +205,20 @@ def test_what_features_explain_is_looked_for_among_items_that_hang_together(monk
     ],
 )
 def test_what_makes_no_sense_is_refused(items: int, X: Any, message: str) -> None:
-    given = gathered([Answered("", (("0",), ("1",)))], map(str, range(items)))
+    given = tabulate([Comparison("", (("0",), ("1",)))], map(str, range(items)))
     if items == 1:
-        given = Choices(("0",), ("",), ())
+        given = ComparisonTable(("0",), ("",), ())
     with pytest.raises(ValueError, match=message):
         estimate(given, X)
 
 
 def test_of_many_people_fewer_items_are_ranked_and_somebody_has_to_judge() -> None:
-    wide = gathered([Answered("a", (("0",), ("1",))), Answered("b", (("0",), ("1",)))], map(str, range(1001)))
+    wide = tabulate([Comparison("a", (("0",), ("1",))), Comparison("b", (("0",), ("1",)))], map(str, range(1001)))
     with pytest.raises(ValueError, match="items: wanted 2 to 1,000 where people are told apart, got 1,001"):
         estimate(wide)
-    assert len(estimate(pooled(wide)).posterior.mean) == 1001
+    assert len(estimate(pool_people(wide)).posterior.mean) == 1001
     with pytest.raises(ValueError, match="answers: wanted at least one that judges, got none"):
-        estimate(gathered([Answered("", (("0", "1"),), judged=False)]))
+        estimate(tabulate([Comparison("", (("0", "1"),), judged=False)]))
 
 
 def test_it_is_as_sure_of_neighbours_as_it_is_right() -> None:
@@ -227,7 +227,7 @@ def test_it_is_as_sure_of_neighbours_as_it_is_right() -> None:
     said, right = [], []
     for _ in range(30):
         f = np.exp(0.7 * rng.standard_normal()) * rng.standard_normal(9)
-        got = estimate(gathered(asked(f, 30, rng), map(str, range(9))))
+        got = estimate(tabulate(asked(f, 30, rng), map(str, range(9))))
         found = standing(got.posterior)
         said += found.better.tolist()
         right += (f[found.order[:-1]] > f[found.order[1:]]).tolist()

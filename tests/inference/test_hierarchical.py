@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.inference.comparisons import Answers, answers, together
 from heedful.inference.gp import hierarchical as module
 from heedful.inference.gp.ep import infer, infer_many
-from heedful.inference.gp.hierarchical import Population, carried_over, fit, learned, with_items
+from heedful.inference.gp.hierarchical import Population, extend_population, fit, maximise_population, with_items
 from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.pairwise import PairRows, concatenate, pair_rows
 from naive_preferences import hierarchical
 
 Array = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ def kernel(n: int, seed: int = 0) -> Array:
     return kernel_for(X).over(X) + 0.05 * np.eye(n)
 
 
-def crowd(users: int, n: int, each: int, seed: int, noise: float = 1.0) -> tuple[Answers, Array, Population]:
+def crowd(users: int, n: int, each: int, seed: int, noise: float = 1.0) -> tuple[PairRows, Array, Population]:
     """Answers of people whose utilities are drawn from a population with a mean and two directions of taste."""
     rng = np.random.default_rng(seed)
     B = rng.normal(size=(n, 2))
@@ -33,11 +33,11 @@ def crowd(users: int, n: int, each: int, seed: int, noise: float = 1.0) -> tuple
     for u in range(users):
         pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(each)])
         gap = f[u, pairs[:, 0]] - f[u, pairs[:, 1]] + noise * rng.normal(size=each)
-        rows.append(answers(np.where(gap[:, None] > 0, pairs, pairs[:, ::-1]), user=u))
-    return together(rows), f, population
+        rows.append(pair_rows(np.where(gap[:, None] > 0, pairs, pairs[:, ::-1]), user=u))
+    return concatenate(rows), f, population
 
 
-def people_of(rows: Answers, users: int) -> list[Any]:
+def people_of(rows: PairRows, users: int) -> list[Any]:
     return [rows.pairs[rows.user == u].tolist() for u in range(users)]
 
 
@@ -48,7 +48,7 @@ def test_one_step_of_em_is_the_naive_one(nu0: float) -> None:
     K = kernel(4)
     m, S, evidence = hierarchical(K, people_of(rows, 4), nu0, 1)
     people = infer_many(K, np.zeros(4), 4, rows, tolerance=1e-13)
-    got_m, got_S = learned(K, people, nu0)
+    got_m, got_S = maximise_population(K, people, nu0)
     np.testing.assert_allclose(got_m, m, atol=1e-8)
     np.testing.assert_allclose(got_S, S, atol=1e-8)
     assert people.log_evidence.sum() == pytest.approx(evidence, abs=1e-8)
@@ -71,7 +71,7 @@ def test_m_and_s_are_those_of_the_formula() -> None:
     """m = mean of the means; S = (nu0 K + sum (Sigma_u + d d')) / (U + nu0); with kappa0 indifferent people, too."""
     K, (rows, _, _) = kernel(5), crowd(3, 5, 8, 2)
     people = infer_many(K, np.zeros(5), 3, rows)
-    m, S = learned(K, people, 7.0, 2.0)
+    m, S = maximise_population(K, people, 7.0, 2.0)
     by_hand = 7.0 * K
     total = people.mean[0] + people.mean[1] + people.mean[2]
     np.testing.assert_allclose(m, total / 5.0)
@@ -94,7 +94,7 @@ def test_longer_steps_change_the_way_and_not_the_end(monkeypatch: pytest.MonkeyP
 def test_the_population_is_found_and_helps_somebody_new() -> None:
     """300 people with 25 answers each: what they have in common; then 5 answers of each of 100 who are new."""
     rows, _, truth = crowd(400, 8, 25, 4)
-    known = Answers(*(column[rows.user < 300] for column in rows))
+    known = PairRows(*(column[rows.user < 300] for column in rows))
     got = fit(np.eye(8), 300, known, nu0=0.0, steps=60).population
     centred = np.eye(8) - 1.0 / 8
     a, b = centred @ got.mean, centred @ truth.mean
@@ -145,8 +145,8 @@ def test_odd_people_leave_the_fit_finite(nu0: float | None, kappa0: float) -> No
     K = np.eye(6)
     K[0, 1] = K[1, 0] = 1.0
     left = np.array([rng.choice(5, 2, replace=False) for _ in range(30)])
-    rows = together(
-        [answers(left, user=0), answers([(2, 3), (3, 2)], 50, user=1), answers([(4, 2)] * 100 + [(0, 1)], user=2)]
+    rows = concatenate(
+        [pair_rows(left, user=0), pair_rows([(2, 3), (3, 2)], 50, user=1), pair_rows([(4, 2)] * 100 + [(0, 1)], user=2)]
     )
     got = fit(K, 3, rows, nu0=nu0, kappa0=kappa0, steps=100)
     for part in (*got.population, got.people.mean, got.people.cov, got.trace):
@@ -159,7 +159,7 @@ def test_odd_people_leave_the_fit_finite(nu0: float | None, kappa0: float) -> No
 
 def test_people_of_one_mind_are_pulled_back_by_kappa0() -> None:
     """Everybody answers alike: the likelihood of m grows for ever, as indifferent people make it stop."""
-    rows = answers([(0, 1)] * 40, user=np.repeat(np.arange(4), 10))
+    rows = pair_rows([(0, 1)] * 40, user=np.repeat(np.arange(4), 10))
     free = fit(np.eye(2), 4, rows, steps=300, tolerance=1e-4)
     held = fit(np.eye(2), 4, rows, steps=300, tolerance=1e-4, kappa0=1.0)
     assert held.moved < 1e-4
@@ -167,7 +167,7 @@ def test_people_of_one_mind_are_pulled_back_by_kappa0() -> None:
 
 
 def test_nobody_and_nothing() -> None:
-    got = fit(np.eye(3), 0, answers(np.empty((0, 2))))
+    got = fit(np.eye(3), 0, pair_rows(np.empty((0, 2))))
     np.testing.assert_allclose(got.population.mean, 0.0)
     np.testing.assert_allclose(got.population.cov, np.eye(3))
     assert got.trace[-1] == 0.0
@@ -196,7 +196,7 @@ def test_those_that_nobody_met_are_like_new_ones(features: bool) -> None:
     met, rest = np.array([1, 4, 5, 8]), np.array([0, 2, 3, 6, 7])
     A = rng.normal(size=(4, 4))
     some = Population(rng.normal(size=4), K[np.ix_(met, met)] + 0.3 * (A @ A.T))
-    got = carried_over(some, K, met)
+    got = extend_population(some, K, met)
     wanted = with_items(some, K[np.ix_(met, met)], K[np.ix_(met, rest)], K[np.ix_(rest, rest)])
     order = np.concatenate([met, rest])
     np.testing.assert_allclose(got.mean[order], wanted.mean, atol=1e-9)
@@ -214,8 +214,8 @@ def test_steps_do_not_end_on_a_plateau() -> None:
     for u in range(users):
         pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(each)])
         gap = f[u, pairs[:, 0]] - f[u, pairs[:, 1]] + rng.normal(size=each)
-        told.append(answers(np.where(gap[:, None] > 0, pairs, pairs[:, ::-1]), user=u))
-    got = fit(K, users, together(told), steps=100)
+        told.append(pair_rows(np.where(gap[:, None] > 0, pairs, pairs[:, ::-1]), user=u))
+    got = fit(K, users, concatenate(told), steps=100)
     assert len(got.trace) <= 100
     assert got.trace[-2] - got.trace[-3] < 1e-3 * users * each
     assert got.trace[-1] > got.trace[0] + 100.0

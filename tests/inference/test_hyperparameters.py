@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.inference.comparisons import Answers, answers, chosen_rows, counted
 from heedful.inference.estimation import Belief, infer_utilities
 from heedful.inference.gp import hyperparameters as module
 from heedful.inference.gp import subsample
-from heedful.inference.gp.hyperparameters import Problem, learned
+from heedful.inference.gp.hyperparameters import Problem, infer_hyperparameters
 from heedful.inference.gp.response_noise import PRIOR
 from heedful.inference.gp.subsample import sample_people
+from heedful.inference.pairwise import PairRows, merge_equal, pair_rows, take_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def votes(n: int, each: int, seed: int, spread: float, width: float, users: int 
     gap = F[user, a] - F[user, b] + rng.standard_normal(user.size)
     won = gap > 0.0
     pairs = np.column_stack([np.where(won, a, b), np.where(won, b, a)])
-    return F.mean(axis=0), answers(pairs, None, np.abs(gap) < width, user)
+    return F.mean(axis=0), pair_rows(pairs, None, np.abs(gap) < width, user)
 
 
 def off(truth: Array, found: Belief) -> tuple[Array, Array]:
@@ -46,7 +46,7 @@ NONE = np.empty((0, 0))
 @pytest.mark.parametrize("users", [1, 4])
 def test_slopes_are_those_of_the_evidence(monkeypatch: pytest.MonkeyPatch, users: int) -> None:
     monkeypatch.setattr(module, "SETTLED", 1e-11)
-    rows = counted(votes(5, 60, 2, 1.0, 0.3, users, 0.3)[1])
+    rows = merge_equal(votes(5, 60, 2, 1.0, 0.3, users, 0.3)[1])
     problem = Problem(np.eye(5), users, rows, PRIOR)
     x = np.array([0.1, -0.6, -7.0, -1.2])
     slope = problem.at(x)[1]
@@ -64,7 +64,7 @@ def test_all_outcomes_of_a_pair_count() -> None:
             won = int(rng.binomial(200, 0.5 + 0.002 * (a - b)))
             pairs += [(a, b), (b, a)]
             times += [won, 200 - won]
-    found = infer_utilities(np.empty((60, 0)), 1, answers(pairs, times))
+    found = infer_utilities(np.empty((60, 0)), 1, pair_rows(pairs, times))
     assert found.spread < 0.3
     assert found.average().ranking()[:10].min() >= 45
 
@@ -87,7 +87,7 @@ def test_many_repeated_votes_are_recovered() -> None:
     assert min(corr) > -2e-4
 
 
-def bradley_terry(n: int, rows: Answers) -> Array:
+def bradley_terry(n: int, rows: PairRows) -> Array:
     """Logistic Bradley-Terry by Newton's steps, ties as half a win each, with a little ridge."""
     win = np.zeros((n, n))
     for (a, b), tied in zip(rows.pairs, rows.equal):
@@ -118,13 +118,13 @@ def test_many_people_who_say_little() -> None:
 
 def test_some_of_many_people_give_the_curvature_and_all_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows = votes(6, 10, 3, 1.0, 0.0, 120, 0.3)
-    rows = counted(rows)
-    whole = learned(np.eye(6), 120, rows, PRIOR)[1]
+    rows = merge_equal(rows)
+    whole = infer_hyperparameters(np.eye(6), 120, rows, PRIOR)[1]
     monkeypatch.setattr(module, "ENOUGH", 400)
     some, size = sample_people(rows, 120, 400)
     assert some.size <= 400
     assert size == np.unique(some.user).size == some.user.max() + 1
-    part = learned(np.eye(6), 120, rows, PRIOR)[1]
+    part = infer_hyperparameters(np.eye(6), 120, rows, PRIOR)[1]
     assert part[0].joint is not None
     assert whole[0].joint is not None
     np.testing.assert_allclose(part[0].joint.mean, whole[0].joint.mean, atol=0.1 * whole[0].hyper.spread)
@@ -149,7 +149,7 @@ def test_the_order_of_rows_and_how_they_are_counted_change_nothing(users: int) -
     _, rows = votes(6, 30, 4, 1.0, 0.2, users, 0.3)
     order = np.random.default_rng(1).permutation(rows.size)
     want = infer_utilities(np.empty((6, 0)), users, rows).average()
-    for other in (chosen_rows(rows, order), counted(rows)):
+    for other in (take_rows(rows, order), merge_equal(rows)):
         got = infer_utilities(np.empty((6, 0)), users, other).average()
         np.testing.assert_allclose(got.mean, want.mean, atol=1e-3)
         np.testing.assert_allclose(got.cov, want.cov, atol=1e-3)
@@ -163,7 +163,7 @@ def test_who_answers_at_random_is_found_among_people_who_do_not() -> None:
     found = infer_utilities(np.empty((6, 0)), 10, rows)
     assert found.noise.random[3] > 0.5 > np.delete(found.noise.random, 3).max()
     others = rows.user != 3
-    without = chosen_rows(rows, others)
+    without = take_rows(rows, others)
     without = without._replace(user=without.user - (without.user > 3))
     want, got = infer_utilities(np.empty((6, 0)), 9, without), found
     assert got.share == pytest.approx(want.share, abs=0.1)  # it is not taken for a taste of their own

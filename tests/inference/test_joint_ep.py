@@ -8,26 +8,26 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.inference.comparisons import Answers, answers, chosen_rows, ranked, together
 from heedful.inference.gp import joint_ep
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.joint_ep import infer_joint, message_of, person_prior, some_at_a_time
 from heedful.inference.gp.per_user_ep import people_of
+from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows, take_rows
 
 Array = npt.NDArray[np.float64]
 N, USERS = 5, 4
 
 
-def told(seed: int, each: int = 9) -> Answers:
+def told(seed: int, each: int = 9) -> PairRows:
     """Answers of four people about five items, one ranking among them; the last person says less."""
     rng = np.random.default_rng(seed)
     F = rng.normal(size=N) + 0.6 * rng.normal(size=(USERS, N))
-    rows = [ranked([0, 2, 1], user=1)]
+    rows = [order_rows([0, 2, 1], user=1)]
     for u in range(USERS):
         pairs = np.array([rng.choice(N - (u == 3), 2, replace=False) for _ in range(each - 5 * (u == 3))])
         won = F[u, pairs[:, 0]] - F[u, pairs[:, 1]] + rng.normal(size=len(pairs)) > 0
-        rows.append(answers(np.where(won[:, None], pairs, pairs[:, ::-1]), user=u))
-    return together(rows)
+        rows.append(pair_rows(np.where(won[:, None], pairs, pairs[:, ::-1]), user=u))
+    return concatenate(rows)
 
 
 def shapes(seed: int) -> tuple[Array, Array]:
@@ -35,14 +35,14 @@ def shapes(seed: int) -> tuple[Array, Array]:
     return A @ A.T / N + 0.2 * np.eye(N), 0.3 * B @ B.T / N + 0.1 * np.eye(N)
 
 
-def at_once(P: Array, S: Array, rows: Answers) -> Any:
+def at_once(P: Array, S: Array, rows: PairRows) -> Any:
     """EP on the vector (f_1, ..., f_U): cov(f_u, f_v) = P, and S more where u = v."""
     cov = np.kron(np.ones((USERS, USERS)), P) + np.kron(np.eye(USERS), S)
     apart = rows._replace(user=np.zeros(rows.size, np.int64), pairs=rows.pairs + rows.user[:, None] * N)
     return infer(cov, np.zeros(N * USERS), apart, tolerance=1e-11)
 
 
-def joint(P: Array, S: Array, rows: Answers) -> Any:
+def joint(P: Array, S: Array, rows: PairRows) -> Any:
     none = np.zeros(USERS)
     return infer_joint(P, S, USERS, rows, some_at_a_time(rows, USERS), width=none, lapse=none, tolerance=1e-11)
 
@@ -67,7 +67,7 @@ def test_the_mean_of_some_people_and_one_person_are_in_it() -> None:
     want, got = at_once(P, S, rows).posterior, joint(P, S, rows)
     whose = np.array([1, 3])
     at = np.flatnonzero(np.isin(rows.user, whose))
-    few = chosen_rows(rows, at)
+    few = take_rows(rows, at)
     few = few._replace(user=np.searchsorted(whose, few.user))
     found = got.average(2, message_of(S, people_of(few, 2), got.sites.tau[at], got.sites.nu[at]))
     take = np.zeros((N, N * USERS))
@@ -76,7 +76,7 @@ def test_the_mean_of_some_people_and_one_person_are_in_it() -> None:
     np.testing.assert_allclose(found.cov, take @ want.cov @ take.T, atol=1e-8)
     for user in range(USERS):
         at = np.flatnonzero(rows.user == user)
-        own = chosen_rows(rows, at)._replace(user=np.zeros(at.size, np.int64))
+        own = take_rows(rows, at)._replace(user=np.zeros(at.size, np.int64))
         tau, nu = got.sites.tau[at], got.sites.nu[at]
         before = person_prior(got, people_of(own, 1)[0], tau, nu)
         after = infer(before.cov, before.mean, own, tolerance=1e-11).posterior
@@ -106,7 +106,7 @@ def test_a_step_of_em_for_what_is_each_persons_own() -> None:
     for u in range(USERS):
         at = np.flatnonzero(rows.user == u)
         here = slice(n * (u + 1), n * (u + 2))
-        [few] = people_of(chosen_rows(rows, at)._replace(user=np.zeros(at.size, np.int64)), 1)
+        [few] = people_of(take_rows(rows, at)._replace(user=np.zeros(at.size, np.int64)), 1)
         [T], [pull] = few.table.natural(got.sites.tau[at], got.sites.nu[at])
         met = few.items[0]
         H[here, here] += own

@@ -10,10 +10,10 @@ import pytest
 from brute import by_grid, chosen, tied
 from scipy.special import betaln
 
-from heedful.inference.comparisons import Answers, answers, best_of, ranked, together
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, infer_with_noise
+from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
 
 Array = npt.NDArray[np.float64]
 PRIOR = NoisePrior()
@@ -21,7 +21,7 @@ PRIOR = NoisePrior()
 
 def said(
     f: Array, n: int, seed: int, *, lapse: float = 0.0, tie: float = 0.0, user: int = 0, left: bool = False
-) -> Answers:
+) -> PairRows:
     """n answers about random pairs of a person with utilities f; a lapse is any of the answers on offer, or where
     `left` the first of the pair."""
     rng = np.random.default_rng(seed)
@@ -30,7 +30,7 @@ def said(
     what = np.where(np.abs(gap) < tie, 2, gap < 0.0)
     lapses = rng.random(n) < lapse
     what = np.where(lapses, 0 if left else rng.integers(3 if tie else 2, size=n), what)
-    return answers(np.where(what[:, None] == 1, pairs[:, ::-1], pairs), None, what == 2, user)
+    return pair_rows(np.where(what[:, None] == 1, pairs[:, ::-1], pairs), None, what == 2, user)
 
 
 def log_prior(lapse: Any, width: float) -> Any:
@@ -56,7 +56,7 @@ def test_it_is_where_evidence_and_prior_are_highest(seed: int) -> None:
     assert got.log_evidence == pytest.approx(brute, abs=0.1)
 
 
-def likelihoods(rows: Answers, width: float, lapse: float) -> list[Any]:
+def likelihoods(rows: PairRows, width: float, lapse: float) -> list[Any]:
     return [(tied if tie else chosen)(a, b, width, lapse) for (a, b), tie in zip(rows.pairs, rows.equal)]
 
 
@@ -93,24 +93,29 @@ def test_who_answers_at_random_is_found() -> None:
 
 def test_at_random_is_bayes_rule() -> None:
     """By hand: answers to two, with and without "equally good", best of three, orders with and without ties."""
-    rows = together([answers([(0, 1), (1, 2)], [2, 1]), answers([(0, 2)], equal=True)])
+    rows = concatenate([pair_rows([(0, 1), (1, 2)], [2, 1]), pair_rows([(0, 2)], equal=True)])
     noise = Noise(np.array([0.3]), np.zeros(1), np.zeros(1))
     # one tie in four answers, the share of ties Beta(1, 2), and the rest evenly first or second
     guessed = betaln(2.0, 5.0) - betaln(1.0, 2.0) - 3.0 * np.log(2.0)
     wanted = 0.05 * np.exp(guessed) / (0.05 * np.exp(guessed) + 0.95 * np.exp(-4.0))
     assert at_random(rows, np.array([-4.0]), noise, PRIOR)[0] == pytest.approx(wanted, abs=1e-12)
     noise = noise._replace(width=np.zeros(1))
-    each = ((best_of([0, 1, 2], 1), 3), (ranked([0, 1, 2]), 6), (ranked([[0, 1], 2, 3]), 12), (answers([(0, 1)]), 2))
+    each = (
+        (best_of([0, 1, 2], 1), 3),
+        (order_rows([0, 1, 2]), 6),
+        (order_rows([[0, 1], 2, 3]), 12),
+        (pair_rows([(0, 1)]), 2),
+    )
     for part, count in each:
         got = at_random(part, np.array([-2.0]), noise, PRIOR)[0]
         assert got == pytest.approx(0.05 / count / (0.05 / count + 0.95 * np.exp(-2.0)), abs=1e-12)
-    tie = at_random(ranked([3, [0, 1], 2], equal=True), np.array([-2.0]), noise, PRIOR)[0]
+    tie = at_random(order_rows([3, [0, 1], 2], equal=True), np.array([-2.0]), noise, PRIOR)[0]
     assert tie == pytest.approx(0.05 / 12 / (0.05 / 12 + 0.95 * np.exp(-2.0)), abs=1e-12)
     # that all are equally good is one of n + 1 answers: the best of n, or this
     for n in (3, 4):
-        level = at_random(ranked([list(range(n))], equal=True), np.array([-2.0]), noise, PRIOR)[0]
+        level = at_random(order_rows([list(range(n))], equal=True), np.array([-2.0]), noise, PRIOR)[0]
         assert level == pytest.approx(0.05 / (n + 1) / (0.05 / (n + 1) + 0.95 * np.exp(-2.0)), abs=1e-12)
-    assert at_random(answers([]), np.zeros(1), noise, PRIOR)[0] == pytest.approx(0.05)
+    assert at_random(pair_rows([]), np.zeros(1), noise, PRIOR)[0] == pytest.approx(0.05)
 
 
 def test_of_many_people_each_has_a_rate_and_all_one_width() -> None:
@@ -119,7 +124,7 @@ def test_of_many_people_each_has_a_rate_and_all_one_width() -> None:
     rng = np.random.default_rng(0)
     m = 2.0 * rng.normal(size=6)
     f = m + 0.7 * rng.normal(size=(12, 6))
-    rows = together([said(f[u], 60, u, lapse=1.0 if u < 2 else 0.0, tie=0.4, user=u) for u in range(12)])
+    rows = concatenate([said(f[u], 60, u, lapse=1.0 if u < 2 else 0.0, tie=0.4, user=u) for u in range(12)])
     got = fit(np.eye(6), 12, rows, kappa0=1.0, noise=PRIOR, steps=100)
     assert got.noise.random[:2].min() > 0.5
     assert got.noise.random[2:].max() < 1e-6
@@ -135,13 +140,13 @@ def test_who_said_nothing_is_as_supposed() -> None:
     got = fit(np.eye(3), 2, rows, noise=PRIOR)
     assert got.noise.lapse[1] == pytest.approx(0.2 / 9.2, abs=1e-6)
     assert got.noise.random[1] == pytest.approx(0.05)
-    alone, noise = infer_with_noise(np.eye(3), np.zeros(3), answers([]))
+    alone, noise = infer_with_noise(np.eye(3), np.zeros(3), pair_rows([]))
     assert list(noise.of(0)) == pytest.approx([0.0, 0.2 / 9.2, 0.05], abs=1e-6)
     np.testing.assert_array_equal(alone.posterior.cov, np.eye(3))
 
 
 def test_of_rankings_alone_the_rate_stays_that_of_the_prior() -> None:
-    rows = together([ranked([0, 1, 2]), ranked([2, 1, 0]), best_of([0, 1, 2], 1)])
+    rows = concatenate([order_rows([0, 1, 2]), order_rows([2, 1, 0]), best_of([0, 1, 2], 1)])
     _, noise = infer_with_noise(np.eye(3), np.zeros(3), rows)
     assert noise.lapse[0] == pytest.approx(PRIOR.lapse, abs=1e-6)
 
@@ -150,4 +155,4 @@ def test_of_rankings_alone_the_rate_stays_that_of_the_prior() -> None:
 def test_priors_that_make_no_sense(name: str) -> None:
     for wrong in (0.0, np.nan, "one", True):
         with pytest.raises(ValueError, match=f"^{name}: wanted a number from"):
-            infer_with_noise(np.eye(2), np.zeros(2), answers([(0, 1)]), NoisePrior(**{name: wrong}))  # type: ignore[arg-type]
+            infer_with_noise(np.eye(2), np.zeros(2), pair_rows([(0, 1)]), NoisePrior(**{name: wrong}))  # type: ignore[arg-type]

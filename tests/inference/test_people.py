@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from heedful.inference.comparisons import Answers, answers, best_of, ranked, together
 from heedful.inference.gp import hierarchical
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.per_user_ep import Apart
 from heedful.inference.gp.response_noise import NoisePrior
+from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -47,14 +47,14 @@ def test_what_was_met_is_enough(
         np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-def ordered(users: int, met: int, rng: np.random.Generator) -> Answers:
+def ordered(users: int, met: int, rng: np.random.Generator) -> PairRows:
     """Answers of several kinds about the first `met` items, people's mixed up; the last says nothing."""
     parts = []
     for u in range(users - 1):
         pairs = np.array([rng.choice(met, 2, replace=False) for _ in range(4 + u % 5)])
-        parts += [answers(pair, None, tie, u) for pair, tie in zip(pairs, rng.random(len(pairs)) < 0.1)]
-    parts += [ranked([1, 5, 3], user=0), best_of([7, 2, 9, 4], 2, user=2)]
-    return together([parts[i] for i in rng.permutation(len(parts))])
+        parts += [pair_rows(pair, None, tie, u) for pair, tie in zip(pairs, rng.random(len(pairs)) < 0.1)]
+    parts += [order_rows([1, 5, 3], user=0), best_of([7, 2, 9, 4], 2, user=2)]
+    return concatenate([parts[i] for i in rng.permutation(len(parts))])
 
 
 def test_of_each_person_it_is_inference_with_that_prior() -> None:
@@ -63,7 +63,7 @@ def test_of_each_person_it_is_inference_with_that_prior() -> None:
     got = fit(K, 6, rows, width=0.3, kappa0=1.0)
     for user in range(6):
         mine = rows.user == user
-        own = Answers(*(column[mine] for column in rows))
+        own = PairRows(*(column[mine] for column in rows))
         wanted = infer(got.population.cov, got.population.mean, own, width=0.3)
         posterior = got.people.of(user)
         np.testing.assert_allclose(posterior.mean, wanted.posterior.mean, atol=1e-4)

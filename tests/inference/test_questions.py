@@ -13,7 +13,7 @@ import pytest
 
 from heedful.inference.gp import acquisition
 from heedful.inference.gp.acquisition import after, bald, batch, eubo, mes, next_question
-from heedful.inference.gp.posterior import Narrowed, Posterior
+from heedful.inference.gp.posterior import LowRankPosterior, Posterior
 
 # ---------------------------------------------------------------------------- references
 
@@ -251,7 +251,7 @@ def test_what_answers_have_narrowed_is_asked_about_like_the_whole(rule: str) -> 
         met = np.sort(rng.choice(70, 6, replace=False))
         across = prior[np.ix_(items, met)]
         W = np.linalg.inv(prior[np.ix_(met, met)] + np.eye(6))
-        part = Narrowed(rng.standard_normal(items.size), prior, items, across @ W, across)
+        part = LowRankPosterior(rng.standard_normal(items.size), prior, items, across @ W, across)
         cov = prior[np.ix_(items, items)] - across @ W @ across.T
         np.testing.assert_allclose(part.whole().cov, cov, atol=1e-12)
         np.testing.assert_allclose(part.var, cov.diagonal(), atol=1e-12)

@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.data.orders import Answered, gathered
+from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.data_quality import Remark, remarks
 from heedful.inference.estimation import estimate
 
 
-def choice(winner: str, loser: str, first: str = "", person: str = "", times: int = 1) -> Answered:
-    return Answered(person, ((winner,), (loser,)), times, first)
+def choice(winner: str, loser: str, first: str = "", person: str = "", times: int = 1) -> Comparison[str]:
+    return Comparison(person, ((winner,), (loser,)), times, first or None)
 
 
 def told(
-    answered: list[Answered], items: str = "", X: Any = None, person: int | None = None
+    answered: list[Comparison[str]], items: str = "", X: Any = None, person: int | None = None
 ) -> dict[str, list[Remark]]:
     out: dict[str, list[Remark]] = {}
-    for each in remarks(estimate(gathered(answered, items), X), X, person):
+    for each in remarks(estimate(tabulate(answered, items), X), X, person):
         out.setdefault(each.kind, []).append(each)
     return out
 
 
-def clear(person: str = "") -> list[Answered]:
+def clear(person: str = "") -> list[Comparison[str]]:
     """a over b over c over d, each pair from both sides."""
     pairs = ["ab", "ac", "ad", "bc", "bd", "cd"]
     return [choice(a, b, first, person) for a, b in pairs for first in (a, b)]
@@ -84,7 +84,7 @@ def test_of_many_with_a_habit_one_alone_is_named() -> None:
     people = [str(i) for i in range(7)]
     habits = [choice(a, b, a, who, 6) for who in people for a, b in ("ab", "ba", "cd", "dc")]
     others = [choice(a, b, b, f"x{i}", 6) for i in range(2) for a, b in ("ab", "ba", "cd", "dc")]
-    found = estimate(gathered([*habits, *others]))
+    found = estimate(tabulate([*habits, *others]))
     belief = found.belief
     found = found._replace(belief=belief._replace(noise=belief.noise._replace(random=np.full(9, 0.9))))
     for at in (0, 6):
@@ -132,14 +132,14 @@ def test_who_contradicts_themselves() -> None:
     [got] = told([choice("a", "b"), choice("b", "c"), choice("c", "a"), choice("a", "d")])["contradiction"]
     assert "went round: 'a' over 'b' over 'c' over 'a'" in got.told
     # Twice equally good is no contradiction, nor are the orders of many who are not named
-    assert "contradiction" not in told([Answered("", (("a", "b"),)), Answered("", (("b", "a"),)), *clear()])
-    orders = [Answered("", (tuple(a), tuple(b), tuple(c))) for a, b, c in ("abc", "bca", "cab", "abc")]
+    assert "contradiction" not in told([Comparison("", (("a", "b"),)), Comparison("", (("b", "a"),)), *clear()])
+    orders = [Comparison("", (tuple(a), tuple(b), tuple(c))) for a, b, c in ("abc", "bca", "cab", "abc")]
     assert "contradiction" not in told(orders)
 
 
 def test_majorities_that_go_round() -> None:
-    orders = [Answered("", (("a",), ("b",), ("c",)), 40), Answered("", (("b",), ("c",), ("a",)), 40)]
-    orders.append(Answered("", (("c",), ("a",), ("b",)), 40))
+    orders = [Comparison("", (("a",), ("b",), ("c",)), 40), Comparison("", (("b",), ("c",), ("a",)), 40)]
+    orders.append(Comparison("", (("c",), ("a",), ("b",)), 40))
     [got] = told(orders)["majorities"]
     assert "'a' over 'b' (80 of 120), 'b' over 'c' (80 of 120), 'c' over 'a' (80 of 120)" in got.told
     assert got.items == ("a", "b", "c")
@@ -148,16 +148,16 @@ def test_majorities_that_go_round() -> None:
 
 
 def test_answers_that_say_little() -> None:
-    got = told([*clear(), Answered("", (("a", "b"),), 5, "a", judged=False)])
+    got = told([*clear(), Comparison("", (("a", "b"),), 5, "a", judged=False)])
     assert got["unsure"][0].told == "5 of 17 answers are that one cannot judge: they say nothing."
-    level = [Answered("", (("a", "b"),), 6), Answered("", (("b", "c"),), 6), choice("a", "c")]
+    level = [Comparison("", (("a", "b"),), 6), Comparison("", (("b", "c"),), 6), choice("a", "c")]
     assert told(level)["equal"][0].told.startswith("12 of 13 answers are that both are equally good")
-    level[0] = Answered("", (("a", "b", "c"),), 6)
+    level[0] = Comparison("", (("a", "b", "c"),), 6)
     assert told(level)["equal"][0].told.startswith("12 of 13 answers are that all shown are equally good")
 
 
 def test_figures_that_did_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = estimate(gathered(clear()))
+    found = estimate(tabulate(clear()))
     first, *rest = found.belief.nodes
     assert first.one is not None
     rough = first._replace(one=first.one._replace(sites=first.sites._replace(moved=0.02)))

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.inference.comparisons import best_of, ranked, together
 from heedful.inference.gp.answer_buffer import (
-    believed,
     comparisons,
-    narrowed,
-    nothing_said,
+    empty_buffer,
+    item_posterior,
+    low_rank_posterior,
     rows_about,
     ties,
     with_answer,
     without,
 )
 from heedful.inference.gp.ep import infer
+from heedful.inference.pairwise import best_of, concatenate, order_rows
 
 SHOWN = np.array([4, 7, 2, 9])
 
@@ -42,7 +42,7 @@ def test_rows_of_all_equally_good() -> None:
 
 def filled() -> Any:
     """Three people's answers, one after the other: a choice, the best of three, an order, a tie."""
-    said = nothing_said()
+    said = empty_buffer()
     for user, order in ((0, [1]), (1, [0]), (2, [2, 0, 1]), (1, [2])):
         shown = SHOWN[:2] if user == 0 else SHOWN[:3]
         said = with_answer(said, user, comparisons(shown, np.array(order)), False, 0.25, 0.0)
@@ -62,7 +62,7 @@ def test_the_rows_of_one_answer_are_together() -> None:
 
 def test_taken_out_it_is_as_if_they_had_never_come() -> None:
     left = without(filled(), filled().of(1))
-    never = nothing_said()
+    never = empty_buffer()
     never = with_answer(never, 0, comparisons(SHOWN[:2], np.array([1])), False, 0.25, 0.0)
     never = with_answer(never, 2, comparisons(SHOWN[:3], np.array([2, 0, 1])), False, 0.25, 0.0)
     never = with_answer(never, 0, ties(SHOWN[:2]), True, 0.25, 0.0)
@@ -84,15 +84,15 @@ def test_what_is_believed_is_inference() -> None:
     B = rng.normal(size=(10, 10))
     K, mean = B @ B.T / 10, 0.3 * rng.normal(size=10)
     said = filled()
-    rows = together([best_of([4, 7, 2], 4), best_of([4, 7, 2], 2)])
+    rows = concatenate([best_of([4, 7, 2], 4), best_of([4, 7, 2], 2)])
     got = infer(K, mean, rows, tolerance=1e-12)
     said.tau[said.of(1)], said.nu[said.of(1)] = got.sites.tau, got.sites.nu
-    posterior = believed(K, mean, said, 1, np.arange(10))
+    posterior = item_posterior(K, mean, said, 1, np.arange(10))
     np.testing.assert_allclose(posterior.mean, got.posterior.mean, atol=1e-10)
     np.testing.assert_allclose(posterior.cov, got.posterior.cov, atol=1e-10)
-    part = believed(K, mean, said, 1, np.array([0, 9]))
+    part = item_posterior(K, mean, said, 1, np.array([0, 9]))
     np.testing.assert_allclose(part.cov, got.posterior.cov[np.ix_([0, 9], [0, 9])], atol=1e-10)
-    assert ranked([4, 7, 2]).pairs.tolist() == comparisons(SHOWN[:3], np.array([0, 1, 2])).tolist()
+    assert order_rows([4, 7, 2]).pairs.tolist() == comparisons(SHOWN[:3], np.array([0, 1, 2])).tolist()
 
 
 @pytest.mark.parametrize("items", [np.arange(10), np.array([0, 2, 4, 9])])
@@ -103,9 +103,9 @@ def test_without_a_matrix_for_each_it_is_the_same(items: Any) -> None:
     K, mean = B @ B.T / 10, 0.3 * rng.normal(size=10)
     said = filled()
     said.tau[: said.n], said.nu[: said.n] = rng.uniform(0.1, 2.0, said.n), rng.normal(size=said.n)
-    each = [believed(K, mean, said, user, items) for user in (0, 2, 5)]  # 5 said nothing
+    each = [item_posterior(K, mean, said, user, items) for user in (0, 2, 5)]  # 5 said nothing
     for user, whole in zip((0, 2, 5), each):
-        part = narrowed(K, mean, said, user, items)
+        part = low_rank_posterior(K, mean, said, user, items)
         np.testing.assert_allclose(part.mean, whole.mean, atol=1e-12)
         np.testing.assert_allclose(part.whole().cov, whole.cov, atol=1e-12)
 

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from heedful.data.orders import Answered, gathered
+from heedful.data.comparisons import Comparison, tabulate
 from heedful.inference.estimation import estimate
 from heedful.inference.gp.acquisition import next_question
 from heedful.inference.gp.mixture import mixture
@@ -117,8 +117,8 @@ def test_runs_are_all_pairs_that_cannot_be_told_apart_and_none_is_within_another
 
 @pytest.mark.parametrize("goal", ["best", "ranking"])
 def test_a_verdict_is_that_of_stopping_and_the_goals_question(goal: str) -> None:
-    told = [Answered("", ((a,), (b,)), 2) for a, b in ("ab", "ac", "bc", "cd", "bd")]
-    posterior = estimate(gathered(told)).posterior
+    told = [Comparison("", ((a,), (b,)), 2) for a, b in ("ab", "ac", "bc", "cd", "bd")]
+    posterior = estimate(tabulate(told)).posterior
     places = standing(posterior, at=0.8)
     got = verdict(posterior, goal, places, at=0.8)
     plain = stopping(posterior, goal, at=0.8)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.inference.comparisons import answers, best_of
 from heedful.inference.gp.acquisition import after, next_question
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.remaining_questions import Left, _asked, _best, _start, questions_left
+from heedful.inference.gp.remaining_questions import Left, _ask, _best, _start, questions_left
 from heedful.inference.gp.stopping import Seen, contenders, stopping, weights
+from heedful.inference.pairwise import best_of, pair_rows
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -54,7 +54,7 @@ CHOICES = [(2, 0), (2, 0), (2, 1), (1, 0), (2, 1), (0, 2), (2, 0)]
 def test_p_best_is_that_of_the_exact_posterior_where_the_answers_are_known(choices: list[tuple[int, int]]) -> None:
     exact = exactly_best(K, choices)
     got = infer(K, np.zeros(3), choices)
-    stop = stopping(got.posterior, seen=Seen(answers(choices), got.sites), draws=100_000)
+    stop = stopping(got.posterior, seen=Seen(pair_rows(choices), got.sites), draws=100_000)
     assert stop.item == 2 == int(exact.argmax())
     assert stop.sure == pytest.approx(exact[2], abs=0.004)
     assert 20_000 < stop.draws < (99_000 if stop.sure < 0.9 else 399_000)
@@ -70,7 +70,7 @@ def test_the_gaussian_alone_is_too_modest_about_an_item_that_always_won() -> Non
 @pytest.mark.parametrize(("width", "lapse", "equal"), [(0.4, 0.0, (1, 4)), (0.0, 0.15, ()), (0.4, 0.15, (0, 3))])
 def test_ties_and_lapses_have_their_likelihood(width: float, lapse: float, equal: tuple[int, ...]) -> None:
     exact = exactly_best(K, CHOICES, width, lapse, equal)
-    rows = answers(CHOICES, equal=[i in equal for i in range(len(CHOICES))])
+    rows = pair_rows(CHOICES, equal=[i in equal for i in range(len(CHOICES))])
     got = infer(K, np.zeros(3), rows, width=width, lapse=lapse)
     stop = stopping(got.posterior, seen=Seen(rows, got.sites, width, lapse), draws=100_000)
     assert stop.item == int(exact.argmax())
@@ -78,8 +78,8 @@ def test_ties_and_lapses_have_their_likelihood(width: float, lapse: float, equal
 
 
 def test_answers_given_several_times_count_so_often() -> None:
-    rows = answers([(0, 1), (1, 2), (0, 1)], times=[2.0, 1.0, 1.0])
-    apart = answers([(0, 1), (0, 1), (1, 2), (0, 1)])
+    rows = pair_rows([(0, 1), (1, 2), (0, 1)], times=[2.0, 1.0, 1.0])
+    apart = pair_rows([(0, 1), (0, 1), (1, 2), (0, 1)])
     once, each = infer(K, np.zeros(3), rows), infer(K, np.zeros(3), apart)
     f = once.posterior.draws(50, 3)
     np.testing.assert_allclose(weights(f, Seen(rows, once.sites)), weights(f, Seen(apart, each.sites)), rtol=1e-5)
@@ -178,7 +178,7 @@ def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
     pairs = [(int(at[a]), int(at[b])) for a, b in CHOICES]
     pairs += [(6, 0), (4, 8), (2, 0)]  # of which everybody knew
     got = infer(big, mean, pairs)
-    stop = stopping(got.posterior, seen=Seen(answers(pairs), got.sites), draws=100_000)
+    stop = stopping(got.posterior, seen=Seen(pair_rows(pairs), got.sites), draws=100_000)
     assert stop.item == 4
     assert stop.sure == pytest.approx(exactly_best(K, CHOICES)[2], abs=0.004)
 
@@ -205,7 +205,7 @@ def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[in
         a, b = next_question(posterior, rule)[:2]
         pairs.append((a, b) if truth[a] - truth[b] + rng.standard_normal() > 0.0 else (b, a))
         got = infer(prior, np.zeros(n), pairs, tolerance=1e-6)
-        posterior, seen = got.posterior, Seen(answers(pairs), got.sites)
+        posterior, seen = got.posterior, Seen(pair_rows(pairs), got.sites)
     return most, math.nan, left
 
 
@@ -254,7 +254,7 @@ def test_in_a_future_each_answer_has_the_site_that_moves_the_gaussian_as_far() -
     played = _start(prior, None, 6, rng)
     a, b = np.triu_indices(4, 1)
     for rule in ("bald", "random"):
-        before, played = played, _asked(played, rule, a, b, rng)
+        before, played = played, _ask(played, rule, a, b, rng)
         for f in range(6):
             d = np.zeros(4)
             d[played.winner[f, -1]], d[played.loser[f, -1]] = 1.0, -1.0
@@ -311,7 +311,7 @@ def test_in_futures_the_truth_is_drawn_from_the_exact_posterior() -> None:
     choices = [(2, 0)] * 5 + [(2, 1)] * 4
     got = infer(K, np.zeros(3), choices)
     skews = []
-    for seen in (Seen(answers(choices), got.sites), None):
+    for seen in (Seen(pair_rows(choices), got.sites), None):
         gaps = [_start(got.posterior, seen, 2000, np.random.default_rng(seed)).truth @ [-1, 0, 1] for seed in range(4)]
         skews.append(float(np.mean([((g - g.mean()) ** 3).mean() / g.std() ** 3 for g in gaps])))
     assert 0.3 < skews[0] < 0.8

@@ -11,10 +11,10 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, play, replay
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.comparisons import Answers, answers
 from heedful.inference.gp.acquisition import bald
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
+from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.learners.preference.collaborative_gp import CollaborativeGP
 from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
 from heedful.worlds.choices import gaussian_choosers
@@ -30,10 +30,10 @@ def log_of(learner: Any, rounds: int) -> list[Round]:
     return [played for played, _ in play(learner, WORLD, rounds, 3)]
 
 
-def table(log: list[Round]) -> Answers:
+def table(log: list[Round]) -> PairRows:
     told = [r for r in log if r.feedback != UNSURE]
     pairs = [r.y[::-1] if r.feedback == SECOND else r.y for r in told]
-    return answers(pairs, None, [r.feedback == EQUAL for r in told], [r.x.user for r in told])
+    return pair_rows(pairs, None, [r.feedback == EQUAL for r in told], [r.x.user for r in told])
 
 
 def close(a: Posterior, b: Posterior) -> None:

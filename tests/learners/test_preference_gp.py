@@ -11,7 +11,6 @@ import pytest
 
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, play, replay
-from heedful.inference.comparisons import answers, best_of, ranked, together
 from heedful.inference.gp.acquisition import bald, next_question
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
@@ -19,6 +18,7 @@ from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import infer_with_noise
 from heedful.inference.gp.subset_acquisition import worth_of_sets
+from heedful.inference.pairwise import best_of, concatenate, order_rows, pair_rows
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
 from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
 from heedful.worlds.choices import gaussian_choosers
@@ -39,7 +39,7 @@ def table(log: list[Round], user: int) -> Any:
     rows = [(r.y[::-1] if r.feedback == SECOND else r.y, r.feedback == EQUAL) for r in log if r.x.user == user]
     told = [r.feedback for r in log if r.x.user == user]
     rows = [row for row, feedback in zip(rows, told) if feedback != UNSURE]
-    return answers([pair for pair, _ in rows], None, [tie for _, tie in rows])
+    return pair_rows([pair for pair, _ in rows], None, [tie for _, tie in rows])
 
 
 def close(a: Posterior, b: Posterior, atol: float) -> None:
@@ -116,7 +116,7 @@ def test_together_the_fold_is_the_fit() -> None:
     log = log_of(learner, 80)
     state = learner.relearn(replay(learner, log, 3), 500)
     said = state.said
-    rows = answers(said.pairs[: said.n], None, said.equal[: said.n], said.user[: said.n])
+    rows = pair_rows(said.pairs[: said.n], None, said.equal[: said.n], said.user[: said.n])
     K = kernel_for(FEATURES).over(FEATURES)
     wanted = fit(K, 4, rows, kappa0=1.0, width=0.3, steps=500)
     np.testing.assert_allclose(state.mean, wanted.population.mean, atol=0.1)
@@ -187,10 +187,10 @@ def rows_of(log: list[Round], user: int) -> Any:
         shown = r.y.tolist()
         if isinstance(r.feedback, int):
             tie = r.feedback == EQUAL
-            parts.append(ranked([shown], equal=True) if tie else best_of(shown, shown[r.feedback]))
+            parts.append(order_rows([shown], equal=True) if tie else best_of(shown, shown[r.feedback]))
         else:
-            parts.append(ranked([shown[place] for place in r.feedback]))
-    return together(parts)
+            parts.append(order_rows([shown[place] for place in r.feedback]))
+    return concatenate(parts)
 
 
 @pytest.mark.parametrize("world", [THREE, FOUR])
@@ -210,7 +210,7 @@ def test_together_rankings_fold_as_they_are_fitted() -> None:
     log = [played for played, _ in play(learner, FOUR, 60, 3)]
     state = learner.relearn(replay(learner, log, 3), 500)
     parts = [rows_of(log, user) for user in range(3)]
-    rows = together([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
+    rows = concatenate([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
     wanted = fit(np.eye(7), 3, rows, kappa0=1.0, steps=500)
     np.testing.assert_allclose(state.mean, wanted.population.mean, atol=0.1)
     for user in range(3):
@@ -226,7 +226,7 @@ def test_an_order_of_two_is_a_choice_and_a_part_of_an_order_is_one() -> None:
         assert identical(learner.update(copy_arrays(first), x, y, np.array(order)), chosen)
     x, y = ComparisonPool(0, np.array([[3, 1, 4, 0]])), np.array([3, 1, 4, 0])
     part = learner.posterior(learner.update(copy_arrays(first), x, y, np.array([2, 0])))
-    wanted = infer(np.eye(5), np.zeros(5), ranked([4, 3, [1, 0]])).posterior
+    wanted = infer(np.eye(5), np.zeros(5), order_rows([4, 3, [1, 0]])).posterior
     close(part, wanted, 1e-4)
 
 
@@ -273,7 +273,7 @@ def test_items_that_come_later_change_nothing_of_the_others() -> None:
     np.testing.assert_allclose(after.cov[7:], np.eye(9)[7:], atol=1e-12)
     shown = np.array([8, 2])
     more = bare.update(more, ComparisonPool(1, shown[None]), shown, 0)
-    wanted = infer(np.eye(9), np.zeros(9), together([table(log_of(bare), 1), answers([(8, 2)])]), width=0.3)
+    wanted = infer(np.eye(9), np.zeros(9), concatenate([table(log_of(bare), 1), pair_rows([(8, 2)])]), width=0.3)
     close(bare.posterior(more, 1), wanted.posterior, 1e-4)
 
 
@@ -329,7 +329,7 @@ def test_without_an_item_what_its_answers_taught_of_the_person_is_gone() -> None
         else:
             pairs.append((pair[::-1] if answer == SECOND else pair, answer == EQUAL))
         state = learner.update(state, ComparisonPool(0, pair[None]), pair, answer)
-    alone = answers([pair for pair, _ in pairs], None, [tie for _, tie in pairs])
+    alone = pair_rows([pair for pair, _ in pairs], None, [tie for _, tie in pairs])
     never, noise = infer_with_noise(4.0 * np.eye(6), np.zeros(6), alone, ties=True)
     assert learner.noise(state).lapse > noise.lapse[0] + 0.03
     left = learner.without_item(state, 5)

@@ -31,7 +31,7 @@ from heedful.papers.alternating2018 import (
     SWITCHED,
     SYNTHETIC,
     TUNED,
-    tuned,
+    tuned_spec,
 )
 from heedful.papers.comparisons import (
     ahead,
@@ -48,7 +48,7 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Panel, Size
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, RATED
 from heedful.papers.ranked import ByRatings, Ranked
 from heedful.papers.run_figure import Sources
-from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, rated, scenes
+from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, run_ratings, scenes
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import gaussian_ratings, replay_ratings
 from papers.invented import ran
@@ -124,7 +124,7 @@ def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
 def test_what_is_tuned_is_in_the_grid_and_so_are_the_paper_s() -> None:
     for world, features in TUNED:
         for method in SPECS:
-            assert tuned(world, method, features) in GRIDS[method]
+            assert tuned_spec(world, method, features) in GRIDS[method]
         penalty, sigma = PUBLISHED[world]
         assert f"alb:penalty={penalty:g},sigma={sigma:g}" in GRIDS[ALB]
     assert len(GRID) == 36
@@ -182,7 +182,7 @@ def few(panel: Panel, *specs: str, kind: str = "") -> Panel:
 
 def test_regrets_are_those_of_the_seed(table: RatingTable) -> None:
     for panel, repeats in ((FILES[1], True), (FILES_ONCE[1], False)):
-        got = rated(few(panel, "alb", "item-mean"), Size(400, 2), lambda world: table, {}, 1, silent)
+        got = run_ratings(few(panel, "alb", "item-mean"), Size(400, 2), lambda world: table, {}, 1, silent)
         world = replay_ratings(table.users, table.items, table.values, repeats=repeats)
         for seed in range(2):
             wanted = trace(Bandits(Slate(1, 1.0, 5.0)), world, 400, seed, interpreted=True)
@@ -194,7 +194,7 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
     """A learner that cannot say what it expects is ranked by its scores in both."""
     kept: dict[Any, Any] = {}
     scores, factors = (
-        rated(few(panel, "alb", "random-item"), Size(60, 2), lambda world: table, kept, 1, silent)
+        run_ratings(few(panel, "alb", "random-item"), Size(60, 2), lambda world: table, kept, 1, silent)
         for panel in (RANKED[1], RANKED_FACTORS[1])
     )
     world = replay_ratings(table.users, table.items, table.values)
@@ -210,15 +210,15 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
 
 def test_what_two_panels_share_is_run_once(table: RatingTable, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
-    first = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
+    first = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
     monkeypatch.setattr("heedful.papers.runner.simulate", lambda *args, **how: pytest.fail("run twice"))
-    second = rated(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
+    second = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
     np.testing.assert_array_equal(first["item-mean"].regrets, second["item-mean"].regrets)
 
 
 def test_bars_hold_sums_or_seconds_and_cells_sums(table: RatingTable) -> None:
     curve, bars, cells, seconds = (
-        rated(panel, Size(30, 2), lambda world: table, {}, 1, silent)["pair-mean"]
+        run_ratings(panel, Size(30, 2), lambda world: table, {}, 1, silent)["pair-mean"]
         for panel in (
             few(FILES[1], "pair-mean"),
             few(FILES[1], "pair-mean", kind="bars"),
@@ -240,7 +240,7 @@ def test_switching_changes_nothing_else() -> None:
     """The lines of a panel are ALB as it was tuned, but for C."""
     for panel in SWITCHED:
         every, *rarely = [line.learners[0] for line in panel.lines[: -len(ROWS)]]
-        assert every == tuned(panel.world, ALB)
+        assert every == tuned_spec(panel.world, ALB)
         assert [spec.removeprefix(every) for spec in rarely] == [f",switching={C}" for C in ("0.1", "0.5", "2", "10")]
 
 
@@ -377,7 +377,7 @@ def _named(line: Line, panel: Panel) -> bool:
     """Whether a claim is about this cell."""
     penalty, sigma = PUBLISHED[panel.world]
     of_paper = f"alb:penalty={penalty:g},sigma={sigma:g}"
-    return line.learners[0] in (of_paper, *(tuned(panel.world, method, panel.features) for method in SPECS))
+    return line.learners[0] in (of_paper, *(tuned_spec(panel.world, method, panel.features) for method in SPECS))
 
 
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.id)

@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind, ttest_rel
 
 from heedful.papers import claims, growth, sweeps
 from heedful.papers.figure import CUMULATIVE, FAILS, HOLDS, OPEN, QUADRATIC, Claim, Figure, verdicts
-from heedful.papers.statistics import apart, log_spaced, paired, reach
+from heedful.papers.statistics import log_spaced, paired_t_test, reach, welch_t_test
 from papers.invented import ran
 
 rng = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def scattered(mean: Any, spread: float = 5.0) -> Any:
 
 def test_paired_is_the_paired_t_test() -> None:
     a, b = rng.standard_normal(9), rng.standard_normal(9)
-    found, wanted = paired(a, b), ttest_rel(a, b)
+    found, wanted = paired_t_test(a, b), ttest_rel(a, b)
     assert found.t == pytest.approx(wanted.statistic)
     assert found.p == pytest.approx(wanted.pvalue)
     assert found.difference == pytest.approx((a - b).mean())
@@ -43,7 +43,7 @@ def test_paired_is_the_paired_t_test() -> None:
 
 def test_apart_is_the_test_of_welch() -> None:
     a, b = rng.standard_normal(9), 3.0 * rng.standard_normal(14)
-    found, wanted = apart(a, b), ttest_ind(a, b, equal_var=False)
+    found, wanted = welch_t_test(a, b), ttest_ind(a, b, equal_var=False)
     assert (found.t, found.p, found.freedom) == pytest.approx((wanted.statistic, wanted.pvalue, wanted.df))
     interval = wanted.confidence_interval(0.95)
     assert reach(found) == pytest.approx((interval.high - interval.low) / 2.0)
@@ -51,10 +51,10 @@ def test_apart_is_the_test_of_welch() -> None:
 
 
 def test_paired_without_scatter_or_with_one_pair() -> None:
-    assert paired(np.ones(3), np.zeros(3))[:4] == (1.0, 0.0, math.inf, 0.0)
-    assert paired(np.zeros(3), np.ones(3)).t == -math.inf
-    assert paired(np.ones(3), np.ones(3))[:4] == (0.0, 0.0, 0.0, 1.0)
-    alone = paired(np.ones(1), np.zeros(1))
+    assert paired_t_test(np.ones(3), np.zeros(3))[:4] == (1.0, 0.0, math.inf, 0.0)
+    assert paired_t_test(np.zeros(3), np.ones(3)).t == -math.inf
+    assert paired_t_test(np.ones(3), np.ones(3))[:4] == (0.0, 0.0, 0.0, 1.0)
+    alone = paired_t_test(np.ones(1), np.zeros(1))
     assert (alone.difference, alone.pairs) == (1.0, 1)
     assert math.isnan(alone.p)
     assert reach(alone) == math.inf
@@ -164,10 +164,10 @@ def test_cheaper() -> None:
 def test_reduced_to_half() -> None:
     outcome = lines(a=1.0 / t, b=np.full(T, 1.0))
     outcome["p"]["c"] = ran(scattered(1.0 / t))
-    assert growth.reduced("p", ("a",), 100)(outcome).conclusion == HOLDS
-    assert growth.reduced("p", ("a", "b"), 100)(outcome).conclusion == FAILS
-    assert growth.reduced("p", ("a",), 1)(outcome).conclusion == FAILS
-    assert growth.reduced("p", ("a", "c"), 100)(outcome).conclusion == OPEN
+    assert growth.regret_halves("p", ("a",), 100)(outcome).conclusion == HOLDS
+    assert growth.regret_halves("p", ("a", "b"), 100)(outcome).conclusion == FAILS
+    assert growth.regret_halves("p", ("a",), 1)(outcome).conclusion == FAILS
+    assert growth.regret_halves("p", ("a", "c"), 100)(outcome).conclusion == OPEN
 
 
 def test_vanishing_and_stuck() -> None:
@@ -192,15 +192,15 @@ def test_logarithmic(regrets: Any, conclusion: str) -> None:
 def test_bounded_is_of_what_is_drawn() -> None:
     drawn = np.cumsum(1.0 / t) / t
     above = {"p": {"a": ran([1.0 / t] * 3, bound=drawn), "b": ran([1.0 / t] * 3, bound=0.99 * drawn)}}
-    assert growth.bounded("p", ("a",))(above).conclusion == HOLDS
-    assert growth.bounded("p", ("a", "b"))(above).conclusion == FAILS
+    assert growth.within_bound("p", ("a",))(above).conclusion == HOLDS
+    assert growth.within_bound("p", ("a", "b"))(above).conclusion == FAILS
     alone = {"p": {"a": ran(1.0 / t, bound=drawn), "b": ran(1.0 / t, bound=0.99 * drawn)}}
-    assert growth.bounded("p", ("a",))(alone).conclusion == HOLDS
-    assert growth.bounded("p", ("b",))(alone).conclusion == FAILS
+    assert growth.within_bound("p", ("a",))(alone).conclusion == HOLDS
+    assert growth.within_bound("p", ("b",))(alone).conclusion == FAILS
     expected = {"p": {"a": ran(scattered(1.0), bound=np.full(T, 1.1))}}
-    assert growth.bounded("p", ("a",))(expected).conclusion == OPEN
+    assert growth.within_bound("p", ("a",))(expected).conclusion == OPEN
     without = {"p": {"a": ran(1.0 / t)._replace(theorem="Theorem 8", lacking="gamma is too large")}}
-    verdict = growth.bounded("p", ("a",))(without)
+    verdict = growth.within_bound("p", ("a",))(without)
     assert verdict.conclusion == OPEN
     assert "gamma is too large" in verdict.found
 

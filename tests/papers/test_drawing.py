@@ -12,7 +12,7 @@ import pytest
 
 from heedful.papers import FIGURES
 from heedful.papers.figure import verdicts
-from heedful.papers.page import Drawn, page
+from heedful.papers.page import Drawing, page
 from papers.invented import invented
 
 ONE_OF_EACH = ("jair2015/fig1", "jair2015/fig2", "jair2015/fig16", "jair2015/lemma3", "jair2015/fig9", "jair2015/fig13")
@@ -167,7 +167,7 @@ def test_the_page_has_every_figure_beside_its_sentences(tmp_path: Path) -> None:
     for figure in FIGURES.values():
         without = figure.id == "jair2015/fig1"
         outcome = {} if without else invented(figure, np.random.default_rng(4))
-        drawn.append(Drawn(figure, verdicts(figure, outcome), None if without else picture, 1.0, ""))
+        drawn.append(Drawing(figure, verdicts(figure, outcome), None if without else picture, 1.0, ""))
     text = page(drawn, "Tried <out>.")
     tags = Tags()
     tags.feed(text)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cli.command import heedful
-from data.test_paired import seats, write_election, write_jura
-from heedful.data.paired import Paired, all_pairs
+from data.test_pairwise_datasets import seats, write_election, write_jura
+from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.papers import FIGURES, nips2012, run_comparison, with_labels
 from heedful.papers.choice_claims import (
@@ -41,14 +41,14 @@ def silent(what: str, share: float) -> None:
 
 
 @pytest.fixture
-def data() -> Paired:
+def data() -> PairwiseDataset:
     """150 people, ten items with utilities f_u = a mean and more, answered with noise."""
     rng = np.random.default_rng(0)
     f = rng.standard_normal(10) + 0.7 * rng.standard_normal((150, 10))
     a, b = all_pairs(10).T
     first = f[:, a] - f[:, b] + 0.5 * rng.standard_normal((150, 45)) > 0.0
     names = np.array([str(i) for i in range(10)])
-    return Paired(names, rng.standard_normal((10, 3)), rng.standard_normal((150, 2)), all_pairs(10), first)
+    return PairwiseDataset(names, rng.standard_normal((10, 3)), rng.standard_normal((150, 2)), all_pairs(10), first)
 
 
 # ---------------------------------------------------------------------------- as data
@@ -101,7 +101,7 @@ def test_each_is_there_with_both_labels() -> None:
 # ---------------------------------------------------------------------------- splits
 
 
-def test_a_split_has_every_pair_of_everybody_once(data: Paired) -> None:
+def test_a_split_has_every_pair_of_everybody_once(data: PairwiseDataset) -> None:
     parts = split(data, 40, 3, 20)
     assert (parts.learned.shape, parts.pool.shape, parts.foretold.shape) == ((40, 20), (40, 0), (40, 25))
     for learned, foretold in zip(parts.learned, parts.foretold):
@@ -115,7 +115,7 @@ def test_a_split_has_every_pair_of_everybody_once(data: Paired) -> None:
     np.testing.assert_array_equal(data.first[at], parts.first)
 
 
-def test_rows_are_the_answers_and_the_first_stay_the_first(data: Paired) -> None:
+def test_rows_are_the_answers_and_the_first_stay_the_first(data: PairwiseDataset) -> None:
     parts = split(data, 30, 1, 5, 35, 5)
     rows = parts.rows(parts.learned)
     assert rows.size == 150
@@ -127,7 +127,7 @@ def test_rows_are_the_answers_and_the_first_stay_the_first(data: Paired) -> None
     np.testing.assert_array_equal(longer.user[:150], rows.user)
 
 
-def test_who_is_kept_apart_is_in_no_split(data: Paired) -> None:
+def test_who_is_kept_apart_is_in_no_split(data: PairwiseDataset) -> None:
     rest, others = without_some(data)
     assert (len(rest.first), len(others.first)) == (50, OTHERS)
     together = np.vstack([rest.people, others.people])
@@ -145,7 +145,7 @@ class Sure:
         return np.where(a < b, 1.0, -1.0) * (1.0 + user % 3), 0.1 * (a + b) + 0.0
 
 
-def test_errors_and_likelihoods_are_of_what_is_foretold(data: Paired) -> None:
+def test_errors_and_likelihoods_are_of_what_is_foretold(data: PairwiseDataset) -> None:
     from scipy.stats import norm
 
     parts = split(data, 20, 0, 20)
@@ -162,7 +162,7 @@ def test_errors_and_likelihoods_are_of_what_is_foretold(data: Paired) -> None:
 
 @pytest.mark.parametrize(("rule", "score"), [("bald", bald), ("mes", mes)])
 def test_everybody_is_asked_what_the_rule_gives_most(
-    data: Paired, monkeypatch: pytest.MonkeyPatch, rule: str, score: Any
+    data: PairwiseDataset, monkeypatch: pytest.MonkeyPatch, rule: str, score: Any
 ) -> None:
     seen = []
 
@@ -188,7 +188,7 @@ def test_everybody_is_asked_what_the_rule_gives_most(
             assert (seen[-1].user[row], sorted(seen[-1].pairs[row].tolist())) == (user, list(pairs[asked]))
 
 
-def test_random_questions_are_those_of_the_seed(data: Paired) -> None:
+def test_random_questions_are_those_of_the_seed(data: PairwiseDataset) -> None:
     one, again, other = (run_comparison._asking(data, SUSHI, 12, seed, "su by random").values for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
@@ -196,12 +196,14 @@ def test_random_questions_are_those_of_the_seed(data: Paired) -> None:
 
 
 @pytest.mark.parametrize("name", ["cp", "cpu", "su"])
-def test_what_rules_have_in_common_is_fitted_once(data: Paired, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_what_rules_have_in_common_is_fitted_once(
+    data: PairwiseDataset, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """And changes nothing; nor does it that SU goes on from where it was, and CPU keeps what is known of people."""
     names = [f"{name} by {rule}" for rule in ("bald", "mes", "random")]
     monkeypatch.setattr(run_comparison, "QUERIES", 3)
     apart = [run_comparison._asking(data, SUSHI, 12, 3, each) for each in names]
-    fits, whole = [], run_comparison._fitted
+    fits, whole = [], run_comparison._fit
 
     def counted(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
         fits.append(learned.shape[1])
@@ -210,29 +212,31 @@ def test_what_rules_have_in_common_is_fitted_once(data: Paired, monkeypatch: pyt
     def afresh(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
         return whole(fit, parts._replace(problem=parts.problem._replace(kept={})), learned, None)
 
-    monkeypatch.setattr(run_comparison, "_fitted", counted)
+    monkeypatch.setattr(run_comparison, "_fit", counted)
     together = run_comparison._asking_by_all(data, SUSHI, 12, 3, names)
     assert sorted(fits) == sorted([5, *(3 * [6, 7, 8])])
     for one, other in zip(apart, together):
         np.testing.assert_array_equal(one.values, other.values)
         assert other.seconds > 0.0
-    monkeypatch.setattr(run_comparison, "_fitted", afresh)
+    monkeypatch.setattr(run_comparison, "_fit", afresh)
     for one, each in zip(apart, names):
         np.testing.assert_array_equal(one.values, run_comparison._asking(data, SUSHI, 12, 3, each).values)
 
 
-def test_models_by_name(data: Paired) -> None:
+def test_models_by_name(data: PairwiseDataset) -> None:
     rest, others = without_some(data)
     rows = split(others, OTHERS, 0, 20)
     apart = {
-        "tuned": run_comparison.tuned_apart("tuned", data.features, rows.problem.people, rows.rows(rows.learned), True)
+        "tuned": run_comparison.tune_on_others(
+            "tuned", data.features, rows.problem.people, rows.rows(rows.learned), True
+        )
     }
-    kept = run_comparison.tuned_apart(
+    kept = run_comparison.tune_on_others(
         "hierarchical-tuned", data.features, rows.problem.people, rows.rows(rows.learned), True
     )
     apart["hierarchical-tuned"] = kept
     assert kept in COUNTS
-    apart["bo"] = run_comparison.tuned_apart("bo", data.features, rows.problem.people, rows.rows(rows.learned), True)
+    apart["bo"] = run_comparison.tune_on_others("bo", data.features, rows.problem.people, rows.rows(rows.learned), True)
     parts = split(rest, 20, 0, 20, apart=apart)
     answers = parts.rows(parts.learned)
     naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
@@ -265,7 +269,7 @@ def test_models_by_name(data: Paired) -> None:
 # ---------------------------------------------------------------------------- panels
 
 
-def test_what_two_panels_share_is_run_once(data: Paired, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     [panel] = [panel for panel in FIGURES["nips2012/table1"].panels if panel.world == SUSHI]
     panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
     kept: dict[Any, Any] = {}
@@ -280,7 +284,7 @@ def test_what_two_panels_share_is_run_once(data: Paired, monkeypatch: pytest.Mon
     np.testing.assert_array_equal(got["more"].regrets, again["more"].regrets)
 
 
-def test_seconds_and_scales(data: Paired) -> None:
+def test_seconds_and_scales(data: PairwiseDataset) -> None:
     [timed] = [panel for panel in FIGURES["nips2012/table2"].panels if panel.world == SUSHI]
     timed = timed._replace(lines=(Line("SU", ("su",), ""),))
     got = choices(timed, Size(20, 2), lambda world, labels: data, {}, 2, silent)["SU"]

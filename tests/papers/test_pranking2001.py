@@ -16,18 +16,18 @@ from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, Mu
 from heedful.papers import FIGURES
 from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Panel, Size
 from heedful.papers.panels import RATERS, RATERS_100
-from heedful.papers.pranking2001 import ONLINE, ONLINE_UNIT, ordered
+from heedful.papers.pranking2001 import ONLINE, ONLINE_UNIT, thresholds_in_order
 from heedful.papers.run_ordinal import (
     COSTS,
     STEPS,
     People,
     _cross_validated,
-    drawn,
-    graded,
+    draw_people,
     instances_of,
     people_who_rated,
-    predicted,
+    predict_ranks,
     raters,
+    run_ordinal,
     separable,
     synthetic,
 )
@@ -76,12 +76,12 @@ def test_a_person_by_hand() -> None:
 
 def test_everybody_has_rated_as_many_as_there_are_rounds(people: People) -> None:
     assert people.ranks.shape[1] >= 8
-    for person in drawn(people, 8):
+    for person in draw_people(people, 8):
         X, ranks = instances_of(people, person, 12)
         assert X.shape == (12, people.ranks.shape[1])
         assert not X[:, person].any()
         assert set(ranks.tolist()) <= {1, 2, 3, 4, 5}
-    assert len(set(drawn(people, 8))) == 8
+    assert len(set(draw_people(people, 8))) == 8
 
 
 def test_no_instance_is_longer_than_R(people: People) -> None:
@@ -110,8 +110,8 @@ def learners(N: int, R: float) -> dict[str, Any]:
 
 @pytest.mark.parametrize("panel", [ONLINE[1], ONLINE_UNIT[0], ONLINE_UNIT[2]], ids=lambda panel: panel.key)
 def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> None:
-    got = graded(panel, Size(12, 5), lambda least: people, {}, 1, silent)
-    chosen = sorted(drawn(people, 5))
+    got = run_ordinal(panel, Size(12, 5), lambda least: people, {}, 1, silent)
+    chosen = sorted(draw_people(people, 5))
     R = raters(people, Size(12, 5), panel.features).R
     N = people.ranks.shape[1] + panel.features.endswith("intercept")
     for label, learner in learners(N, R).items():
@@ -139,7 +139,7 @@ def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> No
 
 
 def test_the_synthetic_curves_are_streams_of_their_own() -> None:
-    got = graded(ONLINE[0], Size(60, 3), lambda least: pytest.fail("no people needed"), {}, 1, silent)
+    got = run_ordinal(ONLINE[0], Size(60, 3), lambda least: pytest.fail("no people needed"), {}, 1, silent)
     for label, learner in learners(6, 3.0).items():
         wanted = [trace(learner, synthetic_instances(60, s), 60, s, interpreted=True) for s in range(3)]
         np.testing.assert_array_equal(got[label].regrets, wanted)
@@ -157,8 +157,8 @@ def test_passes_are_updates_in_the_order_of_the_instances() -> None:
         for x, rank in zip(X, ranks):
             state = learner.update(state, x, 1, int(rank))
     wanted = [1 + int(np.sum(x @ state.w >= state.b)) for x in X]
-    assert predicted("prank passes=3", X, ranks, X).tolist() == wanted
-    assert predicted("constant-rank", X, ranks, X).tolist() == [int(np.sort(ranks)[9])] * 20
+    assert predict_ranks("prank passes=3", X, ranks, X).tolist() == wanted
+    assert predict_ranks("constant-rank", X, ranks, X).tolist() == [int(np.sort(ranks)[9])] * 20
 
 
 def test_machines_learn_what_is_easy() -> None:
@@ -167,22 +167,22 @@ def test_machines_learn_what_is_easy() -> None:
     ranks = np.tile(np.arange(1, 6), 12)
     X = np.eye(5)[ranks - 1] + 0.05 * rng.standard_normal((60, 5))
     line = ranks[:, None] - 3.0 + 0.05 * rng.standard_normal((60, 1))
-    assert (predicted("svm", X[:40], ranks[:40], X[40:]) == ranks[40:]).all()
-    assert (predicted("svr", line[:40], ranks[:40], line[40:]) == ranks[40:]).all()
+    assert (predict_ranks("svm", X[:40], ranks[:40], X[40:]) == ranks[40:]).all()
+    assert (predict_ranks("svr", line[:40], ranks[:40], line[40:]) == ranks[40:]).all()
     one = np.full(10, 4)
-    assert predicted("svm", X[:10], one, X[10:12]).tolist() == [4, 4]
+    assert predict_ranks("svm", X[:10], one, X[10:12]).tolist() == [4, 4]
 
 
 def test_the_batch_comparison_holds_out_a_fifth(people: People) -> None:
     pytest.importorskip("sklearn")
     loss, accuracy = FIGURES["pranking2001/batch"].panels[:2]
     kept: dict[Any, Any] = {}
-    got = graded(loss, Size(12, 3), lambda least: people, kept, 1, silent)
-    right = graded(accuracy, Size(12, 3), lambda least: pytest.fail("learned twice"), kept, 1, silent)
-    for i, person in enumerate(drawn(people, 3)):
+    got = run_ordinal(loss, Size(12, 3), lambda least: people, kept, 1, silent)
+    right = run_ordinal(accuracy, Size(12, 3), lambda least: pytest.fail("learned twice"), kept, 1, silent)
+    for i, person in enumerate(draw_people(people, 3)):
         X, ranks = instances_of(people, person, 12)
         for label, spec in {"PRank, ten passes": "prank passes=10", "constant (ours)": "constant-rank"}.items():
-            guess = predicted(spec, X[:9].astype(float), ranks[:9], X[9:].astype(float))
+            guess = predict_ranks(spec, X[:9].astype(float), ranks[:9], X[9:].astype(float))
             assert got[label].regrets[i, 0] == pytest.approx(np.abs(guess - ranks[9:]).mean())
             assert right[label].regrets[i, 0] == pytest.approx(np.mean(guess == ranks[9:]))
 
@@ -191,11 +191,11 @@ def test_a_rotation_changes_no_machine(people: People) -> None:
     """What is learned from the rotated instances is what would be from the instances themselves."""
     pytest.importorskip("sklearn")
     loss = FIGURES["pranking2001/batch"].panels[0]
-    got = graded(loss, Size(12, 3), lambda least: people, {}, 1, silent)
-    for i, person in enumerate(drawn(people, 3)):
+    got = run_ordinal(loss, Size(12, 3), lambda least: people, {}, 1, silent)
+    for i, person in enumerate(draw_people(people, 3)):
         X, ranks = instances_of(people, person, 12)
         wide = X.astype(float)
-        guess = predicted("svr", wide[:9], ranks[:9], wide[9:])
+        guess = predict_ranks("svr", wide[:9], ranks[:9], wide[9:])
         assert got["SVR"].regrets[i, 0] == pytest.approx(np.abs(guess - ranks[9:]).mean())
 
 
@@ -209,7 +209,7 @@ def test_only_machines_see_rotated_instances(people: People, monkeypatch: pytest
 
     monkeypatch.setattr("heedful.papers.run_ordinal.predicted", watched)
     loss = FIGURES["pranking2001/batch"].panels[0]
-    graded(loss, Size(12, 1), lambda least: people, {}, 1, silent)
+    run_ordinal(loss, Size(12, 1), lambda least: people, {}, 1, silent)
     assert {widths["svm"], widths["svr"]} == {12}
     assert {widths["prank"], widths["prank passes=10"], widths["constant-rank"]} == {people.ranks.shape[1]}
     assert people.ranks.shape[1] != 12
@@ -233,7 +233,7 @@ def test_what_a_machine_costs_is_cross_validated() -> None:
     unseen = rng.standard_normal((50, 6))
     value = svm.SVR(kernel="linear", C=best).fit(X, ranks).predict(unseen)
     wanted = np.clip(np.floor(value + 0.5), 1, 5)
-    np.testing.assert_array_equal(predicted("svr", X, ranks, unseen), wanted)
+    np.testing.assert_array_equal(predict_ranks("svr", X, ranks, unseen), wanted)
 
 
 # ---------------------------------------------------------------------------- the lemma and the theorem
@@ -259,7 +259,7 @@ def test_a_rule_of_norm_1_ranks_a_separable_stream_by_the_margin(margin: float) 
 
 def test_the_bound_is_drawn_where_it_holds_and_nowhere_else() -> None:
     (panel,) = FIGURES["pranking2001/bound"].panels
-    got = graded(panel, Size(200, 2), lambda least: pytest.fail("no people needed"), {}, 1, silent)
+    got = run_ordinal(panel, Size(200, 2), lambda least: pytest.fail("no people needed"), {}, 1, silent)
     for margin in (0.01, 0.03, 0.08):
         line = got[f"margin {margin:g}"]
         limits = [4.0 * (R2 + 1.0) / gamma**2 for _, R2, gamma in (separable(200, seed, margin) for seed in range(2))]
@@ -273,7 +273,7 @@ def test_the_bound_is_drawn_where_it_holds_and_nowhere_else() -> None:
 def test_the_gaps_are_those_of_the_thresholds(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     (panel,) = FIGURES["pranking2001/lemma"].panels
     monkeypatch.setitem(RATERS, "raters-200", 12)
-    got = graded(panel, Size(50, 2), lambda least: people, {}, 1, silent)
+    got = run_ordinal(panel, Size(50, 2), lambda least: people, {}, 1, silent)
     assert [len(line.regrets[0]) for line in got.values()] == [50, 12, 12]
     rng = np.random.default_rng(np.random.SeedSequence(1).spawn(3)[0])  # what is asked in the run of seed 1
     stream, learner = synthetic_instances(50, 1), PRank(6, 5)
@@ -285,7 +285,7 @@ def test_the_gaps_are_those_of_the_thresholds(people: People, monkeypatch: pytes
 
 
 def test_thresholds_out_of_order_are_seen() -> None:
-    check = ordered("gaps", ("a",))
+    check = thresholds_in_order("gaps", ("a",))
     assert check({"gaps": {"a": ran([0.0, 0.0, 1.0])}}).conclusion == HOLDS
     verdict = check({"gaps": {"a": ran([0.0, 2.0, -1.0])}})
     assert verdict.conclusion == FAILS

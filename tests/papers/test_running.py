@@ -14,7 +14,7 @@ from heedful.diagnostics import known_utilities, slacks
 from heedful.experiments.run import Setting
 from heedful.learners.registry import make_user
 from heedful.papers import FIGURES, runner
-from heedful.papers.datasets import EDITIONS, FILES, FOLDERS, files_of, looked_for
+from heedful.papers.datasets import EDITIONS, FILES, FOLDERS, files_of, missing_files
 from heedful.papers.figure import (
     AVERAGE,
     CUMULATIVE,
@@ -26,12 +26,12 @@ from heedful.papers.figure import (
     Panel,
     Size,
     Verdict,
-    judged_on,
+    judged_rounds,
     verdicts,
 )
 from heedful.papers.panels import BOOKS, CHAINS, WEB, one, web
 from heedful.papers.run_figure import Sources, lacking, run
-from heedful.papers.theory import NONE, promised, with_slack
+from heedful.papers.theory import NONE, guaranteed_regret, with_slack
 from papers.invented import letor_files
 
 SMALL = Size(40, 3)
@@ -139,13 +139,13 @@ def test_claims_see_the_queries_once(sources: Sources) -> None:
     np.testing.assert_array_equal(line.regrets, outcome["web"]["p"].regrets[:, :15])
     assert line.marks.max() == 15  # the bound is looked at in the last round, too
     assert line.bound.size == line.marks.size < outcome["web"]["p"].bound.size
-    assert judged_on(outcome) == (
+    assert judged_rounds(outcome) == (
         "Claims about web search are judged on rounds 1 to 15, once through the queries: from then on the same queries "
         "come again."
     )
     shorter = run(figure(web(one("p", "perceptron", STRICT), quick=Size(12, 2))), sources, quick=True)
     assert shorter["web"]["p"].once == 0
-    assert judged_on(shorter) == ""
+    assert judged_rounds(shorter) == ""
 
 
 def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
@@ -243,12 +243,12 @@ def test_the_tracks_of_2012_and_2013_are_chains_where_they_are(tmp_path: Path) -
 def test_half_a_track_is_none(tmp_path: Path) -> None:
     write_track(tmp_path / "trec-session-2013", 2013, [1])
     (tmp_path / "trec-session-2013" / "qrels.2013.txt").unlink()
-    assert looked_for(CHAINS, tmp_path) == (
+    assert missing_files(CHAINS, tmp_path) == (
         f"no trec-session-2012 in {tmp_path}: looked in trec-session-2012, trec-session-2013, trec-session and the "
         "folder itself for sessiontrack2012.xml and qrels.2012.txt, or sessiontrack2013.xml and qrels.2013.txt, plain "
         "or .gz"
     )
-    assert Sources(tmp_path).lacks(FIGURES["jair2015/fig1"].panels[0]) == looked_for(CHAINS, tmp_path)
+    assert Sources(tmp_path).lacks(FIGURES["jair2015/fig1"].panels[0]) == missing_files(CHAINS, tmp_path)
 
 
 def test_every_folder_of_the_figures_is_one_that_heedful_data_knows() -> None:
@@ -266,7 +266,7 @@ def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
         f"no letor4-mq2008 in {tmp_path}: looked in letor4-mq2008, MQ2008 and the folder itself for S1.txt, S2.txt, "
         "S3.txt, S4.txt and S5.txt, plain or .gz"
     )
-    assert looked_for(BOOKS, tmp_path).endswith("and the folder itself for BX-Book-Ratings.subset.csv, plain or .gz")
+    assert missing_files(BOOKS, tmp_path).endswith("and the folder itself for BX-Book-Ratings.subset.csv, plain or .gz")
 
 
 def test_without_scikit_learn_there_is_no_ranking_svm(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,20 +315,20 @@ def test_the_bounds_of_the_perceptron(sources: Sources, user: str, spec: str, th
     """[J15] Theorem 1, Corollary 2, Lemma 4 without slack: 2 R |w*| sqrt(k/t) / alpha, summed t times that."""
     setting = setting_of(sources, user)
     wanted = factor * 2.0 * setting.R * np.linalg.norm(setting.scenes[0].w_star) / (0.5 * np.sqrt(MARKS))
-    average = promised(setting.learner(spec), make_user(user), setting, AVERAGE, MARKS)
+    average = guaranteed_regret(setting.learner(spec), make_user(user), setting, AVERAGE, MARKS)
     assert average.theorem == theorem
     np.testing.assert_allclose(average.values, wanted)
-    added = promised(setting.learner(spec), make_user(user), setting, CUMULATIVE, MARKS)
+    added = guaranteed_regret(setting.learner(spec), make_user(user), setting, CUMULATIVE, MARKS)
     np.testing.assert_allclose(added.values, MARKS * wanted)
 
 
 def test_theorem_5_wants_a_fixed_rate(sources: Sources) -> None:
     """[J15] Theorem 5 at t = T: |w*|_1 (2 ln 2N + 1) S / (alpha sqrt T)."""
     setting, user = setting_of(sources, STRICT), make_user(STRICT)
-    free = promised(setting.learner("exponentiated"), user, setting, AVERAGE, MARKS)
+    free = guaranteed_regret(setting.learner("exponentiated"), user, setting, AVERAGE, MARKS)
     assert (free.theorem, free.values.size) == ("Theorem 5", 0)
     assert "horizon" in free.lacking
-    fixed = promised(setting.learner("exponentiated:horizon=40"), user, setting, AVERAGE, MARKS)
+    fixed = guaranteed_regret(setting.learner("exponentiated:horizon=40"), user, setting, AVERAGE, MARKS)
     l1 = np.abs(setting.scenes[0].w_star).sum()
     assert fixed.values[-1] == pytest.approx(l1 * (2.0 * math.log(6) + 1.0) * setting.S / (0.5 * math.sqrt(40)))
 
@@ -338,17 +338,17 @@ def test_theorems_6_and_8_of_the_quadratic_loss(sources: Sources) -> None:
     setting, user = setting_of(sources, "strict:alpha=1"), make_user("strict:alpha=1")
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     M = setting.R * norm
-    plain = promised(setting.learner("second-order"), user, setting, QUADRATIC, MARKS)
+    plain = guaranteed_regret(setting.learner("second-order"), user, setting, QUADRATIC, MARKS)
     assert (plain.theorem, plain.values.size) == ("Theorem 8", 0)
     assert "gamma" in plain.lacking
     gamma = 1.0 / (3.0 * M)
-    covered = promised(
+    covered = guaranteed_regret(
         setting.learner(f"second-order:gamma={gamma!r},radius={norm!r}"), user, setting, QUADRATIC, MARKS
     )
     logs = np.log(4.0 * setting.R**2 * MARKS * gamma + 1.0)
     wanted = 6.0 * M * (4.0 * norm**2 / MARKS + 3.0 * logs / (2.0 * MARKS * gamma))  # N = 3, eps = 1
     np.testing.assert_allclose(covered.values, MARKS * wanted)
-    sixth = promised(setting.learner(f"convex:radius={norm!r}"), user, setting, QUADRATIC, MARKS)
+    sixth = guaranteed_regret(setting.learner(f"convex:radius={norm!r}"), user, setting, QUADRATIC, MARKS)
     d2, root = 4.0 * norm**2, np.sqrt(MARKS)
     np.testing.assert_allclose(sixth.values, MARKS * 6.0 * M * (d2 / (2 * root) + d2 / MARKS + 4 * setting.R**2 / root))
 
@@ -356,7 +356,7 @@ def test_theorems_6_and_8_of_the_quadratic_loss(sources: Sources) -> None:
 def test_noisy_feedback_has_no_bound_without_its_slack(sources: Sources) -> None:
     setting, user = setting_of(sources, "noisy:depth=3"), make_user("noisy:depth=3")
     learner = setting.learner("perceptron")
-    assert promised(learner, user, setting, AVERAGE, MARKS).values.size == 0
+    assert guaranteed_regret(learner, user, setting, AVERAGE, MARKS).values.size == 0
     found = with_slack(learner, setting, AVERAGE, MARKS, 0.5, 2)
     assert found.theorem.startswith("Theorem 1 with the slack")
     averages = [

@@ -12,7 +12,7 @@ import pytest
 from heedful.papers import claims, sweeps
 from heedful.papers.choice_claims import even, near, one_as_good, wins
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check
-from heedful.papers.statistics import Part, all_hold, one_holds, paired
+from heedful.papers.statistics import Part, all_hold, one_holds, paired_t_test
 from papers.invented import ran
 
 TRIED = 200
@@ -81,7 +81,7 @@ def test_alike_is_no_absence_of_a_difference() -> None:
 
 def parts(rng: np.random.Generator, means: tuple[float, ...], runs: int) -> list[Part]:
     """That each of these is below 0."""
-    return [Part(paired(mean + rng.standard_normal(runs), np.zeros(runs)), high=0.0) for mean in means]
+    return [Part(paired_t_test(mean + rng.standard_normal(runs), np.zeros(runs)), high=0.0) for mean in means]
 
 
 @pytest.mark.parametrize("runs", [FEW, MANY])
@@ -105,7 +105,7 @@ def test_a_claim_of_many_parts_finds_what_is_there() -> None:
     assert one_holds(parts(rng, (5.0, 6.0), MANY)) == FAILS
     assert one_holds(parts(rng, (5.0, 0.0), FEW)) == OPEN
     with pytest.raises(ValueError, match="low"):
-        one_holds([Part(paired(np.ones(3), np.zeros(3)), -1.0, 1.0)])
+        one_holds([Part(paired_t_test(np.ones(3), np.zeros(3)), -1.0, 1.0)])
 
 
 # ---------------------------------------------------------------------------- what used to be said

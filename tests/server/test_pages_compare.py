@@ -19,9 +19,9 @@ from browsing import Visitor, words
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
-from heedful.data import orders
+from heedful.data import comparisons
 from heedful.data.choices import open_choices
-from heedful.data.orders import Answered, Choices
+from heedful.data.comparisons import Comparison, ComparisonTable
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
@@ -119,9 +119,9 @@ def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
     assert httpx.get(f"{url}/loops/words/results/answers.csv?segment=nobody", verify=NO_TLS).status_code == 404
 
 
-def by_name(choices: Choices) -> set[Answered]:
+def by_name(choices: ComparisonTable) -> set[Comparison[str]]:
     """Answers, whatever numbers their items have."""
-    return set(orders.by_name(choices))
+    return set(comparisons.by_name(choices))
 
 
 def file_of(url: str, path: str) -> httpx.Response:

@@ -15,7 +15,7 @@ from PIL import Image
 from compared import logos, png, study_in
 from heedful import Loop
 from heedful.studies.reading import LONGEST, THINGS, read_material
-from heedful.studies.study import Study, added, found, picture_in, study_of
+from heedful.studies.study import Study, add_material, create_study, picture_in, study_of
 
 
 def test_a_folder_of_pictures_without_the_broken_ones(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_study_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     material = read_material(logos(tmp_path / "logos", 3))
     next(iter(material.files.values())).unlink()
     with pytest.raises(FileNotFoundError):
-        found(tmp_path / "s.heedful", material, Study(kind="pictures"), "best")
+        create_study(tmp_path / "s.heedful", material, Study(kind="pictures"), "best")
     assert not (tmp_path / "s.heedful").exists()
 
 
@@ -106,8 +106,8 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     with Loop.open(path) as loop:
         assert loop.choices == "best"
         before = read_material(folder)
-        assert added(loop, before) == (1, ["logo 0"])
-        assert added(loop, before) == (0, ["logo 0"])
+        assert add_material(loop, before) == (1, ["logo 0"])
+        assert add_material(loop, before) == (0, ["logo 0"])
         assert loop.items == ["logo 0", "logo 1", "logo 2", "logo 9"]
     numbers = {row["name"]: row["picture"] for row in before.rows}
     assert picture_in(path, numbers["logo 9"]) == (png(9), "image/png")
@@ -136,20 +136,20 @@ def test_a_file_that_comes_later_gives_no_other_another_name(tmp_path: Path, kin
     path = study_in(tmp_path / "s.heedful", folder)
     file(f"fox{second}", 3)
     with Loop.open(path) as loop:
-        assert added(loop, read_material(folder)) == (1, [])
+        assert add_material(loop, read_material(folder)) == (1, [])
         assert loop.items == ["fox", "owl", f"fox{second}"]
-        assert added(loop, read_material(folder)) == (0, [])
+        assert add_material(loop, read_material(folder)) == (0, [])
         # Alone now, it is called fox by its file, which is another one here.
         (folder / f"fox{first}").unlink()
-        assert added(loop, read_material(folder)) == (0, ["fox"])
+        assert add_material(loop, read_material(folder)) == (0, ["fox"])
         # The same under another name, twice: one of them is the one that was there.
         (folder / f"owl{first}").rename(folder / f"uhu{first}")
         file(f"eule{first}", 2)
-        assert added(loop, read_material(folder)) == (1, ["fox"])
+        assert add_material(loop, read_material(folder)) == (1, ["fox"])
         assert sorted(loop.items) == sorted(["fox", "owl", f"fox{second}", "uhu"])
         # What is called as before and is another now has changed.
         file(f"uhu{first}", 4)
-        assert added(loop, read_material(folder)) == (1, ["fox"])
+        assert add_material(loop, read_material(folder)) == (1, ["fox"])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_file_that_comes_later_gives_no_other_another_name(tmp_path: Path, kin
 def test_a_study_that_makes_no_sense_is_refused_by_name(tmp_path: Path, field: str, value: object) -> None:
     material = read_material(logos(tmp_path / "logos", 2))
     with pytest.raises(ValueError, match=f"^{field}: wanted"):
-        found(tmp_path / "s.heedful", material, Study(**{"kind": "pictures", field: value}), "best")  # type: ignore[arg-type]
+        create_study(tmp_path / "s.heedful", material, Study(**{"kind": "pictures", field: value}), "best")  # type: ignore[arg-type]
     assert not (tmp_path / "s.heedful").exists()
 
 
@@ -239,7 +239,7 @@ def test_a_study_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
         "import os, sys; from pathlib import Path; from heedful.studies import study, reading\n"
         "study._write = lambda *_: os._exit(9)\n"
         f"material = reading.read_material(Path({str(folder)!r}))\n"
-        f"study.found(Path({str(path)!r}), material, study.Study(kind='pictures'), 'best')"
+        f"study.create_study(Path({str(path)!r}), material, study.Study(kind='pictures'), 'best')"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert not path.exists()

@@ -222,13 +222,13 @@ def _called(source: Path) -> Path:
 
 
 def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
-    from heedful.studies.study import Study, found
+    from heedful.studies.study import Study, create_study
 
     kind: Literal["best", "ranking"] = "ranking" if goal == "ranking" else "best"
     study = Study(kind=material.kind, **told)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found(path, material, study, kind).close()
+        create_study(path, material, study, kind).close()
     except FileExistsError as error:
         raise BadInput(f"{path}: {error.strerror}, and no study: wanted another --name") from error
     by = f", named by their {material.encoding.identifier}" if material.kind == "rows" else ""
@@ -237,10 +237,10 @@ def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any
 
 def _added(path: Path, material: Material) -> None:
     from heedful.loop import Loop
-    from heedful.studies.study import added
+    from heedful.studies.study import add_material
 
     with Loop.open(path) as loop:
-        new, gone = added(loop, material)
+        new, gone = add_material(loop, material)
     note(f"going on with {path}" + (f"; {new:,} new or changed" if new else ""))
     if gone:
         told = f"{', '.join(gone[:TOLD])}{f' and {len(gone) - TOLD:,} more' if len(gone) > TOLD else ''}"
@@ -250,7 +250,7 @@ def _added(path: Path, material: Material) -> None:
 def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
     """BadInput where a study that is there is another: answers to one question say nothing of another."""
     from heedful.loop import Loop
-    from heedful.studies.study import changed, study_of
+    from heedful.studies.study import study_of, update_study
 
     study = study_of(path)
     with Loop.open(path) as loop:
@@ -270,7 +270,7 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
     if free:
         from msgspec.structs import replace
 
-        changed(path, replace(study, **free))
+        update_study(path, replace(study, **free))
         note(f"from now on: {', '.join(f'--{name} {value}' for name, value in free.items())}")
 
 
@@ -389,12 +389,12 @@ def _tell(path: Path, json: bool) -> None:
     """What is known now."""
     from heedful.loop import Loop
     from heedful.server.pages.formatting import count
-    from heedful.studies.answers import said
+    from heedful.studies.answers import study_answers
 
     if json:
         return
     with Loop.open(path) as loop:
-        n = sum(1 for _ in said(loop))
+        n = sum(1 for _ in study_answers(loop))
         many = len(loop.items) > QUICK
         told = (count(n, "answer") if many else _verdict(loop)) if n else "nobody has answered yet"
     note(f"{told}; heedful compare {path} goes on")

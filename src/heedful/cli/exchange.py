@@ -96,17 +96,17 @@ def _wanted_objects(file: Path) -> None:
     One line alone may be torn, as the first of a log is that was cut up; where neither of the first two begins an
     object, it is a file of another kind. What comes through a pipe can be looked at but once, and is not.
     """
-    from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+    from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
 
     if not file.is_file():
         return
     first = list[str]()
-    with suppress(*GZIP_ERRORS), uncompressed(file) as text:  # that it is cut off is said where it is read
+    with suppress(*GZIP_ERRORS), open_uncompressed(file) as text:  # that it is cut off is said where it is read
         while len(first) < 2 and (line := text.readline(2**16)):
             if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
                 first.append(told)
     if first and not any(each.startswith("{") for each in first):
-        wanted = f"wanted JSON lines, one object a line, got {shown(first[0])} first"
+        wanted = f"wanted JSON lines, one object a line, got {cut_repr(first[0])} first"
         help = "docs/commands.md, import, has their fields; a table of items is for --features"
         raise BadInput(f"{file}: {wanted}; {help}")
 
@@ -172,9 +172,9 @@ def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> 
 
 
 def _count_lines(file: Path) -> int:
-    from heedful.data.files import uncompressed
+    from heedful.data.files import open_uncompressed
 
-    with uncompressed(file) as lines:
+    with open_uncompressed(file) as lines:
         return sum(1 for _ in lines)
 
 

@@ -23,7 +23,7 @@ from heedful.cli.terminal import (
 
 if TYPE_CHECKING:
     from heedful.papers.figure import Figure, Outcome, Panel
-    from heedful.papers.page import Drawn
+    from heedful.papers.page import Drawing
     from heedful.papers.run_figure import Sources
 
 _MARKS = {
@@ -73,7 +73,7 @@ def figure(
     if name is not None and all_:
         raise BadInput("figure: wanted an ID or --all, got both")
     wanted_extra("matplotlib", "plot", "heedful figure")
-    from heedful.data.paired import wanted_labels
+    from heedful.data.pairwise_dataset import wanted_labels
     from heedful.papers import FIGURES, find_figure, with_labels
     from heedful.papers.run_figure import Sources, lacking
 
@@ -103,13 +103,15 @@ def figure(
     return None
 
 
-def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool) -> tuple[Drawn, dict[str, Any]]:
+def _drawn(
+    one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool
+) -> tuple[Drawing, dict[str, Any]]:
     """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.papers.drawing import draw
-    from heedful.papers.figure import judged_on, verdicts
-    from heedful.papers.page import Drawn
+    from heedful.papers.figure import judged_rounds, verdicts
+    from heedful.papers.page import Drawing
     from heedful.papers.run_figure import run
     from heedful.papers.series import write_csv
 
@@ -135,12 +137,12 @@ def _drawn(one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv
         draw(one, outcome, pictures)
     if table:
         write_csv(one, outcome, table)
-    done = Drawn(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_on(outcome))
+    done = Drawing(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_rounds(outcome))
     files = {"pictures": [str(p) for p in pictures], "csv": str(table) if table else None}
     return done, _described(done, outcome, quick) | files
 
 
-def _described(done: Drawn, outcome: Outcome, quick: bool) -> dict[str, Any]:
+def _described(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
     """A figure as --json has it."""
     from heedful.papers.figure import plain
 
@@ -224,7 +226,7 @@ def _list(json: bool) -> None:
     return None
 
 
-def _show(one: Figure, done: Drawn, described: dict[str, Any]) -> None:
+def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     """The claims of a figure, each with what was found."""
     from rich.markup import escape
 
@@ -262,7 +264,7 @@ def _beside(one: Figure, described: dict[str, Any]) -> None:
     console().print(table)
 
 
-def _page(drawn: list[Drawn], path: Path, quick: bool) -> None:
+def _page(drawn: list[Drawing], path: Path, quick: bool) -> None:
     from heedful.papers.page import page
 
     seconds = sum(one.seconds for one in drawn)

@@ -267,7 +267,7 @@ def _made(
     folder = place(name)
     with reading_input():
         from heedful.data.table import read_table
-        from heedful.features import TEXTS, declare, infer, unseen
+        from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop import Loop
         from heedful.loop.interactions import default_learner, interaction_type
         from heedful.loop.settings import Settings
@@ -282,7 +282,7 @@ def _made(
         crossed = _named(cross, requests or [], rows)
         kind = interaction_type(default_learner(told) if learner is None else learner, told)
         if not kind.looks_at_items(seen):
-            encoding = unseen(rows, identifier=columns["identifier"])
+            encoding = encode_names(rows, identifier=columns["identifier"])
         else:
             encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
         around = _around(context, requests, [a for a, _ in crossed])

@@ -16,7 +16,7 @@ from heedful.cli.ranked_files import draw, write_pairs, write_ranking
 from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
 
 if TYPE_CHECKING:
-    from heedful.data.orders import Choices
+    from heedful.data.comparisons import ComparisonTable
 
 OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor")
 """Arguments of `heedful.rank` that are options of the same name."""
@@ -188,7 +188,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
             taken[path.resolve()] = option
 
 
-def _refuse_many(choices: Choices) -> None:
+def _refuse_many(choices: ComparisonTable) -> None:
     """ValueError where there are more items than are ranked, with what to do."""
     from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 

@@ -28,7 +28,7 @@ class Factors(NamedTuple):
     Q: Array
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """One setting in a cross-validation: root mean squared error on ratings that were left out, over all folds."""
 
     dimension: int
@@ -83,7 +83,7 @@ def cross_validated(
     penalty: str = "plain",
     folds: int = 5,
     seed: int = 0,
-) -> list[Tried]:
+) -> list[Trial]:
     """What every setting costs on ratings left out, best first; each rating is left out once, in random folds.
 
     Without `regularisations` those that are there for the penalty.
@@ -98,7 +98,7 @@ def cross_validated(
                 there = users[kept], movies[kept], values[kept]
                 P, Q = alternating_least_squares(*there, shape, dimension, regularisation, penalty=penalty, seed=seed)
                 squares += float(((values[left] - (P[users[left]] * Q[movies[left]]).sum(axis=1)) ** 2).sum())
-            tried.append(Tried(dimension, regularisation, float(np.sqrt(squares / values.size))))
+            tried.append(Trial(dimension, regularisation, float(np.sqrt(squares / values.size))))
     return sorted(tried, key=lambda one: one.rmse)
 
 

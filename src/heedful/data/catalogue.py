@@ -1,7 +1,6 @@
-"""A table of items (a CSV, or the columns of a data frame) as names and standardised features."""
+"""A table of items (a CSV) as names and standardised features."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -9,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import number_in, shown
+from heedful.data.files import cut_repr, number_in
 from heedful.data.table import csv_table
-
-Cell = float | str | None
 
 
 class Catalogue(NamedTuple):
@@ -41,49 +38,29 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     path = Path(path)
     header, rows = csv_table(path)
     columns = {name: [cells[j] for _, cells in rows] for j, name in enumerate(header)}
-    return _catalogue(columns, f"{path.name}: ", lambda i: f"{path.name}:{rows[i][0]}: ")
-
-
-def catalogue_from_columns(columns: Mapping[str, Sequence[Cell]]) -> Catalogue:
-    """Make a catalogue of columns (name -> one cell per item) by the rules of `load_catalogue`.
-
-    A cell is a number (NaN is missing), a text (read as in a CSV) or None (missing). ValueError for columns
-    of different lengths, no rows, no numeric column that varies, an infinite number.
-    """
-    sizes = {name: len(cells) for name, cells in columns.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"columns: wanted one length, got {shown(sizes)}")
-    if not any(sizes.values()):
-        raise ValueError("rows: wanted at least one item, got none")
-    return _catalogue(columns, "", lambda i: f"row {i + 1}: ")
-
-
-def _catalogue(columns: Mapping[str, Sequence[Cell]], where: str, row: Callable[[int], str]) -> Catalogue:
-    """Build a catalogue of at least one item; a message begins with `where`, or with `row(i)` for item i."""
-    m = len(next(iter(columns.values())))
     names: list[str] = []
     numeric: dict[str, NDArray[np.float64]] = {}
     for name, cells in columns.items():
-        values = [_value(cell) for cell in cells]
+        values = [number_in(cell.strip()) for cell in cells]
         column = np.array(values, np.float64)  # None becomes NaN
         if None in values:
-            names = names or ["" if value != value else str(cell).strip() for cell, value in zip(cells, values)]
+            names = names or ["" if value != value else cell.strip() for cell, value in zip(cells, values)]
         elif np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{row(i)}{name}: wanted a finite number, got {shown(cells[i])}")
+            raise ValueError(f"{path.name}:{rows[i][0]}: {name}: wanted a finite number, got {cut_repr(cells[i])}")
         elif not np.isnan(column).all():
             numeric[name] = column
     if not numeric:
         seen = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
         got = ", ".join(seen[:8]) + (f" and {len(seen) - 8} more" if len(seen) > 8 else "")
-        raise ValueError(f"{where}columns: wanted at least one of finite numbers, got {got}")
+        raise ValueError(f"{path.name}: columns: wanted at least one of finite numbers, got {got}")
 
-    standard = {name: _standardised(column) for name, column in numeric.items()}
+    standard = {name: _standardise(column) for name, column in numeric.items()}
     features = [name for name, (_, _, scale) in standard.items() if scale > 0]
     if not features:
-        raise ValueError(f"{where}columns: wanted a numeric one that varies, got constant {', '.join(numeric)}")
+        raise ValueError(f"{path.name}: columns: wanted a numeric one that varies, got constant {', '.join(numeric)}")
     return Catalogue(
-        names=np.array([name or f"item {i}" for i, name in enumerate(names or [""] * m, 1)]),
+        names=np.array([name or f"item {i}" for i, name in enumerate(names or [""] * len(rows), 1)]),
         features=np.array(features),
         X=np.column_stack([standard[name][0] for name in features]),
         mean=np.array([standard[name][1] for name in features]),
@@ -92,22 +69,13 @@ def _catalogue(columns: Mapping[str, Sequence[Cell]], where: str, row: Callable[
     )
 
 
-def _value(cell: Cell) -> float | None:
-    """Return a cell's number, NaN where it is missing, None where it is text."""
-    if cell is None:
-        return math.nan
-    if not isinstance(cell, str):
-        return float(cell)
-    return number_in(cell.strip())
+def _example(cells: Sequence[str]) -> str:
+    """A cell that keeps a column from being numeric."""
+    return next((cut_repr(cell) for cell in cells if number_in(cell.strip()) is None), "nothing in it")
 
 
-def _example(cells: Sequence[Cell]) -> str:
-    """Return a cell that keeps a column from being numeric."""
-    return next((shown(cell) for cell in cells if _value(cell) is None), "nothing in it")
-
-
-def _standardised(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return (standardised column, mean, scale) of numbers with NaN in places; a constant has scale 0."""
+def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    """(standardised column, mean, scale) of numbers with NaN in places; a constant has scale 0."""
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
         return column, float(there[0]), 0.0
@@ -117,7 +85,7 @@ def _standardised(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], flo
 
 
 def scaled_moments(values: NDArray[np.float64]) -> tuple[int, float, float]:
-    """Return (p, mean, standard deviation) of finite values / 2^p: dividing is exact, and then no square overflows."""
+    """(p, mean, standard deviation) of finite values / 2^p: dividing is exact, and then no square overflows."""
     power = int(np.frexp(np.abs(values).max())[1])
     scaled = np.ldexp(values, -power)
     return power, float(scaled.mean()), float(scaled.std())

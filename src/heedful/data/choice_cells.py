@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.data.choice_columns import plain
-from heedful.data.files import is_number, number_in, shown
+from heedful.data.files import cut_repr, is_number, number_in
 from heedful.data.spreadsheet import text_of
 
 BAD = ("both bad", "tie (both bad)")
@@ -33,7 +33,7 @@ def name_in(where: str, field: str, cell: Any) -> str:
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: wanted a name, got nothing")
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
+        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {cut_repr(cell)}")
     return text_of(str(cell).strip())
 
 
@@ -51,7 +51,7 @@ def times(where: str, cell: Any) -> int:
     """How often an answer was given."""
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
-        got = shown(cell)
+        got = cut_repr(cell)
         raise ValueError(f"{where}: times: wanted a whole number, 0 to {MOST_TIMES:,}, got {got}")
     return int(value)
 
@@ -62,5 +62,5 @@ def number_of(where: str, field: str, cell: Any) -> float | None:
         return None
     value = number_in(cell.strip()) if isinstance(cell, str) else cell
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise ValueError(f"{where}: {field}: wanted a number, got {shown(cell)}")
+        raise ValueError(f"{where}: {field}: wanted a number, got {cut_repr(cell)}")
     return float(value)

@@ -32,7 +32,7 @@ def plain(name: str) -> str:
     return re.sub(r"[\s_.\-]", "", name.casefold())
 
 
-def found(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
+def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
     """The columns of each role; those of one form, and person, times, ballot where they are there."""
     for role, names in named.items():
         if role not in NAMES:
@@ -52,8 +52,8 @@ def found(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str
         """These roles by what is named and what columns are called; None where one is not there."""
         got: dict[str, list[str]] = {}
         for role in roles:
-            fit = [name for name in left if _called(name) in NAMES[role] and [name] not in got.values()]
-            best = sorted(fit, key=lambda name: NAMES[role].index(_called(name)))[:1]
+            fit = [name for name in left if _plain_role(name) in NAMES[role] and [name] not in got.values()]
+            best = sorted(fit, key=lambda name: NAMES[role].index(_plain_role(name)))[:1]
             if not (names := named.get(role, best)):
                 return None
             got[role] = names
@@ -62,7 +62,7 @@ def found(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str
     aside = (look("person") or {}) | (look("times") or {})
     taken = [name for names in aside.values() for name in names]
     left = [name for name in left if name not in taken]
-    ordered = {"order": named["order"]} if "order" in named else _ranked(left) or look("order")
+    ordered = {"order": named["order"]} if "order" in named else _rank_columns(left) or look("order")
     rows = look("item", "rank")
     if rows is not None:
         rows |= look("ballot") or {}
@@ -80,7 +80,7 @@ def found(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str
     raise ValueError(f"{file}: columns: wanted {FORMS} (and person, times), got {_few(header)}")
 
 
-def _called(name: str) -> str:
+def _plain_role(name: str) -> str:
     word = plain(name)
     return word.removesuffix("id") or word
 
@@ -89,7 +89,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _ranked(header: Sequence[str]) -> dict[str, list[str]] | None:
+def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
     """The columns that are called 1, 2, ... or first, second, third, ..., with or without rank, place, choice."""
     numbered: dict[int, str] = {}
     for name in header:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
-from heedful.data.files import is_number, shown
-from heedful.data.orders import Bools, Choices, Ints, Pairs, choices_of_pairs
+from heedful.data.comparisons import Bools, ComparisonColumns, ComparisonTable, Ints, table_of_columns
+from heedful.data.files import cut_repr, is_number
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
@@ -39,7 +39,7 @@ class _Column:
         return self.wrong, lambda where, i: name_in(where, self.field, self.values[self.codes[i]])
 
 
-def winners(table: Table, at: Mapping[str, list[str]]) -> Choices:
+def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
     """Choices by winner and loser."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
@@ -49,15 +49,15 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> Choices:
 
     def same(where: str, i: int) -> None:
         name = loser.texts[loser.codes[i]]
-        raise ValueError(f"{where}: {loser.field}: wanted another item than the winner, got {shown(name)} twice")
+        raise ValueError(f"{where}: {loser.field}: wanted another item than the winner, got {cut_repr(name)} twice")
 
     _refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
-    pairs = Pairs(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
-    return choices_of_pairs(pairs, list(items), people)
+    pairs = ComparisonColumns(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
+    return table_of_columns(pairs, list(items), people)
 
 
-def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[Choices, int]:
+def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
     """Pairs as they stood, and what was said of them, where `words` (as `word` has them) are none of `WORDS`; and how
     many ties are of two that are both bad."""
     got = _columns(table, at, "first", "second", "answer")
@@ -69,7 +69,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
 
     def same(where: str, i: int) -> None:
         name = second.texts[second.codes[i]]
-        raise ValueError(f"{where}: {second.field}: wanted another item than the first, got {shown(name)} twice")
+        raise ValueError(f"{where}: {second.field}: wanted another item than the first, got {cut_repr(name)} twice")
 
     _refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
     numbered = any(map(is_number, words))
@@ -86,24 +86,24 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
         wanted, text = "the name of an item, or a side, in all rows", answer.texts[answer.codes[i]]
         raise ValueError(f"{where}: {column}: wanted {wanted}, got {text!r}, which is both; say what it means")
 
-    def unknown(where: str, i: int) -> None:
+    def refuse_unknown(where: str, i: int) -> None:
         wanted, text = f"{', '.join(WORDS)}, or the name of one of the two", answer.texts[answer.codes[i]]
         hint = f"say what it means, such as {text}=unsure"
-        raise ValueError(f"{where}: {column}: wanted {wanted}, got {shown(text)}; {hint}")
+        raise ValueError(f"{where}: {column}: wanted {wanted}, got {cut_repr(text)}; {hint}")
 
     _refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
     said = np.where(named > 0, named, said)
     often, odd_times = _times(got)
     person, people, odd_person = _people(got, at, often.size)
-    _refuse(table, [(said == 0, unknown), odd_times, odd_person])
+    _refuse(table, [(said == 0, refuse_unknown), odd_times, odd_person])
     turned = said == _SAID["second"]
     better = np.where(turned, second.numbers, first.numbers)
     worse = np.where(turned, first.numbers, second.numbers)
     tied = said >= _EQUAL
-    read = Pairs(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
+    read = ComparisonColumns(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
     bad_words = {word(each) for each in BAD} - set(words)
     bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
-    return choices_of_pairs(read, names, people), int(often[bad].sum())
+    return table_of_columns(read, names, people), int(often[bad].sum())
 
 
 def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, CodedColumn]:

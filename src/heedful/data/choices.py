@@ -12,10 +12,10 @@ import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
-from heedful.data.choice_columns import found
+from heedful.data.choice_columns import find_columns
 from heedful.data.choice_pairs import pairs, winners
-from heedful.data.files import GZIP_ERRORS, MISSING, shown, uncompressed
-from heedful.data.orders import Answered, Choices, by_name, gathered
+from heedful.data.comparisons import Comparison, ComparisonTable, by_name, comparison_of, tabulate
+from heedful.data.files import GZIP_ERRORS, MISSING, cut_repr, open_uncompressed
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.spreadsheet import plain_row
 from heedful.data.table import Table, open_table, table_of
@@ -24,7 +24,7 @@ from heedful.data.table import Table, open_table, table_of
 class Opened(NamedTuple):
     """Choices, and what became of the file in a few words."""
 
-    choices: Choices
+    choices: ComparisonTable
     told: str
     bad: int = 0
     """how many of the ties are of two that were both called bad"""
@@ -52,7 +52,7 @@ def open_choices(
     return Opened(load_preflib(path), kind) if study is None else Opened(study, kind)
 
 
-class _Told(msgspec.Struct):
+class _Answer(msgspec.Struct):
     """An answer in the document of a study."""
 
     person: str
@@ -62,13 +62,13 @@ class _Told(msgspec.Struct):
 
 class _Document(msgspec.Struct):
     items: tuple[str, ...]
-    answers: tuple[_Told, ...]
+    answers: tuple[_Answer, ...]
     study: str
 
 
-def _study(path: Path) -> Choices | None:
+def _study(path: Path) -> ComparisonTable | None:
     """What a JSON document of a study holds; None where the file is none. ValueError, by name, for a damaged one."""
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
                 return None
@@ -81,30 +81,24 @@ def _study(path: Path) -> Choices | None:
         raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
     read = []
     for i, each in enumerate(document.answers):
-        said, where = each.answer, f"{path.name}: answers[{i}]"
-        sides = dict(zip(("first", "second"), each.shown)) if len(each.shown) == 2 else {}
-        best = sides.get(said, said)
+        where = f"{path.name}: answers[{i}]"
         if len(set(each.shown)) < max(len(each.shown), 2):
-            raise ValueError(f"{where}: shown: wanted two items or more, each once, got {shown(', '.join(each.shown))}")
-        first = each.shown[0] if len(each.shown) == 2 else ""
-        if said in ("equal", "cannot_judge"):
-            read.append(Answered(each.person, (each.shown,), 1, first, said == "equal"))
-        elif best not in each.shown:
             raise ValueError(
-                f"{where}: answer: wanted first, second, equal, cannot_judge or an item, got {shown(said)}"
+                f"{where}: shown: wanted two items or more, each once, got {cut_repr(', '.join(each.shown))}"
             )
-        else:
-            rest = tuple(name for name in each.shown if name != best)
-            read.append(Answered(each.person, ((best,), rest), 1, first))
+        try:
+            read.append(comparison_of(each.person, each.shown, each.answer))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     if not any(each.judged for each in read):
         raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
-    return gathered(read, document.items)
+    return tabulate(read, document.items)
 
 
 def _is_preflib(path: Path) -> bool:
     if path.name.removesuffix(".gz").endswith(SUFFIXES):
         return True
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
         except GZIP_ERRORS as error:
@@ -136,7 +130,7 @@ def load_choices(
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
-    return _opened(path.name, open_table(path), columns, words)
+    return _read_choices(path.name, open_table(path), columns, words)
 
 
 def choices_in(
@@ -149,14 +143,14 @@ def choices_in(
     as `NAME: row 3: field: ...`, and where a row is no object."""
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {shown(row)}")
+            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {cut_repr(row)}")
     if not rows:
         raise ValueError(f"{name}: rows: wanted at least one, got none")
     placed = [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)]
-    return _opened(name, table_of(placed), columns, words)
+    return _read_choices(name, table_of(placed), columns, words)
 
 
-def _opened(
+def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> Opened:
     """The choices in a table that messages call `file`."""
@@ -165,9 +159,9 @@ def _opened(
     if wrong is not None:
         raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
     header = table.header
-    at = found(file, header, {role: list(names) for role, names in (columns or {}).items()})
+    at = find_columns(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
-        raise ValueError(f"words: wanted first, second and answer as columns, got {shown(', '.join(header))}")
+        raise ValueError(f"words: wanted first, second and answer as columns, got {cut_repr(', '.join(header))}")
     bad = quiet = rows = 0
     if "loser" in at:
         choices = winners(table, at)
@@ -176,9 +170,9 @@ def _opened(
     else:
         placed = table.placed()
         answered = list((_long if "rank" in at else _orders)(placed, at))
-        choices, rows = gathered(answered), len(placed)
+        choices, rows = tabulate(answered), len(placed)
         quiet = rows - len(answered) if "order" in at else 0
-    if not any(each.judged for each in choices.given):
+    if not any(each.judged for each in choices.comparisons):
         raise ValueError(f"{file}: answers: wanted at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
@@ -192,7 +186,7 @@ def _opened(
 # ---------------------------------------------------------------------------- rows
 
 
-def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
+def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
     """Orders in rows; of items without a rank it could not be judged, where none has one.
 
     Where all have one rank, they are equally good if they are two or what was asked is known, a ballot: in the one list
@@ -205,7 +199,7 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered
         ballot = name_in(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
         placed = ballots.setdefault((person, ballot), {})
         if item in placed:
-            raise ValueError(f"{where}: item: wanted each once in an order, got {shown(item)} once more")
+            raise ValueError(f"{where}: item: wanted each once in an order, got {cut_repr(item)} once more")
         placed[item] = number_of(where, "rank", row.get(at["rank"][0]))
         count = times_in(where, row, at)
         if times.setdefault((person, ballot), count) != count:
@@ -217,10 +211,10 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered
         tiers = tiers if judged else [tuple(placed)]
         alike = len(tiers[0]) == 2 or ("ballot" in at and len(tiers[0]) > 2)
         if (len(tiers) > 1 or alike) and times[person, ballot]:
-            yield Answered(person, tuple(tiers), times[person, ballot], "", judged)
+            yield Comparison(person, tuple(tiers), times[person, ballot], None, judged)
 
 
-def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answered]:
+def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
     for where, row in rows:
         cells = [row.get(name) for name in at["order"]]
         if len(cells) == 1:
@@ -233,10 +227,10 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Answer
         every = [item for tier in tiers for item in tier]
         twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
         if often > 1:
-            raise ValueError(f"{where}: order: wanted each item once, got {shown(twice)} twice")
+            raise ValueError(f"{where}: order: wanted each item once, got {cut_repr(twice)} twice")
         times, person = times_in(where, row, at), person_in(where, row, at)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
-            yield Answered(person, tuple(tiers), times)
+            yield Comparison(person, tuple(tiers), times)
 
 
 def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
@@ -248,14 +242,14 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
     elif isinstance(cell, list):
         several = [tier if isinstance(tier, list) else [tier] for tier in cell]
     else:
-        raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {shown(cell)}")
+        raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {cut_repr(cell)}")
     return [tuple(name_in(where, name, item) for item in tier or ("",)) for tier in several]
 
 
 # ---------------------------------------------------------------------------- writing
 
 
-def write_choices(path: str | PathLike[str], choices: Choices) -> None:
+def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
     """Write a CSV that `load_choices` reads: first, second and answer where all are pairs of which it is known which
     stood first; winner and loser where that is known of none, and none is a tie; else item and rank, a row for each
     item of each answer, where it is lost which stood first, as it is where an item is called as an answer is (first,
@@ -274,8 +268,8 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
         choices = choices._replace(people=tuple(name or nobody for name in choices.people))
     for name in (*choices.items, *(choices.people if named else ())):
         if name != name.strip() or name.lower() in MISSING:
-            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {shown(name)}")
-    most = max((each.times for each in choices.given), default=0)
+            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {cut_repr(name)}")
+    most = max((each.times for each in choices.comparisons), default=0)
     if most > MOST_TIMES:
         raise ValueError(f"times: wanted at most {MOST_TIMES:,} of an answer, got {most:,}")
     given = list(by_name(choices))
@@ -283,7 +277,7 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         who = ["person"] if named else []
-        if alone and all(each.first for each in given) and not set(choices.items) & set(WORDS):
+        if alone and all(each.first is not None for each in given) and not set(choices.items) & set(WORDS):
             writer.writerow([*who, "first", "second", "answer", "times"])
             for each in given:
                 [other] = {item for tier in each.tiers for item in tier} - {each.first}
@@ -291,7 +285,7 @@ def write_choices(path: str | PathLike[str], choices: Choices) -> None:
                 if len(each.tiers) == 2:
                     said = "first" if each.tiers[0] == (each.first,) else "second"
                 writer.writerow(plain_row([*([each.person] if named else []), each.first, other, said, each.times]))
-        elif alone and all(len(each.tiers) == 2 and not each.first for each in given):
+        elif alone and all(len(each.tiers) == 2 and each.first is None for each in given):
             writer.writerow([*who, "winner", "loser", "times"])
             for each in given:
                 row = [*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times]

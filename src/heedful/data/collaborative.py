@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from heedful.data.files import there
-from heedful.data.paired import Array, Paired, all_pairs, numbers_of
+from heedful.data.pairwise_dataset import Array, PairwiseDataset, all_pairs, numbers_of
 
 
-def load_collaborative(folder: str | PathLike[str]) -> Paired:
+def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
     """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other labels.
 
     Rows of dataset.txt are the features of two items, the number of a person from 1, and 1 where the first is
@@ -37,7 +37,7 @@ def load_collaborative(folder: str | PathLike[str]) -> Paired:
     first = np.zeros(U * len(pairs), bool)
     first[where] = label > 0.0
     names = np.array([str(i) for i in range(1, n + 1)])
-    return Paired(names, features, people, pairs, first.reshape(U, len(pairs)))
+    return PairwiseDataset(names, features, people, pairs, first.reshape(U, len(pairs)))
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

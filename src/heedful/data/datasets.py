@@ -6,10 +6,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from heedful.data.files import GZIP_ERRORS, uncompressed
+from heedful.data.files import GZIP_ERRORS, open_uncompressed
 
 
-class Known(NamedTuple):
+class DatasetInfo(NamedTuple):
     """A data set somebody can get from its home; nothing here fetches it."""
 
     key: str
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 KNOWN = (
-    Known(
+    DatasetInfo(
         key="letor4-mq2008",
         title="LETOR 4.0 MQ2008, supervised ranking, normalised by query",
         format="letor",
@@ -49,7 +49,7 @@ KNOWN = (
             "S5.txt": "c68c52feb1ecae7f17b64c8e2fda2098302681bbd4ea5fad8c73a1d32a1cf2b2",
         },
     ),
-    Known(
+    DatasetInfo(
         key="mslr-web10k",
         title="MSLR-WEB10K, Microsoft Learning to Rank, 10,000 queries",
         format="letor",
@@ -58,7 +58,7 @@ KNOWN = (
         cite="Qin & Liu, Introducing LETOR 4.0 Datasets, arXiv:1306.2597, 2013",
         files={},
     ),
-    Known(
+    DatasetInfo(
         key="mslr-web30k",
         title="MSLR-WEB30K, Microsoft Learning to Rank, 30,000 queries",
         format="letor",
@@ -67,7 +67,7 @@ KNOWN = (
         cite="Qin & Liu, Introducing LETOR 4.0 Datasets, arXiv:1306.2597, 2013",
         files={},
     ),
-    Known(
+    DatasetInfo(
         key="yahoo-ltrc",
         title="Yahoo! Learning to Rank Challenge (Webscope C14)",
         format="letor",
@@ -76,7 +76,7 @@ KNOWN = (
         cite="Chapelle & Chang, Yahoo! Learning to Rank Challenge Overview, JMLR W&CP 14, 2011",
         files={},
     ),
-    Known(
+    DatasetInfo(
         key="trec-session-2012",
         title="TREC Session Track 2012, query chains with clicks, and judgments",
         format="trec",
@@ -88,7 +88,7 @@ KNOWN = (
             "qrels.2012.txt": "2f02699c42a6df4687473e602cfb9e3c5383a003c93118e717dfac21757f5300",
         },
     ),
-    Known(
+    DatasetInfo(
         key="trec-session-2013",
         title="TREC Session Track 2013, query chains with clicks, and judgments",
         format="trec",
@@ -97,7 +97,7 @@ KNOWN = (
         cite="Carterette, Bah, Kanoulas, Hall & Clough, Overview of the TREC 2013 Session Track, 2013",
         files={"sessiontrack2013.xml": "", "qrels.2013.txt": ""},
     ),
-    Known(
+    DatasetInfo(
         key="movielens-1m",
         title="MovieLens 1M, a million ratings of 3,900 movies by 6,040 people",
         format="movielens",
@@ -110,7 +110,7 @@ KNOWN = (
             "users.dat": "1dc3a95300cb19f7c10e027daf29b8cdf1d908dab65b5edfb45950aa389a10a3",
         },
     ),
-    Known(
+    DatasetInfo(
         key="movielens-100k",
         title="MovieLens 100K, 100,000 ratings of 1,682 movies by 943 people",
         format="movielens",
@@ -123,7 +123,7 @@ KNOWN = (
             "u.genre": "9757e0d3e6b298159a80dd48eaf938114690e911e39af97a76949ef1663610bb",
         },
     ),
-    Known(
+    DatasetInfo(
         key="jester-1",
         title="Jester 1, part 1: 1,810,455 ratings of 100 jokes by 24,983 people",
         format="jester",
@@ -132,7 +132,7 @@ KNOWN = (
         cite="Goldberg, Roeder, Gupta & Perkins, Eigentaste, Information Retrieval 4(2), 2001",
         files={"jester-data-1.csv": ""},  # its home has an .xls, which every program saves as another CSV
     ),
-    Known(
+    DatasetInfo(
         key="book-crossing-subset",
         title="Book-Crossing, a subset: 100,726 ratings of 44,133 books by 5,157 people",
         format="book-crossing",
@@ -141,7 +141,7 @@ KNOWN = (
         cite="Ziegler, McNee, Konstan & Lausen, Improving Recommendation Lists, WWW 2005",
         files={"BX-Book-Ratings.subset.csv": "494be2b3bc47c67604e9b0a0fdc25320ce13e66d7b3bf31a2c47e3ee651930a0"},
     ),
-    Known(
+    DatasetInfo(
         key="sushi",
         title="SUSHI preference data, orders of sushi by 5,000 people",
         format="sushi",
@@ -155,7 +155,7 @@ KNOWN = (
             "sushi3.udata": "592d345613b6fbc1d7d126775eb5fb5628619e855c292166250f09651716eca2",
         },
     ),
-    Known(
+    DatasetInfo(
         key="uk-election-2010",
         title="UK general election of 2010, votes by party and seat, as Houlsby et al. 2012 have them",
         format="election",
@@ -164,7 +164,7 @@ KNOWN = (
         cite="Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012",
         files={"all_polling_data.dat": "5687269a27561446c7746056c2c775031e219e086fa3794c89f9768e5d4644b2"},
     ),
-    Known(
+    DatasetInfo(
         key="jura",
         title="Heavy metals in the soil of the Swiss Jura, 359 places, as Houlsby et al. 2012 have them",
         format="jura",
@@ -173,7 +173,7 @@ KNOWN = (
         cite="Goovaerts, Geostatistics for Natural Resources Evaluation, 1997",
         files={"jura.dat": "40d425df3306c05e55248d03a7a362399177bdd4db68ad2608f7d1806ddc3e8d"},
     ),
-    Known(
+    DatasetInfo(
         key="cgp-synthetic",
         title="Synthetic choices of Houlsby et al. 2012, 1,000 people, 10 items, 5 shared functions",
         format="collaborative",
@@ -203,7 +203,7 @@ def check(folder: str | PathLike[str]) -> list[Finding]:
     return [finding for place in places for known in KNOWN for finding in _findings(known, place, root)]
 
 
-def _findings(known: Known, place: Path, root: Path) -> Iterator[Finding]:
+def _findings(known: DatasetInfo, place: Path, root: Path) -> Iterator[Finding]:
     if not known.files:
         if place.resolve().name.lower() == known.key:
             detail = f"same format as letor4-mq2008; no sums on record, compare with {known.home}"
@@ -223,7 +223,7 @@ def _findings(known: Known, place: Path, root: Path) -> Iterator[Finding]:
 
 def _compare(file: Path, wanted: str) -> tuple[Literal["ok", "damaged", "unknown"], str]:
     try:
-        with uncompressed(file) as content:
+        with open_uncompressed(file) as content:
             got = hashlib.file_digest(content, "sha256").hexdigest()
     except GZIP_ERRORS as error:
         return "damaged", f"gzip: wanted a whole stream, got {error}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import is_number, numbered_lines, shown, there
-from heedful.data.paired import Paired, all_pairs, imputed, preferred, untied, wanted_labels
+from heedful.data.files import cut_repr, is_number, numbered_lines, there
+from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, first_preferred, impute, wanted_labels
 
 PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
 STOOD = 6
@@ -16,7 +16,7 @@ SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264,
 """The seats that [H12] drew, by their numbers in the file: their votes are the features of the parties."""
 
 
-def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> Paired:
+def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
     """Load all_polling_data.dat: seats are people, parties the items, and more votes are better.
 
     Seats where at least 6 of the 8 parties stood; what is missing is filled in from the 10 nearest by votes (a party
@@ -24,7 +24,7 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a seed for
     other 20 seats than those of [H12].
 
-    `labels`: see `paired.preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field:
+    `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field:
     wanted ..., got ...`, for a malformed line.
     """
     wanted_labels(labels)
@@ -34,23 +34,25 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 11 or not all(map(is_number, fields[:3])) or not all(not f or is_number(f) for f in fields):
             wanted = "a number, a latitude, a longitude and 8 votes or nothing, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: seat: wanted {wanted}, got {shown(line.rstrip())}")
+            raise ValueError(f"{path.name}:{number}: seat: wanted {wanted}, got {cut_repr(line.rstrip())}")
         rows.append([float(field or "nan") for field in fields])
     if len(rows) < 22:
         raise ValueError(f"{path.name}: seats: wanted at least 22, got {len(rows)}")
     table = np.array(rows)
     table = table[(~np.isnan(table[:, 3:])).sum(axis=1) >= STOOD]
     rng = np.random.default_rng([draw or 0, 20])
-    votes = untied(imputed(table[:, 3:]), rng)
-    drawn = _drawn(table[:, 0], draw, rng)
+    votes = break_ties(impute(table[:, 3:]), rng)
+    drawn = _draw_voters(table[:, 0], draw, rng)
     rest = np.setdiff1d(np.arange(len(table)), drawn)
     if drawn.size < 20 or not rest.size:
         wanted = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
         raise ValueError(f"{path.name}: seats: wanted {wanted}, got {drawn.size} and {rest.size}")
-    return Paired(np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), preferred(votes[rest], labels))
+    return PairwiseDataset(
+        np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), first_preferred(votes[rest], labels)
+    )
 
 
-def _drawn(numbers: NDArray[np.float64], draw: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_voters(numbers: NDArray[np.float64], draw: int | None, rng: np.random.Generator) -> NDArray[np.int64]:
     if draw is not None:
         return rng.permutation(len(numbers))[:20].astype(np.int64)
     at = {int(number): i for i, number in enumerate(numbers)}

@@ -24,7 +24,7 @@ GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 @contextmanager
-def uncompressed(path: Path) -> Iterator[io.BufferedReader]:
+def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for its uncompressed bytes; its first two, not its name, tell whether it is gzip.
 
     FileNotFoundError says what to do when there is no such file, IsADirectoryError where it is a folder.
@@ -55,7 +55,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
     ValueError, as NAME:LINE, for bytes that are not UTF-8 and, as NAME, for gzip that is cut off or damaged.
     """
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -86,7 +86,7 @@ def number_in(text: str) -> float | None:
     return float(text) if _INFINITE.fullmatch(text) else None
 
 
-def shown(came: object) -> str:
+def cut_repr(came: object) -> str:
     """Return the repr of what came, cut so that a message stays a line."""
     whole = repr(came)
     return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]

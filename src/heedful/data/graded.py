@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, MISSING, NUMBER, number_in, numbered_lines, shown, uncompressed
-from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stacked
-from heedful.data.table import placed_rows
+from heedful.data.files import GZIP_ERRORS, MISSING, NUMBER, cut_repr, number_in, numbered_lines, open_uncompressed
+from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
+from heedful.data.table import located_rows
 
 Missing = Literal["refuse", "mean"]
 
@@ -66,20 +66,24 @@ def load_graded(
     if missing not in ("refuse", "mean"):
         raise ValueError(f"missing: wanted refuse or mean, got {missing!r}")
     if twice := [(label, times) for label, times in Counter(map(_same, order)).items() if times > 1]:
-        raise ValueError(f"order: wanted each label once, got {shown(twice[0][0])} {twice[0][1]} times")
+        raise ValueError(f"order: wanted each label once, got {cut_repr(twice[0][0])} {twice[0][1]} times")
     if len(order) == 1 or "" in order:
-        raise ValueError(f"order: wanted at least two labels, from the lowest to the highest, got {shown(list(order))}")
+        raise ValueError(
+            f"order: wanted at least two labels, from the lowest to the highest, got {cut_repr(list(order))}"
+        )
     if is_svmlight(path):
         if target or without:
             what, given = ("target", target) if target else ("without", ", ".join(without))
-            raise ValueError(f"{what}: wanted none, as the grade begins each line of {path.name}, got {shown(given)}")
+            raise ValueError(
+                f"{what}: wanted none, as the grade begins each line of {path.name}, got {cut_repr(given)}"
+            )
         return _svmlight(path, order, most)
     return _table(path, target, order, most, without, missing)
 
 
 def is_svmlight(path: Path) -> bool:
     """Whether the first line that is not blank or a comment looks like GRADE INDEX:VALUE or GRADE qid:ID."""
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             start = file.peek(4096)[:4096]
             if start.startswith(b"PAR1"):
@@ -96,7 +100,7 @@ def is_svmlight(path: Path) -> bool:
 # ---------------------------------------------------------------------------- grades
 
 
-def _ranked(
+def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The ranks of grades (cells as text), and what each rank stands for."""
@@ -106,12 +110,12 @@ def _ranked(
         places = {_same(label): r for r, label in enumerate(order, 1)}
         for place, cell in zip(where, cells):
             if _same(cell) not in places:
-                raise ValueError(f"{place}: {name}: wanted one of {_few(order)}, got {shown(cell)}")
+                raise ValueError(f"{place}: {name}: wanted one of {_few(order)}, got {cut_repr(cell)}")
         return np.array([places[_same(cell)] for cell in cells], np.int64), tuple(order)
     for place, cell in zip(where, cells):
         if not _is_whole(cell):
             words = "" if number_in(cell) is not None else "; labels need their order: bad,ok,good"
-            raise ValueError(f"{place}: {name}: wanted a grade, a whole number, got {shown(cell)}{words}")
+            raise ValueError(f"{place}: {name}: wanted a grade, a whole number, got {cut_repr(cell)}{words}")
     values = np.array([float(cell) for cell in cells])
     distinct, ranks = np.unique(values, return_inverse=True)
     if not 2 <= distinct.size <= most:
@@ -147,9 +151,9 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> Graded:
     N = max(block.shape[1] for block in blocks)
     if N == 0:
         raise ValueError(f"{path.name}: features: wanted at least one INDEX:VALUE, got none")
-    ranks, names = _ranked("grade", grades, order, most, where, path.name)
+    ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
-    return Graded(stacked(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
+    return Graded(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
 
 
 def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]) -> Iterator[FloatArray]:
@@ -177,23 +181,23 @@ def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]
 def _table(
     path: Path, target: str, order: Sequence[str], most: int, without: Collection[str], missing: Missing
 ) -> Graded:
-    placed = placed_rows(path)
+    placed = located_rows(path)
     where, rows = [place for place, _ in placed], [row for _, row in placed]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not target:
         raise ValueError(f"target: wanted the column of the grades ({_few(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
         if name not in names:
-            raise ValueError(f"{what}: wanted a column of {path.name} ({_few(names)}), got {shown(name)}")
+            raise ValueError(f"{what}: wanted a column of {path.name} ({_few(names)}), got {cut_repr(name)}")
     if target in without:
-        raise ValueError(f"without: wanted another column than the target, got {shown(target)}")
+        raise ValueError(f"without: wanted another column than the target, got {cut_repr(target)}")
     cells = []
     for place, row in placed:
         cell = _text(row.get(target))
         if cell.lower() in MISSING:
             raise ValueError(f"{place}: {target}: wanted a grade, got nothing")
         cells.append(cell)
-    ranks, grades = _ranked(target, cells, order, most, where, path.name)
+    ranks, grades = _rank_grades(target, cells, order, most, where, path.name)
 
     features: dict[str, NDArray[np.float64]] = {}
     left_out, filled = [], []
@@ -207,7 +211,7 @@ def _table(
         column = np.array(values, np.float64)
         if np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{where[i]}: {name}: wanted a finite number, got {shown(rows[i].get(name))}")
+            raise ValueError(f"{where[i]}: {name}: wanted a finite number, got {cut_repr(rows[i].get(name))}")
         if (gaps := np.isnan(column)).any():
             if missing == "refuse":
                 others = f", as {gaps.sum() - 1} more" if gaps.sum() > 1 else ""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
 
 MAX_BYTES = 16 * 2**20  # of a line with its end: what is held in memory at once
 MAX_DEPTH = 64  # the object of the line is the first level
@@ -34,11 +34,11 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
     in one object, holds NaN, an infinity or a number too large for a double, is nested deeper than MAX_DEPTH, or
     is longer than MAX_BYTES. A byte order mark at the beginning is left out.
 
-    Raises as `files.uncompressed` does for a file that is not there, and ValueError for gzip that is cut off or
+    Raises as `files.open_uncompressed` does for a file that is not there, and ValueError for gzip that is cut off or
     damaged: after that there are no more lines.
     """
     path = Path(path)
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             for number in count(1):
                 text = file.readline(MAX_BYTES + 1)
@@ -70,9 +70,9 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     except RecursionError:
         return None, too_deep
     except ValueError as problem:
-        return None, _malformed(text, problem)
+        return None, _json_problem(text, problem)
     if not isinstance(record, dict):
-        return None, f"line: wanted one JSON object, got {shown(record)}"
+        return None, f"line: wanted one JSON object, got {cut_repr(record)}"
     # What opens in strings only counts too much; then the levels are counted one by one.
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _levels(record) > MAX_DEPTH:
         return None, too_deep
@@ -82,7 +82,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
         try:
             json.loads(text, object_pairs_hook=_once)
         except KeyError as problem:
-            return None, f"key: wanted each once, got {shown(problem.args[0])} twice"
+            return None, f"key: wanted each once, got {cut_repr(problem.args[0])} twice"
     return record, None
 
 
@@ -117,7 +117,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
         seen.add(key)
 
 
-def _malformed(text: bytes, problem: ValueError) -> str:
+def _json_problem(text: bytes, problem: ValueError) -> str:
     """Say in the words of the house why a line is not JSON."""
     try:
         text.decode()
@@ -127,7 +127,6 @@ def _malformed(text: bytes, problem: ValueError) -> str:
         return "number: wanted one that a double can hold, got a larger one"
     if place := _AT_BYTE.match(str(problem)):
         at = int(place[2])
-        return (
-            f"json: wanted JSON, got {place[1]} at byte {at + 1}: {shown(text[at:].decode(errors='replace').rstrip())}"
-        )
+        rest = text[at:].decode(errors="replace").rstrip()
+        return f"json: wanted JSON, got {place[1]} at byte {at + 1}: {cut_repr(rest)}"
     return "json: wanted a whole line of JSON, got one that ends early or has half a surrogate pair"

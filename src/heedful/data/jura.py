@@ -7,20 +7,27 @@ from pathlib import Path
 import numpy as np
 
 from heedful.data.files import there
-from heedful.data.paired import Paired, all_pairs, numbers_of, one_hot, preferred, wanted_labels
+from heedful.data.pairwise_dataset import (
+    PairwiseDataset,
+    all_pairs,
+    first_preferred,
+    numbers_of,
+    one_hot,
+    wanted_labels,
+)
 
 METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
 PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349, 0, 73, 259, 5, 197)
 """The places that [H12] drew, as rows of the file from 0: what was measured there are the features of the metals."""
 
 
-def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> Paired:
+def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
     """Load jura.dat: places are people, metals the items; what is higher for it, in standard deviations, is better.
 
     What was measured in 20 places are the features of the metals, which leaves 339 people, with their two coordinates,
     the rock and the land use. `draw`: a seed for other 20 places than those of [H12].
 
-    `labels`: see `paired.preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: numbers:
+    `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: numbers:
     wanted ..., got ...`, for a malformed line.
     """
     wanted_labels(labels)
@@ -37,4 +44,6 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / spread
     rest = np.setdiff1d(np.arange(len(table)), drawn)
     people = np.column_stack([table[:, :2], one_hot(table[:, 2]), one_hot(table[:, 3])])
-    return Paired(np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), preferred(measured[rest], labels))
+    return PairwiseDataset(
+        np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), first_preferred(measured[rest], labels)
+    )

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heedful.data.files import numbered_lines, shown
-from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stacked
+from heedful.data.files import cut_repr, numbered_lines
+from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
 
 _GRADE = Target("[0-4]", "an integer 0 to 4")
 _LINE = _GRADE.line()
@@ -71,7 +71,7 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
     N = n_features or max(block.shape[1] for block in blocks)
     if N == 0:
         raise ValueError(f"{Path(paths[0]).name}: features: wanted at least one INDEX:VALUE, got none")
-    X = stacked(blocks, N, kind)
+    X = stack_blocks(blocks, N, kind)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Queries(X, np.array(labels, np.int64), offsets, np.array(qids))
 
@@ -104,9 +104,9 @@ def _blocks(
             if starts and qid is None:
                 raise ValueError(f"{where}: wanted qid:ID as on the lines before, got none")
             if starts and last is None:
-                raise ValueError(f"{where}: wanted none as on the lines before, got {shown('qid:' + qid)}")
+                raise ValueError(f"{where}: wanted none as on the lines before, got {cut_repr('qid:' + qid)}")
             if qid in starts:
-                raise ValueError(f"{where}: wanted a query's lines together, got {shown(qid)} once more")
+                raise ValueError(f"{where}: wanted a query's lines together, got {cut_repr(qid)} once more")
             starts[qid] = len(labels)
             last = qid
         labels.append(int(grade))
@@ -131,7 +131,7 @@ def _counts(path: Path, rows: int) -> list[int]:
     for number, line in numbered_lines(side):
         text = line.strip()
         if text and not re.fullmatch("0*[1-9][0-9]{0,14}", text):
-            raise ValueError(f"{side.name}:{number}: count: wanted an integer from 1, got {shown(text)}")
+            raise ValueError(f"{side.name}:{number}: count: wanted an integer from 1, got {cut_repr(text)}")
         if text:
             counts.append(int(text))
     if sum(counts) != rows:

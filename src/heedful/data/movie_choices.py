@@ -5,9 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import numbered_lines, shown, there
+from heedful.data.files import cut_repr, numbered_lines, there
 from heedful.data.movielens import Ratings, load_movielens
-from heedful.data.paired import Ints, Paired, all_pairs, imputed, one_hot, preferred, untied, wanted_labels
+from heedful.data.pairwise_dataset import (
+    Ints,
+    PairwiseDataset,
+    all_pairs,
+    break_ties,
+    first_preferred,
+    impute,
+    one_hot,
+    wanted_labels,
+)
 
 FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
 """The films that [H12] drew, by their numbers in movies.dat, as it drew them."""
@@ -16,14 +25,14 @@ MOST_RATED, RATED = 50, 7
 
 def load_movie_choices(
     folder: str | PathLike[str], ratings: Ratings | None = None, *, labels: str = "right", draw: int | None = None
-) -> Paired:
+) -> PairwiseDataset:
     """Load MovieLens 1M as choices: ten films, people who rated at least 7 of them, the higher rating preferred.
 
     Ratings that are missing are filled in from the 10 nearest people, ties broken at random. The features of films are
     their genres, those of people gender, age and occupation (users.dat). `draw`: a seed for other ten of the 50 films
     with most ratings than those of [H12]. `ratings`: what `load_movielens` read of the folder, where it was.
 
-    `labels`: see `paired.preferred`; the published ones have the genres of the films in another order, too. Errors as
+    `labels`: see `first_preferred`; the published ones have the genres of the films in another order, too. Errors as
     of `load_movielens`.
     """
     wanted_labels(labels)
@@ -38,7 +47,7 @@ def load_movie_choices(
     [kept] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
     if not kept.size:
         raise ValueError(f"ratings: wanted somebody who rated {RATED} of the {films.size} films, got nobody")
-    values = untied(imputed(table[kept]), rng)
+    values = break_ties(impute(table[kept]), rng)
     if labels == "published":
         # Columns were numbered by the order of the drawn films' numbers, where their places in it were meant
         values = values[:, films.argsort().argsort()]
@@ -46,7 +55,9 @@ def load_movie_choices(
     told = [known[int(user)] for user in ratings.user_ids[kept]]
     people = np.column_stack([one_hot(np.array(each)) for each in zip(*told)])
     features = ratings.genres[films].astype(np.float64)
-    return Paired(ratings.names[films], features, people, all_pairs(films.size), preferred(values, labels))
+    return PairwiseDataset(
+        ratings.names[films], features, people, all_pairs(films.size), first_preferred(values, labels)
+    )
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
@@ -69,6 +80,6 @@ def _people(path: Path) -> dict[int, tuple[str, str, str]]:
         fields = line.strip().split("::")
         if len(fields) != 5 or not fields[0].isdecimal():
             wanted = "USER::GENDER::AGE::OCCUPATION::ZIP"
-            raise ValueError(f"{path.name}:{number}: line: wanted {wanted}, got {shown(line.strip())}")
+            raise ValueError(f"{path.name}:{number}: line: wanted {wanted}, got {cut_repr(line.strip())}")
         told[int(fields[0])] = fields[1], fields[2], fields[3]
     return told

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, shown, there, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed, there
 
 Ints = NDArray[np.int64]
 
@@ -95,7 +95,7 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
 
 
 def _content(path: Path) -> bytes:
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             return file.read()
         except GZIP_ERRORS as error:
@@ -109,7 +109,7 @@ def _columns(path: Path, line: str) -> Ints:
         lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))
         number, got = next((i, got) for i, got in enumerate(lines, 1) if not re.fullmatch(line, got))
         example = "USER::MOVIE::RATING::TIME" if "::" in line else "USER, MOVIE, RATING and TIME apart by tabs"
-        raise ValueError(f"{path.name}:{number}: line: wanted {example}, RATING 1 to 5, got {shown(got)}")
+        raise ValueError(f"{path.name}:{number}: line: wanted {example}, RATING 1 to 5, got {cut_repr(got)}")
     return np.fromstring(text.replace(b"::", b" "), np.int64, sep=" ").reshape(-1, 4)
 
 
@@ -126,12 +126,12 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
         flags = fields[5:]
         if known and (len(flags) != len(known) or not set(flags) <= {"0", "1"}):
             raise ValueError(
-                f"{where}: genres: wanted {len(known)} of 0 or 1, the last of the line, got {shown(flags)}"
+                f"{where}: genres: wanted {len(known)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
             )
         if not known and len(fields) != 3:
-            raise ValueError(f"{where}: line: wanted MOVIE::TITLE::GENRE|GENRE..., got {shown(text)}")
+            raise ValueError(f"{where}: line: wanted MOVIE::TITLE::GENRE|GENRE..., got {cut_repr(text)}")
         if not re.fullmatch(_ID, fields[0]) or int(fields[0]) in rows:
-            raise ValueError(f"{where}: movie: wanted a number that none before it has, got {shown(fields[0])}")
+            raise ValueError(f"{where}: movie: wanted a number that none before it has, got {cut_repr(fields[0])}")
         chosen = {name for name, flag in zip(known, flags) if flag == "1"} if known else set(fields[2].split("|"))
         rows[int(fields[0])] = fields[1].strip(), chosen
     if not rows:
@@ -149,6 +149,6 @@ def _genres(folder: Path) -> list[str]:
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):
         name, _, index = text.strip().partition("|")
         if text.strip() and index != str(len(names)):
-            raise ValueError(f"{path.name}:{number}: genre: wanted NAME|{len(names)}, got {shown(text)}")
+            raise ValueError(f"{path.name}:{number}: genre: wanted NAME|{len(names)}, got {cut_repr(text)}")
         names += [name] if text.strip() else []
     return names

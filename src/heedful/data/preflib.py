@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
-from heedful.data.files import numbered_lines, shown
-from heedful.data.orders import Answered, Choices, Tiers, gathered
+from heedful.data.comparisons import Comparison, ComparisonTable, Tiers, tabulate
+from heedful.data.files import cut_repr, numbered_lines
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 """Strict orders, complete and incomplete; orders with ties, complete and incomplete."""
@@ -20,7 +20,7 @@ _TIER = r"(?:[0-9]{1,9}|\{[0-9]{0,9}(?:,[0-9]{1,9})*\})"
 _ORDER = re.compile(rf"{_TIER}(?:,{_TIER})*")
 
 
-def load_preflib(path: str | PathLike[str]) -> Choices:
+def load_preflib(path: str | PathLike[str]) -> ComparisonTable:
     """Load a .soc, .soi, .toc or .toi, plain or gzip: with the header of lines "# NUMBER ALTERNATIVES: 4", or the older
     one, which has the count, then a line "1,NAME" for each, then "voters,sum,orders"; the content tells which.
 
@@ -38,10 +38,10 @@ def load_preflib(path: str | PathLike[str]) -> Choices:
     names, orders, colon = _header(path.name, lines) if lines[0][1].startswith("#") else _old(path.name, lines)
     whole = path.name.removesuffix(".gz").endswith((".soc", ".toc"))
     strict = path.name.removesuffix(".gz").endswith((".soc", ".soi"))
-    answered = list(_answered(path.name, names, orders, colon, whole, strict))
+    answered = list(_read_orders(path.name, names, orders, colon, whole, strict))
     if not answered:
         raise ValueError(f"{path.name}: orders: wanted at least one of two or more alternatives, got none")
-    return gathered(answered, names.values())
+    return tabulate(answered, names.values())
 
 
 Lines = list[tuple[int, str]]
@@ -79,13 +79,15 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
     for number, text in lines[1 : count + 1]:
         of, comma, name = text.partition(",")
         if not comma or of.strip() != str(len(names) + 1):
-            raise ValueError(f"{file}:{number}: alternative: wanted {len(names) + 1},NAME, got {shown(text)}")
+            raise ValueError(f"{file}:{number}: alternative: wanted {len(names) + 1},NAME, got {cut_repr(text)}")
         names[int(of)] = name.strip().strip('"') or f"alternative {of}"
     if len(names) < count or len(lines) < count + 2:
         raise ValueError(f"{file}: header: wanted {count} alternatives and a line of counts, got {len(lines)} lines")
     number, text = lines[count + 1]
     if not re.fullmatch(r"[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+", text):
-        raise ValueError(f"{file}:{number}: counts: wanted voters, their sum and orders as numbers, got {shown(text)}")
+        raise ValueError(
+            f"{file}:{number}: counts: wanted voters, their sum and orders as numbers, got {cut_repr(text)}"
+        )
     return _once(file, names), lines[count + 2 :], ","
 
 
@@ -94,27 +96,27 @@ def _once(file: str, names: dict[int, str]) -> dict[int, str]:
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):
-        raise ValueError(f"{file}: alternatives: wanted different names, got {shown(sorted(out.values()))}")
+        raise ValueError(f"{file}: alternatives: wanted different names, got {cut_repr(sorted(out.values()))}")
     return out
 
 
 def _count(where: str, text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 2 <= int(text) <= MOST:
-        raise ValueError(f"{where}: wanted a whole number, 2 to {MOST}, got {shown(text)}")
+        raise ValueError(f"{where}: wanted a whole number, 2 to {MOST}, got {cut_repr(text)}")
     return int(text)
 
 
-def _answered(
+def _read_orders(
     file: str, names: dict[int, str], orders: Lines, colon: str, whole: bool, strict: bool
-) -> Iterator[Answered]:
+) -> Iterator[Comparison[str]]:
     for number, text in orders:
         where = f"{file}:{number}"
         count, mark, order = "".join(text.split()).partition(colon)
         if not mark or not count.isascii() or not count.isdecimal() or (order and not _ORDER.fullmatch(order)):
             wanted = f"COUNT{colon} and numbers apart by commas, ties in braces"
-            raise ValueError(f"{where}: order: wanted {wanted}, got {shown(text)}")
+            raise ValueError(f"{where}: order: wanted {wanted}, got {cut_repr(text)}")
         if len(count) > 18 or not 1 <= int(count) <= 1e9:
-            raise ValueError(f"{where}: count: wanted 1 to 1000000000, got {shown(count)}")
+            raise ValueError(f"{where}: count: wanted 1 to 1000000000, got {cut_repr(count)}")
         groups = re.findall(r"\{([^}]*)\}|([0-9]+)", order)
         tiers = [[int(of) for of in (tie or alone).split(",") if of] for tie, alone in groups]
         tiers = [tier for tier in tiers if tier]
@@ -128,12 +130,12 @@ def _answered(
         if whole and len(every) < len(names):
             raise ValueError(f"{where}: order: wanted all {len(names)} alternatives, got {len(every)}")
         if strict and len(every) > len(tiers):
-            raise ValueError(f"{where}: order: wanted no ties (.toc and .toi have them), got {shown(text)}")
+            raise ValueError(f"{where}: order: wanted no ties (.toc and .toi have them), got {cut_repr(text)}")
         if len(tiers) > 1 or [len(tier) for tier in tiers] == [2]:
-            yield Answered("", tuple(tuple(names[of] for of in tier) for tier in tiers), int(count))
+            yield Comparison("", tuple(tuple(names[of] for of in tier) for tier in tiers), int(count))
 
 
-def write_preflib(path: str | PathLike[str], choices: Choices, *, title: str = "") -> None:
+def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title: str = "") -> None:
     """Write the orders, with the header of lines that begin with #, into a file whose name ends as its kind does.
 
     Who gave an answer, and which item stood first, has no place in it; nor have those who could not judge. ValueError
@@ -146,9 +148,9 @@ def write_preflib(path: str | PathLike[str], choices: Choices, *, title: str = "
         raise ValueError(f"path: wanted a name that ends in {', '.join(SUFFIXES)}, got {path.name!r}")
     for name in (title, *choices.items):
         if len(name.splitlines()) > 1 or name != name.strip():
-            raise ValueError(f"items: wanted names of one line without spaces around them, got {shown(name)}")
+            raise ValueError(f"items: wanted names of one line without spaces around them, got {cut_repr(name)}")
     orders: Counter[Tiers] = Counter()
-    for given in choices.given:
+    for given in choices.comparisons:
         if given.judged:
             orders[tuple(tuple(sorted(tier)) for tier in given.tiers)] += given.times
     if not orders:

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.data.files import GZIP_ERRORS, is_number, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, is_number, open_uncompressed
 from heedful.data.ratings import (
     BY_NAME,
     Columns,
@@ -14,7 +14,6 @@ from heedful.data.ratings import (
     Twice,
     fields_of,
     finite,
-    gathered,
     is_header,
     load_book_crossing,
     load_jester,
@@ -22,8 +21,9 @@ from heedful.data.ratings import (
     movielens_ratings,
     places,
     separator_of,
+    tabulate_ratings,
 )
-from heedful.data.table import placed_rows
+from heedful.data.table import located_rows
 
 _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -56,10 +56,10 @@ def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
         return Opened(movielens_ratings(path), "MovieLens")
     start, line = _beginning(path)
     if start.startswith((b"PAR1", b"{", b"[")):
-        placed = placed_rows(path)
+        placed = located_rows(path)
         names = list(dict.fromkeys(name for _, row in placed for name in row))
         at = [names[j] for j in places(path.name, names, columns)]
-        return Opened(gathered(path, _of_objects(placed, at), twice), f"columns {', '.join(at)}")
+        return Opened(tabulate_ratings(path, _of_objects(placed, at), twice), f"columns {', '.join(at)}")
     if not any(columns) and _is_book_crossing(line):
         return Opened(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
     if not any(columns) and _is_jester(line):
@@ -89,7 +89,7 @@ def _the_one(folder: Path) -> Path:
 
 def _beginning(path: Path) -> tuple[bytes, str]:
     """(the first bytes of a file that are no space, its first line that is not blank)."""
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
             text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
@@ -122,7 +122,7 @@ def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iter
         user, item = _name(where, "user", row.get(at[0])), _name(where, "item", row.get(at[1]))
         rating = row.get(at[2])
         if isinstance(rating, bool) or not isinstance(rating, int | float | str):
-            raise ValueError(f"{where}: rating: wanted a finite number in {at[2]}, got {shown(rating)}")
+            raise ValueError(f"{where}: rating: wanted a finite number in {at[2]}, got {cut_repr(rating)}")
         yield where, user, item, finite(where, str(rating).strip())
 
 
@@ -131,5 +131,5 @@ def _name(where: str, field: str, cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {shown(cell)}")
+        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {cut_repr(cell)}")
     return str(cell).strip()

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, is_number, numbered_lines, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, is_number, numbered_lines, open_uncompressed
 from heedful.data.frames import is_index
 from heedful.data.movielens import load_movielens
 
@@ -57,7 +57,7 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
     of it, an item that a user rates twice.
     """
     path = Path(path)
-    return gathered(path, _rows(path, numbered_lines(path), columns), twice)
+    return tabulate_ratings(path, _rows(path, numbered_lines(path), columns), twice)
 
 
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
@@ -74,11 +74,11 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
                 raise ValueError(f"{where}: rating: wanted a whole number from 0 to 10, got {value:g}")
             yield where, user, item, value
 
-    table = gathered(path, rows())
+    table = tabulate_ratings(path, rows())
     explicit = table.values > 0.0
     if not implicit and not explicit.any():
         raise ValueError(f"{path.name}: ratings: wanted at least one above 0 (implicit), got none")
-    return table if implicit else chosen(table, explicit)
+    return table if implicit else select_ratings(table, explicit)
 
 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:
@@ -90,7 +90,7 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     """
     path = Path(path)
     if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
-        raise ValueError(f"users: wanted a whole number, 1 or more, got {shown(users)}")
+        raise ValueError(f"users: wanted a whole number, 1 or more, got {cut_repr(users)}")
     rows: list[NDArray[np.float64]] = []
     for number, line in numbered_lines(path):
         if users is not None and len(rows) == users:
@@ -99,17 +99,17 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
         where = f"{path.name}:{number}"
         if len(fields) < 2 or (rows and len(fields) != rows[0].size + 1):
             wanted = f"{rows[0].size + 1} numbers" if rows else "a count and the ratings"
-            raise ValueError(f"{where}: line: wanted {wanted}, apart by commas, got {shown(line.strip())}")
+            raise ValueError(f"{where}: line: wanted {wanted}, apart by commas, got {cut_repr(line.strip())}")
         wrong = next((field for field in fields if not is_number(field)), None)
         if wrong is not None:
-            raise ValueError(f"{where}: rating: wanted a number, got {shown(wrong)}")
+            raise ValueError(f"{where}: rating: wanted a number, got {cut_repr(wrong)}")
         row = np.array(fields[1:], np.float64)
         strange = np.flatnonzero((np.abs(row) > 10.0) & (row != 99.0))
         if strange.size:
             got = f"{row[strange[0]]:g} for joke {strange[0] + 1}"
             raise ValueError(f"{where}: rating: wanted a number from -10 to 10, or 99 for none, got {got}")
         if float(fields[0]) != (counted := int((row != 99.0).sum())):
-            raise ValueError(f"{where}: count: wanted {counted}, as many as are rated, got {shown(fields[0])}")
+            raise ValueError(f"{where}: count: wanted {counted}, as many as are rated, got {cut_repr(fields[0])}")
         rows.append(row)
     if not rows or all((row == 99.0).all() for row in rows):
         raise ValueError(f"{path.name}: ratings: wanted at least one, got none")
@@ -123,10 +123,10 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
     """The ratings of MovieLens 100K or 1M in a folder, movies that nobody rated left out; as `load_movielens`."""
     data = load_movielens(folder)
     table = RatingTable(data.users, data.movies, data.values, data.user_ids.astype(str), data.names)
-    return chosen(table, np.ones(data.values.size, bool))
+    return select_ratings(table, np.ones(data.values.size, bool))
 
 
-def chosen(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
+def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
     """The ratings that are `kept` (n,), and the users and items that they are of, in their order. ValueError where none
     is left."""
     if not kept.any():
@@ -147,10 +147,10 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     whole table. Fewer than these are left where some have no rating of the others; ValueError where none has."""
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name}: wanted a whole number, 1 or more, got {shown(count)}")
+            raise ValueError(f"{name}: wanted a whole number, 1 or more, got {cut_repr(count)}")
     who = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
-    return chosen(table, np.isin(table.users, who) & np.isin(table.items, which))
+    return select_ratings(table, np.isin(table.users, who) & np.isin(table.items, which))
 
 
 NAMES = {
@@ -176,7 +176,7 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
     called = [plain_name(name) for name in header]
     for field, name in zip(Columns._fields, columns):
         if name and name not in header:
-            raise ValueError(f"{where}: {field}: wanted the column {name}, got {shown(', '.join(header))}")
+            raise ValueError(f"{where}: {field}: wanted the column {name}, got {cut_repr(', '.join(header))}")
         if name:
             found[field] = header.index(name)
     for field in Columns._fields:
@@ -188,7 +188,7 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
         if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # which pandas wrote: it numbers the ratings
             left = left[1:]
         if field not in found and not left:
-            raise ValueError(f"{where}: {field}: wanted a column for it, got {shown(', '.join(header))}")
+            raise ValueError(f"{where}: {field}: wanted a column for it, got {cut_repr(', '.join(header))}")
         found.setdefault(field, left[0] if left else -1)
     if len(set(found.values())) < 3:
         raise ValueError(f"{where}: columns: wanted three different ones, got {', '.join(columns)}")
@@ -197,7 +197,7 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
 
 def _latin(path: Path) -> Iterator[tuple[int, str]]:
     """The numbered lines of a text in Latin-1, plain or gzip."""
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("latin-1")
@@ -246,21 +246,21 @@ def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Ite
         user, item, rating = (fields[j] if j < len(fields) else "" for j in at)
         if max(at) >= len(fields) or not user or not item:
             wanted = "USER, ITEM and RATING, apart by commas, semicolons or tabs"
-            raise ValueError(f"{where}: line: wanted {wanted}, got {shown(text)}")
+            raise ValueError(f"{where}: line: wanted {wanted}, got {cut_repr(text)}")
         yield where, user, item, finite(where, rating)
 
 
 def finite(where: str, text: str) -> float:
     """The rating that a text is. ValueError where it is no finite number."""
     if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
-        raise ValueError(f"{where}: rating: wanted a finite number, got {shown(text)}")
+        raise ValueError(f"{where}: rating: wanted a finite number, got {cut_repr(text)}")
     return float(text)
 
 
-def gathered(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
+def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
     """The table of these rows. ValueError as `load_ratings`."""
     if twice not in ("refuse", "last", "mean"):
-        raise ValueError(f"twice: wanted refuse, last or mean, got {shown(twice)}")
+        raise ValueError(f"twice: wanted refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     rated: dict[tuple[int, int], float] = {}
@@ -269,7 +269,7 @@ def gathered(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> Rating
         pair = users.setdefault(user, len(users)), items.setdefault(item, len(items))
         if pair in rated:
             if twice == "refuse":
-                raise ValueError(f"{where}: item: wanted each once for user {user}, got {shown(item)} once more")
+                raise ValueError(f"{where}: item: wanted each once for user {user}, got {cut_repr(item)} once more")
             several = again.setdefault(pair, [rated[pair]])
             several.append(value)
             value = value if twice == "last" else math.fsum(several) / len(several)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import is_number, numbered_lines, shown, there
+from heedful.data.files import cut_repr, is_number, numbered_lines, there
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +67,7 @@ def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 9 or fields[0] != str(len(names)) or not all(map(is_number, fields[2:])):
             wanted = f"the number {len(names)}, a name and 7 numbers, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: item: wanted {wanted}, got {shown(line.rstrip())}")
+            raise ValueError(f"{path.name}:{number}: item: wanted {wanted}, got {cut_repr(line.rstrip())}")
         names.append(fields[1])
         rows.append([float(field) for field in fields[2:]])
     if not names:
@@ -84,10 +84,12 @@ def _orders(path: Path, items: int) -> Ints:
         fields = text.split(" ")
         order = [int(field) for field in fields[2:] if re.fullmatch("[0-9]{1,9}", field)]
         if len(fields) != 12 or fields[:2] != ["0", "10"] or len(order) != 10:
-            raise ValueError(f"{path.name}:{number}: order: wanted 0, 10 and ten numbers of items, got {shown(text)}")
+            raise ValueError(
+                f"{path.name}:{number}: order: wanted 0, 10 and ten numbers of items, got {cut_repr(text)}"
+            )
         if len(set(order)) < 10 or max(order) >= items:
             wanted = f"ten different items, 0 to {items - 1}"
-            raise ValueError(f"{path.name}:{number}: order: wanted {wanted}, got {shown(text)}")
+            raise ValueError(f"{path.name}:{number}: order: wanted {wanted}, got {cut_repr(text)}")
         rows.append(order)
     if not rows:
         raise ValueError(f"{path.name}: orders: wanted at least one, got none")

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from heedful.data.files import there
-from heedful.data.paired import Paired, all_pairs, numbers_of, one_hot
+from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, numbers_of, one_hot
 from heedful.data.sushi import load_sushi
 
 ASKED = (1, 2, 7, 8, 9)
 """The columns of sushi3.udata that [H12] has: gender, age, prefecture, region, and east or west, where one lives."""
 
 
-def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") -> Paired:
+def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") -> PairwiseDataset:
     """Load the orders of set A, sushi3.idata and sushi3.udata: 5,000 people, 10 items.
 
     The kinds among the features (style, major and minor group) are a 0 or 1 each, so are those of people. With
@@ -32,4 +32,4 @@ def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") ->
         np.float64
     )
     people = np.column_stack([one_hot(told[:, j]) for j in ASKED])
-    return Paired(names, features, people, all_pairs(names.size), place[:, a] < place[:, b])
+    return PairwiseDataset(names, features, people, all_pairs(names.size), place[:, a] < place[:, b])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import NUMBER, is_number, shown
+from heedful.data.files import NUMBER, cut_repr, is_number
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -63,7 +63,7 @@ def parse(path: Path, rows: list[Row], limit: int, kind: np.dtype[Any], target: 
     return block
 
 
-def stacked(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
+def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
     """The blocks on each other, as wide as N; they are taken out of the list: never two whole copies."""
     X = np.zeros((sum(map(len, blocks)), N), kind)
     end = len(X)
@@ -78,22 +78,22 @@ def complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str
     """Say of a refused line which field is wrong, what was wanted and what came: slow, careful, run once."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
-        return f"grade: wanted {target.wanted}, got {shown(grade)}"
+        return f"grade: wanted {target.wanted}, got {cut_repr(grade)}"
     if fields and fields[0].startswith("qid:"):
         qid = fields.pop(0)
         if not re.fullmatch("qid:" + _QID, qid):
-            return f"qid: wanted qid:ID, got {shown(qid)}"
+            return f"qid: wanted qid:ID, got {cut_repr(qid)}"
     value, previous = "", 0
     for field in fields:
         index, colon, value = field.partition(":")
         if not colon:
-            return f"feature: wanted INDEX:VALUE, got {shown(field)}"
+            return f"feature: wanted INDEX:VALUE, got {cut_repr(field)}"
         if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
-            return f"feature index: wanted an integer 1 to {limit}, got {shown(index)}"
+            return f"feature index: wanted an integer 1 to {limit}, got {cut_repr(index)}"
         if int(index) <= previous:
-            return f"feature index: wanted more than the {previous} before it, got {shown(index)}"
+            return f"feature index: wanted more than the {previous} before it, got {cut_repr(index)}"
         with np.errstate(over="ignore"):
             if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
                 break
         previous = int(index)
-    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {shown(value)}"
+    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {cut_repr(value)}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import GZIP_ERRORS, MISSING, number_in, numbered_lines, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, MISSING, cut_repr, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, tell_index, without_index
 from heedful.data.jsonl import read_lines
 
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     columns: Callable[[Sequence[str]], list[CodedColumn]]
     """those of these names"""
     placed: Callable[[], list[tuple[str, dict[str, Any]]]]
-    """its rows as `placed_rows` gives them"""
+    """its rows as `located_rows` gives them"""
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     return [row for _, row in open_table(path).placed()]
 
 
-def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
+def located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
     """The rows of `read_table`, each with where it is from: NAME:LINE, or "NAME: row 3" of a Parquet file."""
     return open_table(path).placed()
 
@@ -72,7 +72,7 @@ def placed_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
 def open_table(path: str | PathLike[str]) -> Table:
     """Open a table of any kind, as `read_table`, which says what is raised, now or when columns or rows are read."""
     path = Path(path)
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             start = file.peek(4096)[:4096]
         except GZIP_ERRORS as error:
@@ -147,7 +147,7 @@ def _parquet(path: Path) -> Table:
     except ModuleNotFoundError:
         told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
         except (pyarrow.ArrowException, OSError, *GZIP_ERRORS) as error:
@@ -155,7 +155,7 @@ def _parquet(path: Path) -> Table:
             raise ValueError(f"{path.name}: content: wanted a whole Parquet file, got {told}") from None
     name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
     if times > 1:
-        raise ValueError(f"{path.name}: columns: wanted each name once, got {shown(name)} {times} times")
+        raise ValueError(f"{path.name}: columns: wanted each name once, got {cut_repr(name)} {times} times")
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: wanted at least one, got none")
 
@@ -222,7 +222,7 @@ def _text_cell(cell: str) -> str | None:
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
     """The file as lines of text; UnicodeDecodeError and GZIP_ERRORS come as it is read."""
-    with uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
+    with open_uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
         yield lines
 
 
@@ -298,12 +298,12 @@ def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[
 def _header(path: Path, start: int, cells: list[str]) -> list[str]:
     if all(number_in(cell) is not None for cell in cells):
         raise ValueError(
-            f"{path.name}:{start}: header: wanted names of columns, got {shown(cells[0] if cells else '')}"
+            f"{path.name}:{start}: header: wanted names of columns, got {cut_repr(cells[0] if cells else '')}"
         )
     header = [name or f"column {j}" for j, name in enumerate(cells, 1)]
     name, times = Counter(header).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {shown(name)} {times} times")
+        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {cut_repr(name)} {times} times")
     return header
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, numbered_lines, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, numbered_lines, open_uncompressed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,12 +106,12 @@ class _Plain(ET.TreeBuilder):
     """A tree of a document that declares no type: so no entities of its own either, which may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise ValueError(f"xml: wanted no document type, got {shown(name)}")
+        raise ValueError(f"xml: wanted no document type, got {cut_repr(name)}")
 
 
 def _root(path: Path) -> ET.Element:
     parser = ET.XMLParser(target=_Plain())
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         try:
             while block := file.read(2**16):
                 parser.feed(block)
@@ -140,7 +140,7 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
         place = {id: i for i, id in enumerate(documents)}
         queries.append((interaction.findtext("query") or "").strip())
         rankings.append(_distinct(place[ranked[rank].id] for rank in sorted(ranked)))
-        clicked = list(_clicked(where, interaction))
+        clicked = list(_clicks(where, interaction))
         for rank in clicked:
             if rank not in ranked:
                 raise ValueError(f"{where}: click: wanted the rank of a result, got {rank}")
@@ -165,14 +165,14 @@ def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Documen
         yield rank, Document(id, url, title, snippet)
 
 
-def _clicked(where: str, interaction: ET.Element) -> Iterator[int]:
+def _clicks(where: str, interaction: ET.Element) -> Iterator[int]:
     for click in interaction.iterfind("clicked/click"):
         yield _rank(f"{where}: click", click.findtext("rank"))
 
 
 def _rank(where: str, text: str | None) -> int:
     if not re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", text or ""):
-        raise ValueError(f"{where}: rank: wanted a whole number from 1, got {shown(text)}")
+        raise ValueError(f"{where}: rank: wanted a whole number from 1, got {cut_repr(text)}")
     return int(text or "")
 
 
@@ -192,10 +192,10 @@ def _judgments(path: Path) -> dict[tuple[str, str], int]:
             continue
         if len(fields) != 4 or not re.fullmatch(rf"-2|[0-{HIGHEST}]", fields[3]):
             wanted = f"TOPIC 0 DOCUMENT GRADE, the grade -2 or 0 to {HIGHEST}"
-            raise ValueError(f"{path.name}:{number}: judgment: wanted {wanted}, got {shown(line.strip())}")
+            raise ValueError(f"{path.name}:{number}: judgment: wanted {wanted}, got {cut_repr(line.strip())}")
         topic, _, document, grade = fields
         if grades.setdefault((topic, document), int(grade)) != int(grade):
-            raise ValueError(f"{path.name}:{number}: judgment: wanted one grade for {shown(document)}, got two")
+            raise ValueError(f"{path.name}:{number}: judgment: wanted one grade for {cut_repr(document)}, got two")
     if not grades:
         raise ValueError(f"{path.name}: judgments: wanted at least one, got none")
     return grades

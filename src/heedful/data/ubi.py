@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.files import shown
+from heedful.data.files import cut_repr
 from heedful.data.ubi_rows import (
     as_context,
     as_hits,
@@ -123,7 +123,7 @@ def read_ubi(
     found, lost = _queries(Path(queries), report)
     _events(Path(events), found, lost, actions, report)
     names = Path(queries).name, Path(events).name
-    shown_queries = [query for query in found.values() if _settled(query, names, report)]
+    shown_queries = [query for query in found.values() if _resolve(query, names, report)]
     shown_queries.sort(key=lambda query: (query.time, query.id))
     for need in _needs(shown_queries, chains):
         for query in need:
@@ -144,7 +144,7 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             report.drop("unreadable line", error or at)
         elif not query_id:
             if is_bulk(row):
-                report.drop("bulk action line", f"{at}: wanted a document, got {shown(row)}")
+                report.drop("bulk action line", f"{at}: wanted a document, got {cut_repr(row)}")
             elif "action_name" in row:
                 report.drop("event among the queries", f"{at}: action_name: wanted none in a query, got one")
             else:
@@ -174,11 +174,13 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
 def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
     """Count the row of a query of which another is kept."""
     if same:
-        report.drop("repeated row", f"{at}: query_id: wanted each query once, got {shown(query.id)} again")
+        report.drop("repeated row", f"{at}: query_id: wanted each query once, got {cut_repr(query.id)} again")
     elif not any(query.hits):
         report.drop("query without hits", f"{at}: {HITS[0]}: wanted the ids of what was shown, got none")
     else:
-        report.drop("query_id of another query", f"{at}: query_id: wanted one query an id, got {shown(query.id)} again")
+        report.drop(
+            "query_id of another query", f"{at}: query_id: wanted one query an id, got {cut_repr(query.id)} again"
+        )
 
 
 def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mapping[str, str], report: Report) -> None:
@@ -198,18 +200,18 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
         )
         query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
         if action is None and is_bulk(row):
-            report.drop("bulk action line", f"{at}: wanted a document, got {shown(row)}")
+            report.drop("bulk action line", f"{at}: wanted a document, got {cut_repr(row)}")
         elif action is None and ("user_query" in row or any(name in row for name in HITS)):
             report.drop("query among the events", f"{at}: action_name: wanted one, got none")
         elif not query_id:
             report.drop("event without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
         elif query_id not in found:
             reason = "event of a dropped query" if query_id in lost else "event of an unknown query"
-            report.drop(reason, f"{at}: query_id: wanted one of the queries, got {shown(query_id)}")
+            report.drop(reason, f"{at}: query_id: wanted one of the queries, got {cut_repr(query_id)}")
         elif not isinstance(action, str) or action not in actions:
             report.drop("unknown action", _wanted(at, "action_name", "one that is known", action))
         elif not (what := actions[action]):
-            report.drop("not a choice", f"{at}: action_name: wanted a choice, got {shown(action)}")
+            report.drop("not a choice", f"{at}: action_name: wanted a choice, got {cut_repr(action)}")
         elif time is None:
             report.drop("event without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         elif not item:
@@ -223,7 +225,7 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
             found[query_id].events.append(_Event(time, item, what, position, session, number))
 
 
-def _settled(query: _Query, names: tuple[str, str], report: Report) -> bool:
+def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
     """Sort a query's events and drop those of other items; tell whether it is known what was shown."""
     query.events.sort()
     impressions = [event for event in query.events if event.what == "impression"]
@@ -246,11 +248,15 @@ def _settled(query: _Query, names: tuple[str, str], report: Report) -> bool:
         at = f"{names[1]}:{event.line}"
         same = (event.time, event.item, event.what)
         if not query.hits:
-            report.drop("event of a dropped query", f"{at}: query_id: wanted a query with hits, got {shown(query.id)}")
+            report.drop(
+                "event of a dropped query", f"{at}: query_id: wanted a query with hits, got {cut_repr(query.id)}"
+            )
         elif event.what == "impression" and not rebuilt:
             report.drop("not a choice", f"{at}: action_name: wanted a choice, got 'impression'")
         elif event.item not in known:
-            report.drop("item not in the response", f"{at}: object_id: wanted one of the hits, got {shown(event.item)}")
+            report.drop(
+                "item not in the response", f"{at}: object_id: wanted one of the hits, got {cut_repr(event.item)}"
+            )
         elif same in seen:
             report.drop("repeated row", f"{at}: event: wanted each once, got one again")
         elif (event.what, event.item) in before and event.what in ("click", "impression"):
@@ -337,4 +343,4 @@ def _iso(time: datetime) -> str:
 
 
 def _wanted(at: str, name: str, wanted: str, got: object) -> str:
-    return f"{at}: {name}: wanted {wanted}, got {'none' if got is None else shown(got)}"
+    return f"{at}: {name}: wanted {wanted}, got {'none' if got is None else cut_repr(got)}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from heedful.data.files import GZIP_ERRORS, shown, uncompressed
+from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # characters of an id, as at the door of the loop; the indices ignore those longer than 100
@@ -33,7 +33,7 @@ def _read_csv(path: Path) -> Iterator[Line]:
 
     ValueError where the names cannot be read, or where one comes twice: then no row can be.
     """
-    with uncompressed(path) as file:
+    with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.
         table = csv.reader(io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
         names: list[str] | None = None
@@ -57,7 +57,7 @@ def _read_csv(path: Path) -> Iterator[Line]:
                     if len(set(cells)) == len(cells):
                         names = cells
                         continue
-                    error = f"first row: wanted each name once, got {shown(cells)}"
+                    error = f"first row: wanted each name once, got {cut_repr(cells)}"
                 elif len(cells) == len(names):
                     record = {name: cell for name, cell in zip(names, cells) if cell}
                 else:

@@ -13,9 +13,9 @@ its hypotheses, each in words and with whether it holds here; its values are NaN
 from __future__ import annotations
 
 from heedful.diagnostics.feedback import (
-    Known,
     Quality,
     SignTest,
+    Utilities,
     alphas,
     gains,
     known_utilities,
@@ -41,9 +41,9 @@ __all__ = [
     "Bound",
     "Facts",
     "Hypothesis",
-    "Known",
     "Quality",
     "SignTest",
+    "Utilities",
     "alphas",
     "bounds",
     "convex_bound",

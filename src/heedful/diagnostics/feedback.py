@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 """Differences of utility up to this share of the greatest utility are none."""
 
 
-class Known(NamedTuple):
+class Utilities(NamedTuple):
     """The utilities of every round: U(x, y) of what was shown, U(x, ybar) of the feedback, U(x, y*), each (T,)."""
 
     shown: Array
@@ -25,7 +25,7 @@ class Known(NamedTuple):
     best: Array
 
 
-def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
+def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Utilities:
     """The utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, as the world's user sees them.
 
     y* is the argmax over all objects of x, of those left where a pool runs dry; of a space that is `approximate`
@@ -40,20 +40,20 @@ def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Known:
         objects = (visible(y), feedback, space.argmax(w_star, x))
         rows.append([float(w_star @ space.phi(x, each)) for each in objects])
     columns = np.array(rows, np.float64).reshape(-1, 3).T
-    return Known(columns[0], columns[1], columns[2])
+    return Utilities(columns[0], columns[1], columns[2])
 
 
-def gains(known: Known) -> Array:
+def gains(known: Utilities) -> Array:
     """U(x, ybar) - U(x, y), (T,)."""
-    return _rounded(known, known.feedback - known.shown)
+    return _zero_rounding(known, known.feedback - known.shown)
 
 
-def regrets(known: Known) -> Array:
+def regrets(known: Utilities) -> Array:
     """U(x, y*) - U(x, y), (T,)."""
-    return _rounded(known, known.best - known.shown)
+    return _zero_rounding(known, known.best - known.shown)
 
 
-def alphas(known: Known) -> Array:
+def alphas(known: Utilities) -> Array:
     """The alpha that Eq. 6 has without slack, gain / regret, (T,): 1 at best, negative where feedback was worse.
 
     NaN where nothing was left to gain: there, any alpha will do.
@@ -63,7 +63,7 @@ def alphas(known: Known) -> Array:
     return found
 
 
-def slacks(known: Known, alpha: float) -> Array:
+def slacks(known: Utilities, alpha: float) -> Array:
     """xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq. 6).
 
     The slack of expected feedback (Eq. 7) is the mean of this over the answers that the person might have given.
@@ -71,7 +71,7 @@ def slacks(known: Known, alpha: float) -> Array:
     return alpha * regrets(known) - gains(known)
 
 
-def strict_alpha(known: Known) -> float:
+def strict_alpha(known: Utilities) -> float:
     """The greatest alpha for which every round satisfies Eq. 5; 0 or less where none does, 1 if nothing was to gain."""
     found = alphas(known)
     worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
@@ -119,7 +119,7 @@ class Quality(NamedTuple):
     clipped: float
 
 
-def quality(known: Known, alpha: float = 0.5) -> Quality:
+def quality(known: Utilities, alpha: float = 0.5) -> Quality:
     """The summary of a log of at least one round; slacks at `alpha`."""
     gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
@@ -136,7 +136,7 @@ def quality(known: Known, alpha: float = 0.5) -> Quality:
     )
 
 
-def _rounded(known: Known, difference: Array) -> Array:
+def _zero_rounding(known: Utilities, difference: Array) -> Array:
     """Utilities are sums, in another order for another object: what only rounding makes is none."""
     size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

@@ -87,7 +87,9 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
     constant = 2.0 * facts.R * _norm(facts.w_star) * math.sqrt(learner.batch)
     values = _mean(facts.slack) / facts.alpha + constant / (facts.alpha * np.sqrt(_rounds(facts)))
-    return _bound(_named(theorem, learner.batch > 1 and facts.expected), "linear", _general(learner, facts), values)
+    return _bound(
+        _theorem_name(theorem, learner.batch > 1 and facts.expected), "linear", _general(learner, facts), values
+    )
 
 
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
@@ -108,7 +110,7 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
     rest = 2.0 * math.log(learner.dimension()) * learner.bound * root + learner.bound * t / root
     l1 = float(np.abs(facts.w_star).sum())
     values = _mean(facts.slack) / facts.alpha + l1 * rest / (facts.alpha * t)
-    return _bound(_named("Theorem 5", facts.expected), "linear", hypotheses, values)
+    return _bound(_theorem_name("Theorem 5", facts.expected), "linear", hypotheses, values)
 
 
 def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
@@ -125,7 +127,7 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
     first = 2.0 * _mean(np.maximum(facts.slack, 0.0))
     values = G / facts.alpha * (first + d2 / (2.0 * root) + d2 / t + 4.0 * facts.R**2 / root)
     hypotheses = (*_general(learner, facts), _in_the_ball(learner, facts))
-    return _bound(_named("Theorem 6", facts.expected), loss, hypotheses, values)
+    return _bound(_theorem_name("Theorem 6", facts.expected), loss, hypotheses, values)
 
 
 def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
@@ -159,7 +161,7 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
     noise = gamma * _mean(clipped**2) / (2.0 * alpha**2) + 2.0 * _mean(clipped) / alpha
     logs = np.log(4.0 * facts.R**2 * t * gamma / eps + 1.0)
     values = G * (noise + eps * d2 / (t * alpha) + learner.n_features * logs / (2.0 * t * gamma * alpha))
-    return _bound(_named("Theorem 8", facts.expected), "quadratic", hypotheses, values)
+    return _bound(_theorem_name("Theorem 8", facts.expected), "quadratic", hypotheses, values)
 
 
 def lower_bound(horizon: int) -> float:
@@ -192,7 +194,7 @@ def _bound(theorem: str, loss: str, hypotheses: tuple[Hypothesis, ...], values: 
     return Bound(theorem, measure, loss, hypotheses, values if holds else np.full(values.shape, np.nan))
 
 
-def _named(theorem: str, expected: bool) -> str:
+def _theorem_name(theorem: str, expected: bool) -> str:
     return f"{theorem}, in expectation" if expected else theorem
 
 

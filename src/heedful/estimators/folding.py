@@ -53,7 +53,7 @@ def compiles(learner: Any, rows: int, lessons: int) -> bool:
     return False
 
 
-def folded(
+def fold_rows(
     learner: Any,
     state: Any,
     X: Floats,
@@ -89,7 +89,7 @@ def is_interactive() -> bool:
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 
-def projected(X: Floats, W: Array, one: bool) -> Array:
+def project(X: Floats, W: Array, one: bool) -> Array:
     """X W' (n x k) for directions W (k x N), every row summed as a learner sums it."""
     out = np.empty((len(X), len(W)))
     for rows, piece in blocks(X, one):

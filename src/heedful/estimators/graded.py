@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.validation import describe, finite_array, wanted_count
-from heedful.estimators.folding import compiles, folded
+from heedful.estimators.folding import compiles, fold_rows
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
 from heedful.jit.kernel import Floats, Ints
 
@@ -141,7 +141,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
                 order = None if draws is None else draws.permutation(len(X))
-                state = folded(fold, state, rows, ranks, order, ones, fast, bool(self.verbose))
+                state = fold_rows(fold, state, rows, ranks, order, ones, fast, bool(self.verbose))
         if not all(bool(np.all(np.abs(part) <= HELD)) for part in state):
             raise ValueError(OVERFLOWN)
         self._state, self._one = state, one

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.estimators.folding import projected
+from heedful.estimators.folding import project
 from heedful.estimators.graded import Graded, GradedWithIntercept
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot
 from heedful.learners.ordinal.perceptrons import (
@@ -91,7 +91,7 @@ class PRankClassifier(Graded):
         return self._state.b.copy()  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
-        return _inside(projected(X, self._state.w[None], False) - self._state.b)
+        return _inside(project(X, self._state.w[None], False) - self._state.b)
 
 
 class AveragedPRankClassifier(Graded):
@@ -115,7 +115,7 @@ class AveragedPRankClassifier(Graded):
 
     def _decisions(self, X: Floats) -> Array:
         s = self._state
-        both = projected(X, np.stack([s.w, s.drift]), False)
+        both = project(X, np.stack([s.w, s.drift]), False)
         # As AveragedPRank.propose: multiplied by t, exact where all is integer; only the distances are divided.
         return _inside(((s.t * both[:, 0] - both[:, 1])[:, None] - s.summed) / s.t)
 
@@ -154,7 +154,7 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
-        each = projected(X, self._state.W, self._one)  # ties go to the lowest, as argmax has it
+        each = project(X, self._state.W, self._one)  # ties go to the lowest, as argmax has it
         return each if each.shape[1] > 2 else each[:, 1] - each[:, 0]
 
 
@@ -221,7 +221,7 @@ class WidrowHoffClassifier(GradedWithIntercept):
         return np.arange(1.5, self.classes_.size)
 
     def _decisions(self, X: Floats) -> Array:
-        rounded_up = projected(X, self._state.w[None], self._one) + 0.5  # as WidrowHoff.propose rounds
+        rounded_up = project(X, self._state.w[None], self._one) + 0.5  # as WidrowHoff.propose rounds
         return _inside(rounded_up - np.arange(2, self.classes_.size + 1))
 
 

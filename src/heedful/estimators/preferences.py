@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
-from heedful.inference.gp.ep import infer_many, inferred
+from heedful.inference.gp.ep import extend_to_items, infer_many
 from heedful.inference.gp.hierarchical import Population, fit, with_items
 from heedful.inference.gp.kernels import MOST, Kernel, kernel_for, wanted_amplitude
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, infer_with_noise
-from heedful.inference.gp.sites import designed
+from heedful.inference.gp.sites import design_of
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -169,7 +169,7 @@ class PreferenceGPClassifier(_Choices):
             rows, _ = self._rows(D, y, sample_weight, told)
             kernel, features = self._kernel(D.shape[1])
             K, mean = kernel.over(features), np.zeros(D.shape[1])
-            design = designed(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
+            design = design_of(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
             prior = NoisePrior(width=float(self.width))
             ties = self.equal is not None
             if self.learn_noise:
@@ -178,7 +178,7 @@ class PreferenceGPClassifier(_Choices):
                 noise = Noise(
                     np.array([float(self.width) if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1)
                 )
-                got = inferred(
+                got = extend_to_items(
                     infer_many(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
                 )
                 noise = noise._replace(random=at_random(design.rows, np.array([got.log_evidence]), noise, prior))
@@ -280,7 +280,7 @@ class HierarchicalGPClassifier(_Choices):
             rows, kept = self._rows(X[:, 1:], y, sample_weight, told)
             people, user = np.unique(X[kept, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
-            design = designed(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
+            design = design_of(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
             kernel, features = self._kernel(n)
             got = fit(
                 kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),

@@ -83,7 +83,7 @@ def rating_setting(
         raise ValueError(f"measure: wanted {' or '.join(MEASURES)}, got {measure!r}")
     worlds: list[Any]
     if isinstance(source, str):
-        drawn = [drawn_world(source, seed) for seed in seeds]
+        drawn = [make_world(source, seed) for seed in seeds]
         worlds, low, high, rounds = list(drawn), *_range(source, drawn), ROUNDS
     else:
         replay = replay_ratings(source.users, source.items, source.values, repeats=repeats)
@@ -112,7 +112,7 @@ def rating_setting(
     )
 
 
-def drawn_world(name: str, seed: int) -> LowRank:
+def make_world(name: str, seed: int) -> LowRank:
     """The world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. ValueError where there is none such."""
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from heedful.core.validation import wanted_count
-from heedful.features.columns import Column, Vector, listed, shown
+from heedful.features.columns import Column, Vector, describe_value, listed
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
 
 if TYPE_CHECKING:
-    from heedful.features.inference import infer, unseen
+    from heedful.features.inference import encode_names, infer
 
 __all__ = [
     "TEXTS",
@@ -29,14 +29,14 @@ __all__ = [
     "Encoding",
     "Features",
     "declare",
+    "encode_names",
     "infer",
-    "unseen",
     "vectors",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`infer` and `unseen`: who encodes has no need of what decides how."""
+    """`infer` and `encode_names`: who encodes has no need of what decides how."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from heedful.features import inference
@@ -69,7 +69,9 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
             for side, encoding, name in (("context", self.context, pair[0]), ("item", self.item, pair[1])):
                 known = [column.name for column in encoding.columns if column.features()]
                 if name not in known:
-                    raise ValueError(f"pairs: wanted a column of the {side} ({listed(known)}), got {shown(name)}")
+                    raise ValueError(
+                        f"pairs: wanted a column of the {side} ({listed(known)}), got {describe_value(name)}"
+                    )
         pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
         if times > 1:
             raise ValueError(f"pairs: wanted each once, got {pair} {times} times")

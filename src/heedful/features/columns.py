@@ -18,7 +18,7 @@ import numpy as np
 
 from heedful.core.validation import describe
 from heedful.data.files import number_in
-from heedful.features.texts import TRAITS, hashed, traits
+from heedful.features.texts import TRAITS, hash_words, traits
 
 LIMIT = 1000.0
 """The greatest size of a feature. m values lie within sqrt(m - 1) deviations: up to a million, none is cut."""
@@ -78,7 +78,7 @@ class Number(_Column, frozen=True, tag="number"):
             return False
         scaled = (value - self.mean) / self.scale
         if not -LIMIT <= scaled <= LIMIT:  # a difference may have overflowed; that of halves does not
-            scaled = _cut((value / 2 - self.mean / 2) / self.scale * 2)
+            scaled = _shorten((value / 2 - self.mean / 2) / self.scale * 2)
         out[at] = scaled
         return True
 
@@ -90,7 +90,7 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
     def check(self) -> None:
         if len(set(self.levels)) < len(self.levels) or "" in self.levels:
-            raise ValueError(f"levels: wanted different texts, none empty, got {shown(self.levels)}")
+            raise ValueError(f"levels: wanted different texts, none empty, got {describe_value(self.levels)}")
 
     def own(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels]
@@ -126,7 +126,7 @@ class Text(_Column, frozen=True, tag="text"):
         given = text(self.name, value)
         if given is None:
             return False
-        for place, share in hashed(given, len(self.words)):
+        for place, share in hash_words(given, len(self.words)):
             out[at + place] = share
         return True
 
@@ -142,7 +142,7 @@ class Prose(_Column, frozen=True, tag="prose"):
         if given is None:
             return False
         for place, (trait, seen) in enumerate(zip(TRAITS, traits(given)), at):
-            out[place] = _cut((seen - trait.mean) / trait.scale)
+            out[place] = _shorten((seen - trait.mean) / trait.scale)
         return True
 
 
@@ -166,7 +166,7 @@ class Vector(_Column, frozen=True, tag="vector"):
             return False
         if len(values) != self.size:
             raise ValueError(f"{self.name}: wanted {self.size} numbers, got {len(values)}")
-        out[at : at + self.size] = [_cut(each / self.scale) for each in values]
+        out[at : at + self.size] = [_shorten(each / self.scale) for each in values]
         return True
 
 
@@ -209,7 +209,7 @@ def number(name: str, value: Any) -> float | None:
             return None
         if abs(given) <= MOST:
             return given
-    raise ValueError(f"{name}: wanted a finite number, got {shown(value)}")
+    raise ValueError(f"{name}: wanted a finite number, got {describe_value(value)}")
 
 
 LONGEST_TEXT = 1_000_000
@@ -229,7 +229,7 @@ def text(name: str, value: Any) -> str | None:
     if isinstance(given, float) and given.is_integer():
         given = int(given)  # 4.0 is 4: other writers of the same table may not make a difference
     if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
-        raise ValueError(f"{name}: wanted a text, got {shown(value)}")
+        raise ValueError(f"{name}: wanted a text, got {describe_value(value)}")
     return str(given)
 
 
@@ -238,7 +238,7 @@ def item_name(name: str, value: Any) -> str:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     found = text(name, value) if whole or isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"{name}: wanted the item's name, text or a whole number, got {shown(value)}")
+        raise ValueError(f"{name}: wanted the item's name, text or a whole number, got {describe_value(value)}")
     return found
 
 
@@ -247,19 +247,19 @@ def vector(name: str, value: Any) -> list[float] | None:
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):
-        raise ValueError(f"{name}: wanted a list of numbers, got {shown(value)}")
+        raise ValueError(f"{name}: wanted a list of numbers, got {describe_value(value)}")
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
     found = []
     for j, each in enumerate(value):
         component = None if isinstance(each, str) else number(f"{name}[{j}]", each)
         if component is None:
-            raise ValueError(f"{name}[{j}]: wanted a finite number, got {shown(each)}")
+            raise ValueError(f"{name}[{j}]: wanted a finite number, got {describe_value(each)}")
         found.append(component)
     return found
 
 
-def shown(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A short account of a value for an error message."""
     try:
         return describe(value)
@@ -273,7 +273,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"
 
 
-def _cut(value: float) -> float:
+def _shorten(value: float) -> float:
     return value if -LIMIT <= value <= LIMIT else math.copysign(LIMIT, value)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.decoding import decoder
-from heedful.features.columns import Column, Prose, item_name, shown
+from heedful.features.columns import Column, Prose, describe_value, item_name
 
 Features: TypeAlias = npt.NDArray[np.float32]
 
@@ -43,7 +43,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"version: wanted 1, got {self.version}: written by a later heedful?")
         name, times = Counter(column.name for column in self.columns).most_common(1)[0] if self.columns else ("", 1)
         if times > 1:
-            raise ValueError(f"columns: wanted each name once, got {shown(name)} {times} times")
+            raise ValueError(f"columns: wanted each name once, got {describe_value(name)} {times} times")
 
     @cached_property
     def names(self) -> list[str]:
@@ -82,7 +82,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Columns that the encoding does not know are not looked at.
         """
         if not isinstance(row, Mapping):
-            raise ValueError(f"row: wanted values by column, got {shown(row)}")
+            raise ValueError(f"row: wanted values by column, got {describe_value(row)}")
         out = [0.0] * self.size
         get = row.get
         for name, write, at, flag in self._plan:
@@ -90,7 +90,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 if flag >= 0:
                     out[flag] = 1.0
                 elif whole:
-                    got = "nothing" if get(name) is None else shown(get(name))
+                    got = "nothing" if get(name) is None else describe_value(get(name))
                     raise ValueError(f"{name}: wanted a value, got {got}")
         return np.array(out, np.float32)
 

@@ -25,10 +25,10 @@ from heedful.features.columns import (
     Prose,
     Text,
     Vector,
+    describe_value,
     item_name,
     listed,
     number,
-    shown,
     text,
     vector,
 )
@@ -50,7 +50,7 @@ class _Limits(NamedTuple):
     max_levels: int
 
 
-class _Seen(NamedTuple):
+class _ColumnSummary(NamedTuple):
     """A column: a cell per row, None where it is missing; the values that are there; how many are not."""
 
     name: str
@@ -88,24 +88,26 @@ def infer(
     wanted_count("max_levels", max_levels, most=2**20)
     if not rows:
         raise ValueError("rows: wanted at least one, got none")
-    seen = [_seen(name, rows) for name in _columns(rows)]
+    seen = [_summarise(name, rows) for name in _columns(rows)]
     kinds = dict(kinds or {})
     for name, kind in kinds.items():
         if name not in {column.name for column in seen}:
-            raise ValueError(f"kinds: wanted names of columns ({listed(c.name for c in seen)}), got {shown(name)}")
+            raise ValueError(
+                f"kinds: wanted names of columns ({listed(c.name for c in seen)}), got {describe_value(name)}"
+            )
         if kind not in _MAKE:
-            raise ValueError(f"kinds: {name}: wanted {', '.join(_MAKE)}, got {shown(kind)}")
+            raise ValueError(f"kinds: {name}: wanted {', '.join(_MAKE)}, got {describe_value(kind)}")
     identifier = _identifier(seen, identifier)
     columns: list[Column] = []
     for column in seen:
         if column.name in kinds:
-            columns.append(_made(column, kinds[column.name], "as asked", limits))
+            columns.append(_make_column(column, kinds[column.name], "as asked", limits))
         elif column.name == identifier:
-            columns.append(_made(column, "ignored", "names the item", limits))
+            columns.append(_make_column(column, "ignored", "names the item", limits))
         else:
-            columns.append(_made(column, *_kind(column, limits), limits))
+            columns.append(_make_column(column, *_kind(column, limits), limits))
         if columns[-1].kind == "ignored" and column.name in keep and column.name not in kinds:
-            columns[-1] = _made(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
+            columns[-1] = _make_column(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
     encoding = Encoding(columns=tuple(columns), identifier=identifier)
     if encoding.size == 0:
         got = listed(f"{column.name} ({column.why})" for column in columns)
@@ -116,17 +118,17 @@ def infer(
     return encoding
 
 
-def unseen(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str | None = None) -> Encoding:
+def encode_names(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str | None = None) -> Encoding:
     """The encoding of items of which nothing is looked at but the name: no column becomes features.
 
     The column of the names is found as by `infer`; without rows it is `identifier`, else "id". ValueError as there."""
     rows = list(rows_in("rows", rows))
     if not rows:
         return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
-    seen = [_seen(name, rows) for name in _columns(rows)]
+    seen = [_summarise(name, rows) for name in _columns(rows)]
     found, limits = _identifier(seen, identifier), _Limits(1, 1)
     whys = ["names the item" if column.name == found else "nothing is learned from it" for column in seen]
-    columns = tuple([_made(column, "ignored", why, limits) for column, why in zip(seen, whys)])
+    columns = tuple([_make_column(column, "ignored", why, limits) for column, why in zip(seen, whys)])
     return Encoding(columns=columns, identifier=found)
 
 
@@ -137,31 +139,33 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The names of the columns by their average place in the rows that have them, so that no row's place counts."""
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"row {i}: wanted values by column, got {shown(row)}")
+            raise ValueError(f"row {i}: wanted values by column, got {describe_value(row)}")
     places: dict[str, list[int]] = {}
     for names, times in Counter(map(tuple, rows)).items():
         for at, name in enumerate(names):
             if not isinstance(name, str) or not _whole(name):
-                raise ValueError(f"rows: wanted text as names of columns, got {shown(name)}")
+                raise ValueError(f"rows: wanted text as names of columns, got {describe_value(name)}")
             total = places.setdefault(name, [0, 0])
             total[0] += at * times
             total[1] += times
     return sorted(places, key=lambda name: (Fraction(*places[name]), name))
 
 
-def _seen(name: str, rows: Sequence[Mapping[str, Any]]) -> _Seen:
+def _summarise(name: str, rows: Sequence[Mapping[str, Any]]) -> _ColumnSummary:
     """What a column holds. ValueError for text that UTF-8 cannot hold."""
     cells = [row.get(name) for row in rows]
     for i, value in enumerate(cells):
         if isinstance(value, str):
             if not _whole(value):
-                raise ValueError(f"row {i + 1}: {name}: wanted whole characters, got half of a pair: {shown(value)}")
+                raise ValueError(
+                    f"row {i + 1}: {name}: wanted whole characters, got half of a pair: {describe_value(value)}"
+                )
             if not value.strip():
                 cells[i] = None
         elif isinstance(value, float) and value != value:
             cells[i] = None
     values = [value for value in cells if value is not None]
-    return _Seen(name, cells, values, len(cells) - len(values))
+    return _ColumnSummary(name, cells, values, len(cells) - len(values))
 
 
 def _whole(given: str) -> bool:
@@ -169,13 +173,13 @@ def _whole(given: str) -> bool:
     return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
 
 
-def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
+def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
     if given == "":
         return ""
     unique = {c.name: _unique(c) for c in seen}
     if given is not None:
         if given not in unique:
-            raise ValueError(f"identifier: wanted a column ({listed(unique)}), got {shown(given)}")
+            raise ValueError(f"identifier: wanted a column ({listed(unique)}), got {describe_value(given)}")
         if unique[given]:
             raise ValueError(f"identifier: {given}: wanted another name in every row, got {unique[given]}")
         return given
@@ -202,7 +206,7 @@ def _identifier(seen: Sequence[_Seen], given: str | None) -> str:
     raise ValueError(f"identifier: {told}, got {got}")
 
 
-def _unique(column: _Seen) -> str:
+def _unique(column: _ColumnSummary) -> str:
     """What keeps a column from naming the rows; empty where nothing does."""
     try:
         names = [item_name(column.name, value) for value in column.values]
@@ -211,10 +215,10 @@ def _unique(column: _Seen) -> str:
     if column.missing:
         return f"{column.missing} without"
     name, times = Counter(names).most_common(1)[0]
-    return f"{shown(name)} {times} times" if times > 1 else ""
+    return f"{describe_value(name)} {times} times" if times > 1 else ""
 
 
-def _kind(column: _Seen, limits: _Limits) -> tuple[str, str]:
+def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
     """(what a column becomes, why)."""
     values = column.values
     if not values:
@@ -240,7 +244,7 @@ def _kind(column: _Seen, limits: _Limits) -> tuple[str, str]:
     return _kind_of_texts(column, written, len(numbers), limits)
 
 
-def _kind_to_keep(column: _Seen, why: str, limits: _Limits) -> tuple[str, str]:
+def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
     """What a column that would be ignored becomes, where it has to be a feature: (kind, why). ValueError where it
     cannot be."""
     if column.values and all(isinstance(v, list | tuple | np.ndarray) for v in column.values):
@@ -258,7 +262,7 @@ def _kind_to_keep(column: _Seen, why: str, limits: _Limits) -> tuple[str, str]:
     raise ValueError(f"{column.name}: wanted what can be a feature, got {why}")
 
 
-def _kind_of_texts(column: _Seen, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
+def _kind_of_texts(column: _ColumnSummary, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
     n, different = len(written), len(set(written))
     if different == 1 and not column.missing:
         return "ignored", "the same everywhere"
@@ -298,7 +302,7 @@ def _is_number(written: str) -> bool:
 # ---------------------------------------------------------------------------- what it becomes
 
 
-def _made(column: _Seen, kind: str, why: str, limits: _Limits) -> Column:
+def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
     """The column as that kind. ValueError, by row, for a value that the kind does not take."""
     read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
     values = []
@@ -313,7 +317,7 @@ def _made(column: _Seen, kind: str, why: str, limits: _Limits) -> Column:
 
 
 def _anything(name: str, value: Any) -> str | None:
-    return None if value is None else shown(value)
+    return None if value is None else describe_value(value)
 
 
 def _number(there: list[float], about: dict[str, Any], _: _Limits) -> Number:
@@ -358,7 +362,7 @@ def _prose(there: list[str], about: dict[str, Any], _: _Limits) -> Prose:
     return Prose(example=_shortest(there), **about)
 
 
-def _ignored(there: list[str], about: dict[str, Any], _: _Limits) -> Ignored:
+def _ignore(there: list[str], about: dict[str, Any], _: _Limits) -> Ignored:
     return Ignored(example=_shortest(there), **about)
 
 
@@ -368,7 +372,7 @@ _MAKE: dict[str, Callable[..., Column]] = {
     "text": _text,
     "prose": _prose,
     "vector": _vector,
-    "ignored": _ignored,
+    "ignored": _ignore,
 }
 
 

@@ -93,7 +93,7 @@ def bucket(word: str, buckets: int) -> int:
     return zlib.crc32(word.encode()) % buckets
 
 
-def hashed(text: str, buckets: int) -> list[tuple[int, float]]:
+def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
     """(place, root of the share of the words that fall there) of each bucket that is not empty.
 
     The root makes counts sublinear, and the vector of length 1 whatever the text's length.

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.orders import listed
-from heedful.inference.comparison_table import Choices, circle, parts, wins
+from heedful.data.comparisons import ComparisonTable, join_names
+from heedful.inference.comparison_table import connected_parts, shortest_cycle, win_counts
 from heedful.inference.estimation import Estimate
 from heedful.inference.gp.hyperparameters import RANDOM
 from heedful.inference.gp.response_noise import PRIOR
@@ -45,9 +45,9 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
     """What there is to say of the answers, and of items with features X (n x d); of people, of this one alone, or of
     all."""
     choices = found.choices
-    of_all = wins(choices)
+    of_all = win_counts(choices)
     people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
-    out = [*_unasked(choices, of_all), *_parted(choices, of_all), *_alike(choices, X), *people]
+    out = [*_never_compared(choices, of_all), *_disconnected(choices, of_all), *_alike(choices, X), *people]
     out += [*([] if person is not None else _round(choices, of_all)), *_one_answer(choices)]
     moved = found.belief.sites.moved
     if moved > SETTLED:
@@ -59,28 +59,28 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
 # ---------------------------------------------------------------------------- items
 
 
-def _unasked(choices: Choices, of_all: Array) -> list[Remark]:
+def _never_compared(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     items = [choices.items[i] for i in np.flatnonzero((of_all + of_all.T).sum(axis=1) == 0.0).tolist()]
     if not items:
         return []
     where = "it stands" if len(items) == 1 else "they stand"
-    told = f"Never compared with anything, so where {where} is a guess: {listed(items)}."
+    told = f"Never compared with anything, so where {where} is a guess: {join_names(items)}."
     return [Remark("unasked", told, (), tuple(items))]
 
 
-def _parted(choices: Choices, of_all: Array) -> list[Remark]:
+def _disconnected(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     asked = np.flatnonzero((of_all + of_all.T).sum(axis=1) > 0.0)
-    part = parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
+    part = connected_parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
     if part.size == 0 or part.max() == 0:
         return []
     several = [[choices.items[i] for i in asked[part == k].tolist()] for k in range(int(part.max()) + 1)]
-    told = "; ".join(listed(items, 3) for items in several[:FEW])
+    told = "; ".join(join_names(items, 3) for items in several[:FEW])
     more = f"; and {len(several) - FEW} parts more" if len(several) > FEW else ""
     parted = f"Items fall into {len(several)} parts that were never compared, not even by way of others: {told}{more}"
     return [Remark("parted", f"{parted}. How the parts stand to each other is a guess.")]
 
 
-def _alike(choices: Choices, X: Array | None) -> list[Remark]:
+def _alike(choices: ComparisonTable, X: Array | None) -> list[Remark]:
     out = []
     names: dict[str, list[str]] = {}
     for item in choices.items:
@@ -95,21 +95,21 @@ def _alike(choices: Choices, X: Array | None) -> list[Remark]:
             rows.setdefault(x.tobytes(), []).append(item)
         same_rows = [same for same in rows.values() if len(same) > 1]
         for same in same_rows[:FEW]:
-            told = f"{listed(same)} have the same features: only answers about them can tell them apart."
+            told = f"{join_names(same)} have the same features: only answers about them can tell them apart."
             out.append(Remark("alike", told, (), tuple(same)))
         if len(same_rows) > FEW:
             out.append(Remark("alike", f"So have {len(same_rows) - FEW} other groups of items."))
     return out
 
 
-def _round(choices: Choices, of_all: Array) -> list[Remark]:
+def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     """Majorities that go round, each of which is more than chance."""
     from scipy.special import bdtrc
 
     met = of_all + of_all.T
     fewer, thrown = np.ceil(of_all) - 1.0, np.ceil(met).astype(np.int64)
     beyond = bdtrc(np.maximum(fewer, 0.0), np.maximum(thrown, 1), 0.5) < MAJORITY
-    way = circle((of_all > of_all.T) & beyond)
+    way = shortest_cycle((of_all > of_all.T) & beyond)
     if not way:
         return []
     shares = [
@@ -123,13 +123,13 @@ def _round(choices: Choices, of_all: Array) -> list[Remark]:
 # ---------------------------------------------------------------------------- people
 
 
-def sides(choices: Choices, person: int | None = None) -> list[Remark]:
+def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
     """Who presses the same side more often than chance would, of plain choices whose sides are known; of people, this
     one alone, or all."""
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
-    for each in choices.given:
-        if each.judged and each.first >= 0 and len(each.tiers) == 2:
+    for each in choices.comparisons:
+        if each.judged and each.first is not None and len(each.tiers) == 2:
             sided[each.person] += each.times
             firsts[each.person] += each.times * (each.tiers[0] == (each.first,))
     odd = [u for u in range(people) if _chance(int(firsts[u]), int(sided[u])) < RARE / people]
@@ -183,11 +183,11 @@ def _random(found: Estimate, person: int | None) -> list[Remark]:
     return [Remark("random", told, tuple(choices.people[u] for u in odd.tolist()))]
 
 
-def _against_themselves(choices: Choices, person: int | None) -> list[Remark]:
+def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Remark]:
     """Who contradicts themselves: one answer against another, or in a circle."""
     both, rounds, example = [], [], ""
     mine: dict[int, list[int]] = {}
-    for at, each in enumerate(choices.given):
+    for at, each in enumerate(choices.comparisons):
         if each.judged and person in (None, each.person):
             mine.setdefault(each.person, []).append(at)
     for u, given in mine.items():
@@ -203,7 +203,7 @@ def _against_themselves(choices: Choices, person: int | None) -> list[Remark]:
                 f"{_subject(choices, u)} put {choices.items[a]!r} over {choices.items[b]!r} {_times(won[i, j])}, and "
                 f"below {_times(won[j, i])}"
             )
-        elif way := circle(won > won.T):
+        elif way := shortest_cycle(won > won.T):
             rounds.append(u)
             names = [repr(choices.items[items[i]]) for i in way]
             example = example or f"{_subject(choices, u)} went round: {' over '.join([*names, names[0]])}"
@@ -216,30 +216,30 @@ def _against_themselves(choices: Choices, person: int | None) -> list[Remark]:
     return [Remark("contradiction", f"{told} Close calls do.", people)]
 
 
-def _voices(choices: Choices) -> bool:
+def _voices(choices: ComparisonTable) -> bool:
     """Whether nobody is named and the answers are orders: those of many, who may differ."""
-    return any(sum(map(len, each.tiers)) > 2 for each in choices.given)
+    return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 
-def _wins_of(choices: Choices, given: Sequence[int]) -> tuple[list[int], Array]:
+def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int], Array]:
     """The items of some answers, and how often each was placed above each other."""
-    chosen = [choices.given[at] for at in given]
+    chosen = [choices.comparisons[at] for at in given]
     items = sorted({item for each in chosen for tier in each.tiers for item in tier})
     place = {item: i for i, item in enumerate(items)}
     local = [each._replace(tiers=tuple(tuple(place[item] for item in tier) for tier in each.tiers)) for each in chosen]
-    return items, wins(Choices(tuple(map(str, items)), ("",), tuple(local)), tie=0.0)
+    return items, win_counts(ComparisonTable(tuple(map(str, items)), ("",), tuple(local)), tie=0.0)
 
 
-def _one_answer(choices: Choices) -> list[Remark]:
+def _one_answer(choices: ComparisonTable) -> list[Remark]:
     """Who could not judge, and who finds everything equally good."""
-    unsure = sum(each.times for each in choices.given if not each.judged)
-    equal = sum(each.times for each in choices.given if each.judged and len(each.tiers) == 1)
+    unsure = sum(each.times for each in choices.comparisons if not each.judged)
+    equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []
     if unsure:
         told = f"{unsure:,} of {choices.answers:,} answers are that one cannot judge: they say nothing."
         out.append(Remark("unsure", told))
     if equal >= 10 and equal > 0.9 * (choices.answers - unsure):
-        pairs = all(len(each.tiers[0]) == 2 for each in choices.given if each.judged and len(each.tiers) == 1)
+        pairs = all(len(each.tiers[0]) == 2 for each in choices.comparisons if each.judged and len(each.tiers) == 1)
         which = "both" if pairs else "all shown"
         told = (
             f"{equal:,} of {choices.answers - unsure:,} answers are that {which} are equally good: little to rank by."
@@ -251,7 +251,7 @@ def _one_answer(choices: Choices) -> list[Remark]:
 # ---------------------------------------------------------------------------- words
 
 
-def _subject(choices: Choices, u: int) -> str:
+def _subject(choices: ComparisonTable, u: int) -> str:
     return repr(choices.people[u]) if choices.people[u] else "Whoever answered"
 
 

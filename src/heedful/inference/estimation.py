@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import finite_array, numbers
-from heedful.inference.comparison_table import Choices, rows_of
-from heedful.inference.comparisons import Answers, chosen_rows, counted
+from heedful.data.comparisons import ComparisonTable
+from heedful.inference.comparison_table import pairwise_rows
 from heedful.inference.gp.ep import infer_many
-from heedful.inference.gp.hyperparameters import Node, learned
+from heedful.inference.gp.hyperparameters import Node, infer_hyperparameters
 from heedful.inference.gp.joint_ep import message_of, person_prior
 from heedful.inference.gp.marginal_likelihood import Kernel, choose_kernel, covariance
 from heedful.inference.gp.mixture import Mixture, mixture
@@ -20,6 +20,7 @@ from heedful.inference.gp.per_user_ep import people_of
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import PRIOR, Noise, at_random
 from heedful.inference.gp.sites import Sites
+from heedful.inference.pairwise import PairRows, merge_equal, take_rows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -34,7 +35,7 @@ class Belief(NamedTuple):
     each with its hyperparameters and weight, the likeliest first."""
 
     users: int
-    rows: Answers
+    rows: PairRows
     """over the items met (q), equal ones together"""
     K: Array
     """(n x n) how alike items are; diagonal 1"""
@@ -68,18 +69,18 @@ class Belief(NamedTuple):
         """The mean of the utilities of these people (numbers, distinct), or of all."""
         few = None if people is None or people.size == self.users else np.sort(people)
         count = self.users if few is None else few.size
-        return self._mixed([self._average(node, few) for node in self.nodes], 1.0 / count)
+        return self._mixture([self._average(node, few) for node in self.nodes], 1.0 / count)
 
     def of(self, person: int) -> Posterior | Mixture:
         """One person's utilities, of one who said nothing those of somebody new."""
         if self.users > 1 and not (self.rows.user == person).any():
             return self.new()
-        return self._mixed([self._person(node, person) for node in self.nodes], 1.0)
+        return self._mixture([self._person(node, person) for node in self.nodes], 1.0)
 
     def new(self) -> Posterior | Mixture:
         """The utilities of somebody who has not answered; where one person did, theirs."""
         parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
-        return self._mixed(parts, 1.0) if parts else self.average()
+        return self._mixture(parts, 1.0) if parts else self.average()
 
     def _average(self, node: Node, few: Ints | None) -> Posterior:
         if node.joint is None:
@@ -87,7 +88,7 @@ class Belief(NamedTuple):
         if few is None:
             return node.joint.average(self.users)
         rows = np.flatnonzero(np.isin(self.rows.user, few))
-        of = chosen_rows(self.rows, rows)
+        of = take_rows(self.rows, rows)
         of = of._replace(user=np.searchsorted(few, of.user))
         tau, nu = node.sites.tau[rows], node.sites.nu[rows]
         return node.joint.average(few.size, message_of(node.joint.own, people_of(of, few.size), tau, nu))
@@ -96,7 +97,7 @@ class Belief(NamedTuple):
         if node.joint is None:
             return _own(node)
         at = np.flatnonzero(self.rows.user == person)
-        rows = chosen_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
+        rows = take_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
         [few] = people_of(rows, 1)
         tau, nu = node.sites.tau[at], node.sites.nu[at]
         before = person_prior(node.joint, few, tau, nu)
@@ -105,7 +106,7 @@ class Belief(NamedTuple):
         many = infer_many(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
         return many.of(0)
 
-    def _mixed(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
+    def _mixture(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
         """Posteriors of the items met as one of all items; `apart` is the share of what is a person's own in it."""
         whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
         return mixture([node.weight for node in self.nodes], whole)
@@ -132,21 +133,21 @@ class Belief(NamedTuple):
 class Estimate(NamedTuple):
     """What is believed after a table of choices; `posterior` is of the mean of all people, or of the one."""
 
-    choices: Choices
+    choices: ComparisonTable
     belief: Belief
     posterior: Posterior | Mixture
 
 
-def infer_utilities(X: Array, users: int, rows: Answers) -> Belief:
+def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     """Utilities of items with features X (n x d), d = 0 where they have none, from the answers of `users` people: at
     least one row. Spread and share are integrated out, lapse rates, the width of "equally good" and what features
     explain are the likeliest."""
-    rows = counted(rows)
+    rows = merge_equal(rows)
     met, at = np.unique(rows.pairs, return_inverse=True)
     rows = rows._replace(pairs=at.reshape(-1, 2))
     kernel = choose_kernel(X, met, users, rows)
     K = covariance(X, kernel)
-    problem, nodes = learned(K[np.ix_(met, met)], users, rows, PRIOR)
+    problem, nodes = infer_hyperparameters(K[np.ix_(met, met)], users, rows, PRIOR)
     first = nodes[0]
     each = first.joint.each if first.joint is not None else first.one.log_evidence  # type: ignore[union-attr]
     noise = first.hyper.noise
@@ -155,7 +156,7 @@ def infer_utilities(X: Array, users: int, rows: Answers) -> Belief:
     return Belief(users, rows, K, kernel, met, problem.R, nodes, noise, each)
 
 
-def estimate(choices: Choices, X: Any = None) -> Estimate:
+def estimate(choices: ComparisonTable, X: Any = None) -> Estimate:
     """What is believed after these answers: of the one person who gave them; where several did, of the mean of their
     utilities and of each. `X` (n x d): features of the items.
 
@@ -170,7 +171,7 @@ def estimate(choices: Choices, X: Any = None) -> Estimate:
     finite_array("X", features, 2, features.shape[1] if features.ndim == 2 else 0)
     if len(features) != n:
         raise ValueError(f"X: wanted {n} rows, one for each item, got {len(features)}")
-    rows = rows_of(choices)
+    rows = pairwise_rows(choices)
     if not rows.size:
         raise ValueError("answers: wanted at least one that judges, got none")
     belief = infer_utilities(features, U, rows)

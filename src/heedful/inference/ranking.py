@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
-from heedful.data import orders
+from heedful.data import comparisons
 from heedful.data.choices import Opened, choices_in, open_choices
+from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, frame_of, rows_in
-from heedful.data.orders import Choices
 from heedful.data.table import read_table
 from heedful.features import infer
-from heedful.inference.comparison_table import votes, wins
+from heedful.inference.comparison_table import answer_counts, win_counts
 from heedful.inference.data_quality import Remark, remarks
 from heedful.inference.elo import Scores, scores
 from heedful.inference.estimation import Estimate, estimate
@@ -47,7 +47,7 @@ class RankRequest(NamedTuple):
     """of the table"""
     read: str
     """which of its columns were read"""
-    choices: Choices
+    choices: ComparisonTable
     X: Array | None
     """n x d; features of the items, None without"""
     person: str | None
@@ -208,7 +208,7 @@ class PreferenceRanking(NamedTuple):
 
 
 def rank(
-    choices: str | PathLike[str] | Rows | Frame | Choices,
+    choices: str | PathLike[str] | Rows | Frame | ComparisonTable,
     *,
     items: str | PathLike[str] | Rows | Frame | None = None,
     identifier: str | None = None,
@@ -224,9 +224,10 @@ def rank(
     """Rank things by what people chose, with how sure each place is.
 
     `choices` are a data frame (pandas, polars, or what Arrow can read), rows as objects, a file (`open_choices` says of
-    which kinds), or `Choices`. Columns are found by their names: winner and loser; first, second and answer; rank 1,
-    rank 2, ...; item and rank; or order; besides person and times; `columns` and `words` are those of `load_choices`.
-    `items`: a table of all items, which are alike where their features are; `identifier`, its column of names.
+    which kinds), or `ComparisonTable`. Columns are found by their names: winner and loser; first, second and answer;
+    rank 1, rank 2, ...; item and rank; or order; besides person and times; `columns` and `words` are those of
+    `load_choices`. `items`: a table of all items, which are alike where their features are; `identifier`, its column of
+    names.
 
     `person`: rank for this one. `pool`: take all answers for one person's (True), or each of nobody in particular for
     another's (False); None goes by the names of people. `without`: whose answers are left out. `goal`: what is to be
@@ -253,7 +254,7 @@ def rank(
 
 
 def rank_request(
-    choices: str | PathLike[str] | Rows | Frame | Choices,
+    choices: str | PathLike[str] | Rows | Frame | ComparisonTable,
     *,
     items: str | PathLike[str] | Rows | Frame | None,
     identifier: str | None,
@@ -273,7 +274,7 @@ def rank_request(
         raise ValueError(f"goal: wanted best or ranking, got {describe(goal)}")
     named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
     name = "choices"
-    if isinstance(choices, Choices):
+    if isinstance(choices, ComparisonTable):
         if columns or words:
             raise ValueError("columns: wanted none, nor words, with choices that were read, got some")
         opened = Opened(choices, "choices as they are")
@@ -287,8 +288,8 @@ def rank_request(
             raise ValueError(f"choices: wanted {wanted}, got {describe(choices)}")
         opened = choices_in(name, rows, named, words)
     read = _whose(opened.choices, pool, without, person)
-    read, X = _described(read, items, identifier)
-    fixed = _anchored(read, anchor)
+    read, X = _with_features(read, items, identifier)
+    fixed = _anchor_item(read, anchor)
     return RankRequest(name, opened.told, read, X, person, goal, float(sure), fixed, opened.bad)
 
 
@@ -300,7 +301,7 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
     if person is not None:
         one = choices.people.index(person)
         posterior = whole.belief.of(one)
-        whose = choices._replace(given=tuple(given for given in choices.given if given.person == one))
+        whose = choices._replace(comparisons=tuple(each for each in choices.comparisons if each.person == one))
     elif len(choices.people) > 1:
         new = whole.belief.new()
     places = standing(posterior, at=sure)
@@ -312,7 +313,7 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
     if asked.bad:
         ties = "1 tie is" if asked.bad == 1 else f"{asked.bad:,} ties are"
         said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
-    won = wins(whose, tie=0.0)
+    won = win_counts(whose, tie=0.0)
     return PreferenceRanking(
         file=asked.name,
         read=asked.read,
@@ -327,29 +328,33 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
         chooser=posterior if new is None else new,
         scores=scores(posterior, asked.anchor),
         anchor=asked.anchor,
-        votes=votes(whose),
+        votes=answer_counts(whose),
         wins=won,
-        ties=wins(whose, tie=1.0) - won,
+        ties=win_counts(whose, tie=1.0) - won,
     )
 
 
-def _whose(choices: Choices, pool: bool | None, without: Sequence[str], person: str | None) -> Choices:
+def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
     """The answers, by person or as one person's."""
     if pool is False and "" in choices.people:
-        choices = orders.apart(choices)
+        choices = comparisons.split_nameless(choices)
     if without:
         if choices.people == ("",):
             raise ValueError(f"without: wanted answers that name people, got none of {without[0]!r}")
-        choices = orders.without(choices, without, "without")
+        choices = comparisons.without_people(choices, without, "without")
     if pool:
-        choices = orders.pooled(choices)
+        choices = comparisons.pool_people(choices)
     if person is not None and (person not in choices.people or choices.people == ("",)):
-        known = "people who are told apart" if choices.people == ("",) else f"one of {orders.listed(choices.people)}"
+        known = (
+            "people who are told apart"
+            if choices.people == ("",)
+            else f"one of {comparisons.join_names(choices.people)}"
+        )
         raise ValueError(f"person: wanted {known}, got {person!r}")
     return choices
 
 
-def _described(choices: Choices, items: Any, identifier: str | None) -> tuple[Choices, Any]:
+def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
     """The answers with all items of a table, and their features."""
     if items is None:
         if identifier is not None:
@@ -364,12 +369,12 @@ def _described(choices: Choices, items: Any, identifier: str | None) -> tuple[Ch
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     try:
-        return orders.with_items(choices, names), X
+        return comparisons.with_items(choices, names), X
     except ValueError as error:
         raise ValueError(f"{name}: {encoding.identifier}: {error}") from None
 
 
-def _anchored(choices: Choices, anchor: Any) -> tuple[int, float] | None:
+def _anchor_item(choices: ComparisonTable, anchor: Any) -> tuple[int, float] | None:
     """Which item has which score."""
     if anchor is None:
         return None
@@ -377,7 +382,7 @@ def _anchored(choices: Choices, anchor: Any) -> tuple[int, float] | None:
         raise ValueError(f"anchor: wanted an item and its score, got {describe(anchor)}")
     item, score = anchor
     if not isinstance(item, str) or item not in choices.items:
-        raise ValueError(f"anchor: wanted one of {orders.listed(choices.items)}, got {describe(item)}")
+        raise ValueError(f"anchor: wanted one of {comparisons.join_names(choices.items)}, got {describe(item)}")
     if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
         raise ValueError(f"anchor: wanted a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}")
     return choices.items.index(item), float(score)

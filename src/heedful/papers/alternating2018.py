@@ -151,7 +151,7 @@ CHOSEN = (
 )
 
 
-def tuned(world: str, method: str, features: str = "") -> str:
+def tuned_spec(world: str, method: str, features: str = "") -> str:
     """A method as the grid tuned it."""
     return f"{SPECS[method]}:{TUNED[world, features][list(SPECS).index(method)]}"
 
@@ -159,7 +159,7 @@ def tuned(world: str, method: str, features: str = "") -> str:
 def _lines(world: str, features: str = "") -> tuple[Line, ...]:
     once = ONCE if ONCE in features else ""
     penalty, sigma = PUBLISHED[world]
-    alb, pts, half, nmf = (Line(method, (tuned(world, method, once),), "") for method in SPECS)
+    alb, pts, half, nmf = (Line(method, (tuned_spec(world, method, once),), "") for method in SPECS)
     return alb, Line(THEIRS, (f"alb:penalty={penalty:g},sigma={sigma:g}",), ""), pts, nmf, half, *ROWS
 
 
@@ -204,7 +204,7 @@ def _of_ndcg(panels: Sequence[Panel]) -> tuple[Claim, ...]:
 
 
 def _ranks(method: str, ranks: Sequence[int], kind: str, world: str = MOVIES_100K, key: str = "") -> Panel:
-    lines = tuple(Line(f"k = {k}", (f"{tuned(world, method)},n_factors={k}",), "") for k in ranks)
+    lines = tuple(Line(f"k = {k}", (f"{tuned_spec(world, method)},n_factors={k}",), "") for k in ranks)
     measure = END if kind == "bars" else CUMULATIVE
     return Panel(key or method, f"{method}, {NAMES[world]}", world, (*lines, *ROWS), FULL, QUICK, measure, kind)
 
@@ -238,7 +238,7 @@ EVERY = "in every round"
 
 
 def _switching(world: str, features: str) -> Panel:
-    base = tuned(world, ALB)
+    base = tuned_spec(world, ALB)
     lines = (Line(EVERY, (base,), ""), *(Line(f"C = {C:g}", (f"{base},switching={C:g}",), "") for C in STEPS))
     key = f"{NAMES[world]}, seconds" if features else NAMES[world]
     measure, kind = (SECONDS, "bars") if features else (CUMULATIVE, "growth")
@@ -348,7 +348,7 @@ FIGURES = (
                 Claim(
                     f"{panel.title}: the other figures have the cell that ends lowest here (ours).",
                     (panel.key,),
-                    lowest_cell(panel.key, tuned(panel.world, method, panel.features), GRID_FULL.runs),
+                    lowest_cell(panel.key, tuned_spec(panel.world, method, panel.features), GRID_FULL.runs),
                 )
                 for panel, method in zip(GRID, list(SPECS) * len(TUNED))
             ),

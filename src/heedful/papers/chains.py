@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Claim, Conclusion, Line, Outcome, Panel, Verdict
 from heedful.papers.panels import CHAINS, distribution
-from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired, reach, weakest
+from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired_t_test, reach, weakest
 
 Array = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
         parts, words = [], []
         for name, sign, paper in (("better", 1, better), ("worse", -1, worse)):
             share = (signs == sign).mean(axis=1)
-            parts.append(Part(paired(share, np.full(share.size, paper)), -room, room))
+            parts.append(Part(paired_t_test(share, np.full(share.size, paper)), -room, room))
             wide = reach(parts[-1].found)
             words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, wanted ±{room:.0%})")
         listed = f"{', '.join(words)}, equal {(signs == 0).mean():.0%}; 95 % intervals over {len(signs)} chains"
@@ -81,7 +81,7 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
     return check
 
 
-def unchanged_as_often(label: str, share: float, room: float = ROOM) -> Check:
+def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
     """Of what neither gained nor lost, in as many cases as in the paper the clicks changed nothing, give or take
     `room`; chains are clusters, and their share is a ratio of means."""
 
@@ -92,7 +92,9 @@ def unchanged_as_often(label: str, share: float, room: float = ROOM) -> Check:
         if not cases.any():
             return Verdict(OPEN, "every ranking gained or lost")
         found = same.sum() / cases.sum()
-        part = Part(paired((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room)
+        part = Part(
+            paired_t_test((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room
+        )
         words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, wanted ±{room:.0%}); "
         return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
 
@@ -114,6 +116,6 @@ STUDY = (
     Claim(
         "Where nothing is gained or lost, 88 % of the time it is because the clicks change nothing.",
         (CHAINS,),
-        unchanged_as_often(ALL, 0.88),
+        as_often_unchanged(ALL, 0.88),
     ),
 )

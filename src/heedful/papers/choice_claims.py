@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from heedful.experiments.run import standard_error
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Conclusion, Outcome, Ran, Verdict
-from heedful.papers.statistics import Part, all_hold, below, fact, one_holds, paired, told, told_between, weakest
+from heedful.papers.statistics import (
+    Part,
+    all_hold,
+    below,
+    fact,
+    in_words,
+    interval_in_words,
+    one_holds,
+    paired_t_test,
+    weakest,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -36,8 +46,8 @@ def near(panel: str, label: str, paper: float) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
-        part = Part(paired(values, np.full(values.size, paper)), -NEAR, NEAR)
-        words = f"{with_error(values)}: {part.found.difference:+.3f}, wanted ±{NEAR:.2f}; {told_between(part)}"
+        part = Part(paired_t_test(values, np.full(values.size, paper)), -NEAR, NEAR)
+        words = f"{with_error(values)}: {part.found.difference:+.3f}, wanted ±{NEAR:.2f}; {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -51,7 +61,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
         worst = weakest(list(parts.values()))
         a, b = next(pair for pair, part in parts.items() if part is worst)
         listed = ", ".join(f"{label} {ends(outcome[panel][label]).mean():.3f}" for label in (*ours, *others))
-        words = f"{listed}; the least, {a} and {b}: {told(worst.found)}"
+        words = f"{listed}; the least, {a} and {b}: {in_words(worst.found)}"
         return Verdict(all_hold(list(parts.values())), words, worst.found)
 
     return check
@@ -62,8 +72,8 @@ def even(panel: str, a: str, b: str) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
-        part = Part(paired(u, v), -EVEN, EVEN)
-        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, wanted ±{EVEN:.2f}: {told_between(part)}"
+        part = Part(paired_t_test(u, v), -EVEN, EVEN)
+        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, wanted ±{EVEN:.2f}: {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -74,10 +84,10 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
-        parts = {a: Part(paired(ends(outcome[panel][a]), other), high=EVEN) for a in some}
+        parts = {a: Part(paired_t_test(ends(outcome[panel][a]), other), high=EVEN) for a in some}
         least = min(parts, key=lambda label: parts[label].found.difference)
         words = f"{least} {other.mean() + parts[least].found.difference:.3f}, {b} {other.mean():.3f}, "
-        words += f"wanted at most {EVEN:+.2f}: {told_between(parts[least])}"
+        words += f"wanted at most {EVEN:+.2f}: {interval_in_words(parts[least])}"
         return Verdict(one_holds(list(parts.values())), words, parts[least].found)
 
     return check
@@ -91,7 +101,7 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
         parts = [below(took[a], took[b]) for a in ours for b in others]
         worst = weakest(parts).found
         listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in took.items())
-        return Verdict(all_hold(parts), f"{listed}; the least: {told(worst)}", worst)
+        return Verdict(all_hold(parts), f"{listed}; the least: {in_words(worst)}", worst)
 
     return check
 
@@ -111,7 +121,7 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
             for model in models
         }
         lower = [name for name, part in parts.items() if part.conclusion() == HOLDS]
-        higher = [name for name, part in parts.items() if _swapped(part).conclusion() == HOLDS]
+        higher = [name for name, part in parts.items() if _swap(part).conclusion() == HOLDS]
         surely = [name for name, part in parts.items() if part.conclusion(len(parts)) == FAILS]
         words = f"of {len(parts)}, {a} is significantly lower in {len(lower)}"
         words += f" ({', '.join(lower)})" if lower else ""
@@ -126,7 +136,7 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
     return check
 
 
-def _swapped(part: Part) -> Part:
+def _swap(part: Part) -> Part:
     """That the difference is above 0."""
     return Part(part.found, low=0.0)
 
@@ -139,7 +149,7 @@ def throughout(panel: str, a: str, b: str) -> Check:
         parts = [below(u, v) for u, v in zip(one.T, other.T)]
         worst = weakest(parts).found
         apart = (one - other).mean(axis=0)
-        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {told(worst)}"
+        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {in_words(worst)}"
         return Verdict(all_hold(parts), words, worst)
 
     return check
@@ -153,10 +163,10 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
         best = int(ran.regrets.mean(axis=0).argmax())
         errors = outcome[panel][error].regrets
         at = int(np.abs(ran.marks - others).argmin()) if ran.marks.size else 0
-        part = Part(paired(errors[:, best], errors[:, at]), high=EVEN)
+        part = Part(paired_t_test(errors[:, best], errors[:, at]), high=EVEN)
         scale = float(ran.marks[best]) if ran.marks.size else float("nan")
         words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
-        words += f"{errors[:, at].mean():.3f}, wanted at most {EVEN:+.2f}: {told_between(part)}"
+        words += f"{errors[:, at].mean():.3f}, wanted at most {EVEN:+.2f}: {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check

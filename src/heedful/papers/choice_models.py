@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.cp import fit as fit_cp
-from heedful.inference.collaborative.distances import half_median, standardised
+from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.fitted import chance
 from heedful.inference.collaborative.joint_gp import fit_joint, tune_joint
 from heedful.inference.collaborative.model_selection import tune, tune_cp
 from heedful.inference.collaborative.user_covariance import crowd
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.hierarchical import Fitted, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
 from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 PSEUDO, FEW = 25, 15
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
         return kernel_for(self.features, wide, amplitude).over(self.features)
 
 
-Fit = Callable[[Problem, Answers, Any], Any]
+Fit = Callable[[Problem, PairRows, Any], Any]
 """From the problem, the answers and what the same model made of the first of them (None at first): what has `gap`."""
 
 
@@ -87,13 +87,13 @@ def model(name: str) -> Fit:
 
 
 def _cp(
-    problem: Problem, rows: Answers, earlier: Any, D: float = 20, times: float = 1.0, amplitude: float = 1.0
+    problem: Problem, rows: PairRows, earlier: Any, D: float = 20, times: float = 1.0, amplitude: float = 1.0
 ) -> Any:
     return fit_cp(problem.covariance(times, amplitude), len(problem.people), rows, D=int(D))
 
 
 def _cpu(
-    problem: Problem, rows: Answers, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
+    problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> Any:
     """With FITC over people as published; `rho`: its mix with people who have nothing in common instead of a nugget."""
     Z = problem.people
@@ -103,31 +103,31 @@ def _cpu(
     return fit_cp(problem.covariance(), len(Z), rows, D=int(D), crowd=problem.kept[rho, few])
 
 
-def _cp_fitc(problem: Problem, rows: Answers, earlier: Any) -> Any:
+def _cp_fitc(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     few = PSEUDO if len(problem.features) >= 10 else FEW
     return fit_cp(problem.covariance(), len(problem.people), rows, D=20, pseudo_pairs=few, seed=problem.seed)
 
 
-def _single(problem: Problem, rows: Answers, earlier: Any, times: float = 1.0) -> Any:
+def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) -> Any:
     sites = None if earlier is None else earlier.people.sites  # where it ends is the same from anywhere
     return fit_single(problem.covariance(times), len(problem.people), rows, sites=sites)
 
 
-def _birlutiu(problem: Problem, rows: Answers, earlier: Any) -> Any:
+def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """At length-scale 1, as the released code has it."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
-def _joint(problem: Problem, rows: Answers, earlier: Any) -> Any:
+def _joint(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """Length-scales of every feature by the evidence of the answers of others."""
-    K_items, K_users = problem.apart["bo"].kernels(standardised(problem.features), problem.people)
+    K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
 
 
 # ---------------------------------------------------------------------------- ours
 
 
-def _hierarchical(problem: Problem, rows: Answers, earlier: Any, times: float = 1.0, nu0: float | None = None) -> Any:
+def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None) -> Any:
     start = earlier.fitted if earlier is not None else None
     return Everybody(
         fit_hierarchical(
@@ -143,12 +143,12 @@ def _hierarchical(problem: Problem, rows: Answers, earlier: Any, times: float = 
     )
 
 
-def _hierarchical_tuned(problem: Problem, rows: Answers, earlier: Any) -> Any:
+def _hierarchical_tuned(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """With the nu0, how many people the prior of their covariance counts as, that foretold best among others."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
-def _tuned(problem: Problem, rows: Answers, earlier: Any) -> Any:
+def _tune(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """CP, or CPU with a mix, at the length-scale, amplitude and rho that foretold best among others."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
@@ -156,7 +156,7 @@ def _tuned(problem: Problem, rows: Answers, earlier: Any) -> Any:
     return fit_cp(K, len(problem.people), rows, D=20, crowd=people)
 
 
-def tuned_apart(name: str, features: Array, people: Array, rows: Answers, few: bool) -> Any:
+def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, few: bool) -> Any:
     """What a model has to know of others, people (U x q) and their answers, before it is fitted; None of most.
 
     BO looks at 25 of them, as published. Where `few`, both look at fewer, and try less.
@@ -169,7 +169,7 @@ def tuned_apart(name: str, features: Array, people: Array, rows: Answers, few: b
     if name == "tuned" and few:
         some = rows.user < FEW_PEOPLE
         columns: list[Any] = [column[some] for column in rows]
-        part, few_people = Answers(*columns), people[:FEW_PEOPLE]
+        part, few_people = PairRows(*columns), people[:FEW_PEOPLE]
         less: dict[str, Any] = {"stretches": (1.0, 2.0), "amplitudes": (1.0, 2.0), "rhos": (0.5,)}
         return tune_cp(features, part, len(few_people), Z=few_people, **less).choice
     if name == "tuned":
@@ -186,5 +186,5 @@ _MODELS: dict[str, Callable[..., Any]] = {
     "su": _single,
     "hierarchical": _hierarchical,
     "hierarchical-tuned": _hierarchical_tuned,
-    "tuned": _tuned,
+    "tuned": _tune,
 }

@@ -28,14 +28,14 @@ from heedful.papers.statistics import (
     SIGNIFICANT,
     Part,
     all_hold,
-    apart,
     below,
+    in_words,
+    interval_in_words,
     log_spaced,
-    paired,
+    paired_t_test,
     ratio,
-    told,
-    told_between,
     weakest,
+    welch_t_test,
 )
 
 Array = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, v)
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {told(part.found)}"
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {in_words(part.found)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -75,7 +75,7 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
         steps = [below(v, u) for u, v in pairwise(ends)]
         worst = weakest(steps).found
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all_hold(steps), f"{listed}; the smallest step: {told(worst)}", worst)
+        return Verdict(all_hold(steps), f"{listed}; the smallest step: {in_words(worst)}", worst)
 
     return check
 
@@ -86,14 +86,14 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
         rounds = [t for t in log_spaced(one.shape[1]) if least <= t <= (most or one.shape[1])]
-        tests = [paired(one[:, t - 1], other[:, t - 1]) for t in rounds]
+        tests = [paired_t_test(one[:, t - 1], other[:, t - 1]) for t in rounds]
         under, over = (
             float(np.mean([sign * x.difference < 0 and x.p < SIGNIFICANT for x in tests])) for sign in (1, -1)
         )
         words = (
             f"{a} is significantly lower than {b} at {under:.0%} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
             f"higher at {over:.0%}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
-            f"{other[:, rounds[-1] - 1].mean():.3g}, {told(tests[-1])}"
+            f"{other[:, rounds[-1] - 1].mean():.3g}, {in_words(tests[-1])}"
         )
         return Verdict(HOLDS if under > HALF else FAILS if over >= HALF else OPEN, words, tests[-1])
 
@@ -106,9 +106,9 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
         room = tolerance * float(v.mean())
-        part = Part(paired(u, v), -room, room)
+        part = Part(paired_t_test(u, v), -room, room)
         words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; wanted ±{tolerance:.0%}): "
-        return Verdict(part.conclusion(), words + told_between(part, float(v.mean()), "+.1%"), part.found)
+        return Verdict(part.conclusion(), words + interval_in_words(part, float(v.mean()), "+.1%"), part.found)
 
     return check
 
@@ -119,7 +119,7 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, factor * v)
-        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {told(part.found)}"
+        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {in_words(part.found)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -137,7 +137,7 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
         when = f"first after {int(first[0]) + 1:,}" if first.size else "never"
         words = (
             f"{slow} {other[:, -1].mean():.3g} after {T:,} rounds, {fast} {one[:, t - 1].mean():.3g} after {t:,} "
-            f"({when} as low): {told(part.found)}"
+            f"({when} as low): {in_words(part.found)}"
         )
         return Verdict(part.conclusion(), words, part.found)
 
@@ -152,7 +152,11 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
         part = below(one, share * other)
         longer = float(other.mean()) / max(float(one.mean()), 1e-9)
         words = f"{one.mean():.2g} s a run against {other.mean():.2g} s: {longer:,.0f} times as long"
-        return Verdict(part.conclusion(), f"{words}; against {1.0 / share:.3g} times: {told(part.found)}", part.found)
+        return Verdict(
+            part.conclusion(),
+            f"{words}; against {1.0 / share:.3g} times: {in_words(part.found)}",
+            part.found,
+        )
 
     return check
 
@@ -167,8 +171,8 @@ def closer(near: str, far: str, a: str, b: str) -> Check:
         ends = [(regret_at(outcome[panel][a]), regret_at(outcome[panel][b])) for panel in (near, far)]
         ratios = [ratio(u, v) for u, v in ends]
         logs = [u / u.mean() - v / v.mean() + math.log(ratio(u, v)) for u, v in ends]
-        found = apart(*logs)
+        found = welch_t_test(*logs)
         words = f"{a} has {ratios[0]:.2f} times the regret of {b} in {near}, {ratios[1]:.2f} in {far}"
-        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {told(found)}", found)
+        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {in_words(found)}", found)
 
     return check

@@ -69,7 +69,7 @@ FIGURES = (
             Claim(
                 "With a moderate alpha, regret is substantially reduced after tens of rounds.",
                 (MOVIES,),
-                growth.reduced(MOVIES, ("alpha = 0.5",), 50),
+                growth.regret_halves(MOVIES, ("alpha = 0.5",), 50),
             ),
             Claim("The higher alpha, the faster regret falls.", (MOVIES,), claims.falls_in_order(MOVIES, ALPHAS)),
             Claim(

@@ -9,7 +9,18 @@ import numpy.typing as npt
 
 from heedful.experiments.run import average_regret
 from heedful.papers.figure import OPEN, Check, Measure, Outcome, Ran, Verdict
-from heedful.papers.statistics import Part, all_hold, apart, below, fact, log_spaced, lowest, paired, told, weakest
+from heedful.papers.statistics import (
+    Part,
+    all_hold,
+    below,
+    fact,
+    in_words,
+    log_spaced,
+    lowest,
+    paired_t_test,
+    weakest,
+    welch_t_test,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -22,8 +33,8 @@ def higher(panel: str, a: str, b: str) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
-        part = Part(paired(u, v), low=0.0)
-        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {told(part.found)}", part.found)
+        part = Part(paired_t_test(u, v), low=0.0)
+        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {in_words(part.found)}", part.found)
 
     return check
 
@@ -36,13 +47,13 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
         T = one.shape[1]
         rounds = np.array([t for t in log_spaced(T) if t >= T / 10])
         gaps = {b: (one - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
-        parts = [Part(paired(gap, np.zeros(len(gap))), low=least) for runs in gaps.values() for gap in runs.T]
+        parts = [Part(paired_t_test(gap, np.zeros(len(gap))), low=least) for runs in gaps.values() for gap in runs.T]
         worst = weakest(parts).found
         listed = ", ".join(
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
         words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (wanted {least:+.2f} throughout)"
-        return Verdict(all_hold(parts), f"{words}; the least: {told(worst)}", worst)
+        return Verdict(all_hold(parts), f"{words}; the least: {in_words(worst)}", worst)
 
     return check
 
@@ -55,10 +66,10 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
         for key in (panel, *wide):
             ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
             gaps[key] = ends[-1] - ends[0]
-        parts = [Part(apart(gaps[panel], gaps[key]), high=0.0) for key in wide]
+        parts = [Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide]
         worst = weakest(parts).found
         listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
-        words = f"from the lowest to the highest: {listed}; the least difference of these: {told(worst)}"
+        words = f"from the lowest to the highest: {listed}; the least difference of these: {in_words(worst)}"
         return Verdict(all_hold(parts), words, worst)
 
     return check
@@ -87,7 +98,9 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
         least = min(ends, key=lambda spec: ends[spec].mean())
         words = f"lowest at {parameters(least)} with {ends[least].mean():,.0f}"
         if least != cell:
-            words += f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {told(paired(ends[cell], ends[least]))}"
+            words += (
+                f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {in_words(paired_t_test(ends[cell], ends[least]))}"
+            )
         there = ends[cell].size
         if there < runs:
             return Verdict(OPEN, f"{words}; it was chosen by {runs} runs, here are {there}")
@@ -119,7 +132,9 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
         parts = [below(spreads[0], other) for other in spreads[1:]]
         worst = weakest(parts).found
         listed = ", ".join(f"{key} {spread.mean():.1%}" for key, spread in zip(panels, spreads))
-        words = f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {told(worst)}"
+        words = (
+            f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {in_words(worst)}"
+        )
         return Verdict(all_hold(parts), words, worst)
 
     return check
@@ -137,7 +152,7 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
         }
         worst = weakest(list(parts.values()))
         u, v = next(pair for pair, part in parts.items() if part is worst)
-        words = f"the least difference, {one} with {u}, {other} with {v}: {told(worst.found)}"
+        words = f"the least difference, {one} with {u}, {other} with {v}: {in_words(worst.found)}"
         return Verdict(all_hold(list(parts.values())), words, worst.found)
 
     return check
@@ -154,7 +169,7 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
         gain = 1.0 - ends[least].mean() / ends[label].mean()
         listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
         words = f"{listed}: {least} is {gain:.1%} lower than {label}; {1.0 - share:.0%} of that less the lowest"
-        return Verdict(all_hold(parts), f"{words}: {told(worst)}", worst)
+        return Verdict(all_hold(parts), f"{words}: {in_words(worst)}", worst)
 
     return check
 
@@ -168,6 +183,6 @@ def quicker(panel: str, a: str, b: str, share: float) -> Check:
         words = (
             f"{a} {u.mean():.3g} s, {b} {v.mean():.3g} s, {u.mean() / v.mean():.2f} times; against {share:.2f} times"
         )
-        return Verdict(part.conclusion(), f"{words}: {told(part.found)}", part.found)
+        return Verdict(part.conclusion(), f"{words}: {in_words(part.found)}", part.found)
 
     return check

@@ -22,7 +22,7 @@ from heedful.papers.panels import (
 
 if TYPE_CHECKING:
     from heedful.data.movielens import Ratings
-    from heedful.data.paired import Paired
+    from heedful.data.pairwise_dataset import PairwiseDataset
 
 FOLDERS = {
     WEB: ("letor4-mq2008", "MQ2008"),
@@ -75,19 +75,19 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
     return []
 
 
-def looked_for(world: str, data: Path) -> str:
+def missing_files(world: str, data: Path) -> str:
     """What was looked for where `files_of` finds nothing: the folders, and the files in them."""
-    folders = _listed((*FOLDERS[world], "the folder itself"))
-    files = ", or ".join(map(_listed, EDITIONS.get(world, (FILES[world],))))
+    folders = _join((*FOLDERS[world], "the folder itself"))
+    files = ", or ".join(map(_join, EDITIONS.get(world, (FILES[world],))))
     return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     *more, last = names
     return f"{', '.join(more)} and {last}" if more else last
 
 
-def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> Paired:
+def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
     """What everybody prefers of every pair of a world's items; `ratings`: those of the folder, where they were read."""
     from heedful.data.collaborative import load_collaborative
     from heedful.data.election import load_election

@@ -12,7 +12,7 @@ import numpy as np
 from heedful.experiments.run import standard_error
 from heedful.papers.choice_drawing import questions, scales, toy
 from heedful.papers.figure import Figure, Outcome, Panel, Ran
-from heedful.papers.series import Series, drawn_rounds, over_rounds, share_below, swept_rounds
+from heedful.papers.series import Series, over_rounds, rounds_to_draw, share_below, swept_rounds
 
 Styles = Mapping[str, Mapping[str, Any]]
 
@@ -71,7 +71,7 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
 def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
     highest = 0.0
     for label, ran in lines.items():
-        series = over_rounds(panel, ran, drawn_rounds(ran))
+        series = over_rounds(panel, ran, rounds_to_draw(ran))
         highest = max(highest, _with_band(axes, series, _label(label, ran), styles[label]))
     axes.set_ylim(0.0, 1.05 * highest)
     _against_rounds(axes, panel, lines)

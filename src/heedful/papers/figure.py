@@ -211,7 +211,7 @@ def first(ran: Ran, rounds: int) -> Ran:
     return ran._replace(regrets=ran.regrets[:, :rounds], marks=ran.marks[short], bound=bound)
 
 
-def judged_on(outcome: Outcome) -> str:
+def judged_rounds(outcome: Outcome) -> str:
     """On which rounds claims are judged, in words, where it is not on all of them."""
     for lines in outcome.values():
         for ran in lines.values():

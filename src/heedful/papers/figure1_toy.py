@@ -16,7 +16,7 @@ MEAN, SD, BALD, MES, LABELS = "mean", "standard deviation", "BALD", "MES", "labe
 GRID = np.linspace(-4.0, 4.0, 401)
 
 
-def labelled(seed: int) -> tuple[Array, Array]:
+def toy_data(seed: int) -> tuple[Array, Array]:
     """Inputs (n,) and labels (n,), 1 or -1: crosses on the left, circles on the right, and many of both between, where
     the label is a coin; there are none beyond 2.5."""
     rng = np.random.default_rng([seed, 1])
@@ -34,7 +34,7 @@ def covariance(x: Array, z: Array) -> Array:
 def on_a_line(panel: Panel) -> dict[str, Ran]:
     """The lines of the panel over GRID (1 x g): mean and standard deviation of the function, what BALD and MES give a
     question there, in bits; of LABELS, the labels (1 x n) at marks (n,)."""
-    x, y = labelled(0)
+    x, y = toy_data(0)
     fitted = fit_labels(covariance(x, x), y)
     mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
     held = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}

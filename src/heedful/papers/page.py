@@ -28,7 +28,7 @@ td:last-child { font-variant-numeric: tabular-nums; } small { color: var(--none)
 _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
-class Drawn(NamedTuple):
+class Drawing(NamedTuple):
     """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took; on which
     rounds claims are judged, where not on all."""
 
@@ -58,7 +58,7 @@ class Drawn(NamedTuple):
         )
 
 
-def page(drawn: Sequence[Drawn], about: str) -> str:
+def page(drawn: Sequence[Drawing], about: str) -> str:
     """The report; `about` says in a sentence what was run."""
     judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
@@ -77,11 +77,11 @@ def page(drawn: Sequence[Drawn], about: str) -> str:
     )
 
 
-def _anchor(one: Drawn) -> str:
+def _anchor(one: Drawing) -> str:
     return escape(one.figure.id.replace("/", "-"))
 
 
-def _tally(one: Drawn) -> str:
+def _tally(one: Drawing) -> str:
     judged = [verdict.conclusion for verdict in one.verdicts if verdict.conclusion != NOT_RUN]
     if not judged:
         return " <small>(not run)</small>"
@@ -89,7 +89,7 @@ def _tally(one: Drawn) -> str:
     return f" <small>({judged.count(HOLDS)} of {len(judged)} hold{undecided})</small>"
 
 
-def _section(one: Drawn) -> str:
+def _section(one: Drawing) -> str:
     figure = one.figure
     rows = "\n".join(
         f'<tr><td>{escape(claim.says)}</td><td class="{MARKS[verdict.conclusion]}">'
@@ -104,7 +104,7 @@ def _section(one: Drawn) -> str:
     )
 
 
-def _picture(one: Drawn) -> str:
+def _picture(one: Drawing) -> str:
     """The picture itself, on white: its lines are dark."""
     if one.picture is None:
         return ""

@@ -86,7 +86,7 @@ def _where(panel: Panel) -> str:
     return WHERE[panel.world] + (f", {panel.features}" if panel.features else "")
 
 
-def ordered(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
+def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
     """After no round are two thresholds out of order."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -149,7 +149,9 @@ FIGURES = (
         (Panel("gaps", "PRank", STREAMS, LEMMA_LINES, Size(7_000, 20), Size(2_000, 5), GAP),),
         (
             Claim(
-                "The thresholds stay in order.", ("gaps",), ordered("gaps", tuple(line.label for line in LEMMA_LINES))
+                "The thresholds stay in order.",
+                ("gaps",),
+                thresholds_in_order("gaps", tuple(line.label for line in LEMMA_LINES)),
             ),
         ),
         STANDS_IN,
@@ -176,7 +178,7 @@ FIGURES = (
             Claim(
                 "Where a rule separates by gamma, the loss is at most (k - 1)(R^2 + 1) / gamma^2.",
                 ("separable",),
-                growth.bounded("separable", tuple(MARGINS), TOTAL),
+                growth.within_bound("separable", tuple(MARGINS), TOTAL),
             ),
         ),
         "No bound is drawn for the noisy stream: no rule ranks all of it right.",

@@ -66,14 +66,14 @@ class Ranked(NamedTuple):
             best += gains[j] * DISCOUNTS[i]
         if best <= 0.0:
             return 0.0
-        return 1.0 - discounted(self.world, x.user, shown[self.begin :], self.low) / best
+        return 1.0 - dcg(self.world, x.user, shown[self.begin :], self.low) / best
 
     def advance(self, state: ReplayState, x: SlateContext, shown: Ints, feedback: SlateRatings) -> ReplayState:
         return self.world.advance(state, x, shown[:1], feedback)
 
 
 @kernel
-def discounted(world: Replay, user: int, ranking: Ints, low: float) -> float:
+def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
     """DCG@DEPTH of items that the user rated: the sum of (rating - low) / log2(place + 1)."""
     sum = 0.0
     for i in range(min(DEPTH, ranking.size)):

@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.paired import Paired
-from heedful.inference.comparisons import Answers, answers
+from heedful.data.pairwise_dataset import PairwiseDataset
 from heedful.inference.gp.acquisition import bald, mes
+from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
-from heedful.papers.choice_models import Fit, Problem, model, tuned_apart
+from heedful.papers.choice_models import Fit, Problem, model, tune_on_others
 from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
 from heedful.papers.runner import Tell
 
 Array = npt.NDArray[np.float64]
-Sets = Callable[[str, str], Paired]
+Sets = Callable[[str, str], PairwiseDataset]
 """The choices of a world, with right or published labels."""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
@@ -57,13 +57,13 @@ class Split(NamedTuple):
     pool: Ints
     foretold: Ints
 
-    def rows(self, at: Ints) -> Answers:
+    def rows(self, at: Ints) -> PairRows:
         """Answers of these pairs (U x n), everybody's first pair first, then the second, ..."""
         users = np.arange(len(at))
         pairs = self.pairs[at.T]  # n x U x 2
         won = self.first[users, at.T]
         ordered = np.where(won[:, :, None], pairs, pairs[:, :, ::-1])
-        return answers(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
+        return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
 
     def gap(self, fitted: Any, at: Ints) -> tuple[Array, Array]:
         """Mean and variance (U x n) of the first item's utility less the second's, of these pairs (U x n)."""
@@ -87,7 +87,13 @@ class Split(NamedTuple):
 
 
 def split(
-    data: Paired, people: int, seed: int, learned: int, pool: int = 0, foretold: int = 0, apart: Mapping[str, Any] = {}
+    data: PairwiseDataset,
+    people: int,
+    seed: int,
+    learned: int,
+    pool: int = 0,
+    foretold: int = 0,
+    apart: Mapping[str, Any] = {},
 ) -> Split:
     """A random choice of so many people (all, where there are fewer), and of the pairs of each so many; foretold are
     all that are left, where 0. `apart`: what was tuned on others, by model."""
@@ -129,7 +135,7 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
             tell(line.label, i / len(panel.lines))
             names = _together(panel, line)
             if panel.kind == "bars":
-                apart = {names[0]: _tuned(names[0], others, panel, size.runs <= FEW_SPLITS, kept)}
+                apart = {names[0]: _tune(names[0], others, panel, size.runs <= FEW_SPLITS, kept)}
 
             def one(seed: int, names: list[str] = names, apart: Any = apart) -> list[Found]:
                 if panel.kind == "questions":
@@ -145,7 +151,7 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
     return {line.label: _ran(panel, line, found[line.label]) for line in panel.lines}
 
 
-def without_some(data: Paired) -> tuple[Paired, Paired]:
+def without_some(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
     """All but OTHERS people, drawn, and these, for what is tuned on others. Features of people are standardised."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
@@ -163,12 +169,12 @@ def _together(panel: Panel, line: Line) -> list[str]:
     return [other for other in each if other.partition(" by ")[0] == name.partition(" by ")[0]]
 
 
-def _tuned(name: str, others: Paired, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
+def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
     """What a model knows of others, once for a set."""
     key = (panel.world, panel.features.partition(",")[0], "apart", few, name)
     if key not in kept:
         parts = split(others, OTHERS, 0, TRAINING[panel.world])
-        kept[key] = tuned_apart(name, others.features, parts.problem.people, parts.rows(parts.learned), few)
+        kept[key] = tune_on_others(name, others.features, parts.problem.people, parts.rows(parts.learned), few)
     return kept[key]
 
 
@@ -182,7 +188,7 @@ def _ran(panel: Panel, line: Line, found: list[Found]) -> Ran:
     return Ran(line, line.learners[0], held, np.ones(len(held)), seconds, marks)
 
 
-def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+def _learning(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
     """The error on what is foretold."""
     parts = split(data, people, seed, TRAINING[world], apart=apart)
     rows = parts.rows(parts.learned)
@@ -192,7 +198,7 @@ def _learning(data: Paired, world: str, people: int, seed: int, name: str, apart
     return Found(np.array([parts.error(fitted)]), took)
 
 
-def _asking(data: Paired, world: str, people: int, seed: int, name: str, first: Any = None) -> Found:
+def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str, first: Any = None) -> Found:
     """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
     first fit and the seconds that it took, where it is there already."""
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
@@ -202,7 +208,7 @@ def _asking(data: Paired, world: str, people: int, seed: int, name: str, first: 
     learned, pool = parts.learned, parts.pool
     fitted, errors, took = None, [], 0.0
     for query in range(QUERIES + 1):
-        fitted, seconds = _fitted(fit, parts, learned, fitted) if first is None or query else first
+        fitted, seconds = _fit(fit, parts, learned, fitted) if first is None or query else first
         took += seconds
         errors.append(parts.error(fitted))
         if query == QUERIES:
@@ -219,14 +225,14 @@ def _asking(data: Paired, world: str, people: int, seed: int, name: str, first: 
     return Found(np.array(errors), took)
 
 
-def _asking_by_all(data: Paired, world: str, people: int, seed: int, names: Sequence[str]) -> list[Found]:
+def _asking_by_all(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> list[Found]:
     """`_asking` of one model by several rules, its first fit once."""
     parts = split(data, people, seed, *ASKED[world])
-    first = _fitted(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
+    first = _fit(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
     return [_asking(data, world, people, seed, name, first) for name in names]
 
 
-def _fitted(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
+def _fit(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
     """A fit of these pairs (U x n) and the processor time that it took."""
     rows = parts.rows(learned)
     began = time.thread_time()
@@ -234,7 +240,7 @@ def _fitted(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, f
     return fitted, time.thread_time() - began
 
 
-def _scales(data: Paired, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+def _scales(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
     """At every length-scale (s x 3): the evidence and the log-likelihood of what is foretold, in nats an answer, and
     the error."""
     parts = split(data, people, seed, TRAINING[world])

@@ -15,7 +15,7 @@ from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
 from heedful.experiments.run import RADIUS, Setting, letor_setting
 from heedful.learners.registry import learner_class, make_learner, make_user
-from heedful.papers.datasets import files_of, load_choices, looked_for
+from heedful.papers.datasets import files_of, load_choices, missing_files
 from heedful.papers.figure import Figure, Line, Outcome, Panel, Ran, Size, first
 from heedful.papers.panels import (
     BOOKS,
@@ -35,12 +35,12 @@ from heedful.papers.panels import (
     WEB,
 )
 from heedful.papers.run_comparison import choices
-from heedful.papers.run_ordinal import People, graded, people_who_rated
+from heedful.papers.run_ordinal import People, people_who_rated, run_ordinal
 from heedful.papers.run_ratings import SYNTHETIC as MADE
-from heedful.papers.run_ratings import rated
+from heedful.papers.run_ratings import run_ratings
 from heedful.papers.runner import Group, Many, Tell, best_of, run_group
 from heedful.papers.statistics import log_spaced
-from heedful.papers.theory import promised, with_slack
+from heedful.papers.theory import guaranteed_regret, with_slack
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
@@ -76,7 +76,7 @@ class Sources:
                 return f"{machines[machine]} {told}"
         if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
-        return looked_for(world, self._data)
+        return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
         """What the learners of a panel are compared in."""
@@ -159,11 +159,11 @@ def run(
         part("begins", 0.0)
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
-            outcome[panel.key] = graded(panel, size, sources.people, sources.kept, jobs, part)
+            outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.kept, jobs, part)
         elif panel.world in CHOICES:
             outcome[panel.key] = choices(panel, size, sources.choices, sources.kept, jobs, part)
         elif panel.world in RATED:
-            outcome[panel.key] = rated(panel, size, sources.table, sources.kept, jobs, part)
+            outcome[panel.key] = run_ratings(panel, size, sources.table, sources.kept, jobs, part)
         elif panel.kind == "distribution":
             outcome[panel.key] = distribution(panel, sources)
         elif panel.kind == "horizons":
@@ -196,35 +196,35 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
     plain = any(hasattr(learner_class(spec), "must_interpret") for spec in specs)
 
     def make(spec: str, setting: Setting) -> Any:
-        return setting.learner(_named(spec, panel.world, size, setting))
+        return setting.learner(_complete_spec(spec, panel.world, size, setting))
 
     return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
 
 
 def _best(line: Line, found: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
     """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
-    judged = _judged(panel.world, size, setting)
+    judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
     regrets, seconds = found[spec]
-    name, user = _named(spec, panel.world, size, setting), make_user(line.user)
+    name, user = _complete_spec(spec, panel.world, size, setting), make_user(line.user)
     T = regrets.shape[1]
     once = judged if judged < T else 0
     learner, marks = setting.learner(name), np.union1d(log_spaced(T), once or T).astype(np.float64)
-    promise = promised(learner, user, setting, panel.measure, marks)
+    promise = guaranteed_regret(learner, user, setting, panel.measure, marks)
     if panel.slack and not promise.theorem:
         promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
     M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
     return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once)
 
 
-def _named(spec: str, world: str, size: Size, setting: Setting) -> str:
+def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
     """A learner with the numbers that its world decides."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
-    judged = _judged(world, size, setting)
+    judged = _judged_rounds(world, size, setting)
     return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
-def _judged(world: str, size: Size, setting: Setting) -> int:
+def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
     """How many rounds count: on web search, no more than once through the queries."""
     return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 

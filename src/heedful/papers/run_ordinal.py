@@ -85,7 +85,7 @@ def instances_of(people: People, person: int, rounds: int, features: str = "") -
     return X, people.ranks[chosen, person].astype(np.int64)
 
 
-def drawn(people: People, runs: int) -> list[int]:
+def draw_people(people: People, runs: int) -> list[int]:
     """The people of a panel, a random choice of so many."""
     return np.random.default_rng(4).permutation(people.ranks.shape[1])[:runs].tolist()  # type: ignore[no-any-return]
 
@@ -107,7 +107,7 @@ def synthetic(size: Size) -> Batch:
 
 def raters(people: People, size: Size, features: str = "") -> Batch:
     """A person for each run."""
-    chosen = drawn(people, size.runs)
+    chosen = draw_people(people, size.runs)
     intercept = features == "unit, intercept"
     longest = 1.0 if features else float((people.centred**2).sum(axis=1).max())
     R = math.sqrt(longest + intercept)
@@ -149,7 +149,7 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 # ---------------------------------------------------------------------------- curves
 
 
-def graded(
+def run_ordinal(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, Ran]:
     """A panel of [P01], its lines by label; `people` gives those with at least so many ratings.
@@ -167,7 +167,7 @@ def graded(
     if panel.world == STREAMS:
         return _gaps(panel, size, people, tell)
     if panel.world == SEPARABLE:
-        return _bounded(panel, size, tell)
+        return _run_mistake_bound(panel, size, tell)
     batch = synthetic(size)
     if panel.world != SYNTHETIC:
         batch = raters(people(RATERS[panel.world]), size, panel.features)
@@ -210,7 +210,7 @@ def _gaps(panel: Panel, size: Size, people: Callable[[int], People], tell: Tell)
     return ran
 
 
-def _bounded(panel: Panel, size: Size, tell: Tell) -> dict[str, Ran]:
+def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, Ran]:
     """PRank's loss with (k - 1)(R^2 + 1) / gamma^2 where a margin is known, without where there is none."""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
@@ -243,7 +243,7 @@ def _bounded(panel: Panel, size: Size, tell: Tell) -> dict[str, Ran]:
 def _batch_learners(panel: Panel, size: Size, people: People, tell: Tell) -> dict[str, Array]:
     """The rank loss and the accuracy on the part of a person's movies that was not learned from (runs x 2)."""
     found: dict[str, list[tuple[float, float]]] = {line.label: [] for line in panel.lines}
-    chosen = drawn(people, size.runs)
+    chosen = draw_people(people, size.runs)
     for i, person in enumerate(chosen):
         tell("batch learners", i / len(chosen))
         X, ranks = instances_of(people, person, size.rounds)
@@ -255,12 +255,12 @@ def _batch_learners(panel: Panel, size: Size, people: People, tell: Tell) -> dic
         n = int(TRAINING * len(ranks))
         for line in panel.lines:
             seen = rotated if line.learners[0] in MACHINES else wide
-            missed = np.abs(predicted(line.learners[0], seen[:n], ranks[:n], seen[n:]) - ranks[n:])
+            missed = np.abs(predict_ranks(line.learners[0], seen[:n], ranks[:n], seen[n:]) - ranks[n:])
             found[line.label].append((float(missed.mean()), float(np.mean(missed == 0))))
     return {label: np.array(pairs) for label, pairs in found.items()}
 
 
-def predicted(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Array) -> npt.NDArray[np.int64]:
+def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Array) -> npt.NDArray[np.int64]:
     """The ranks that a learner, taught with X (n x N) and ranks (n,), gives instances that it has not seen.
 
     `NAME`, `NAME passes=P` for a learner of ours, P times through; svm, svr.

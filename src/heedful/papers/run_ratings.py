@@ -44,7 +44,9 @@ TUNING = 1000
 """The seed of the first run of a grid, so that nothing is tuned on the runs that are drawn."""
 
 
-def rated(panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Ran]:
+def run_ratings(
+    panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
+) -> dict[str, Ran]:
     """A panel of [A18], its lines by label; `tables` gives the ratings of a world. What was run before is `kept`."""
     timed = panel.features == "seconds"
     found: dict[str, Many] = {}

@@ -37,7 +37,7 @@ def over_rounds(panel: Panel, ran: Ran, t: Ints) -> Series:
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
-def drawn_rounds(ran: Ran) -> Ints:
+def rounds_to_draw(ran: Ran) -> Ints:
     """The rounds at which a curve is drawn."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
@@ -60,7 +60,7 @@ def _series(panel: Panel, ran: Ran) -> tuple[str, Series]:
     """Across what a line is drawn, and its points."""
     kind = panel.kind
     if kind in ("curves", "growth"):
-        return "round", over_rounds(panel, ran, drawn_rounds(ran))
+        return "round", over_rounds(panel, ran, rounds_to_draw(ran))
     if kind == "sweep":
         return "round", over_rounds(panel, ran, swept_rounds(panel, ran))
     if kind == "distribution":
@@ -85,10 +85,10 @@ def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[Any, ...]]:
             bounds = dict(zip(ran.marks.tolist(), ran.bound.tolist()))
             who = figure.id, panel.key, label, ran.learner, ran.line.user, len(ran.regrets), across
             for x, mean, stderr in zip(*(column.tolist() for column in series)):
-                yield *who, _written(x), mean, _written(stderr), bounds.get(x, "")
+                yield *who, _cell(x), mean, _cell(stderr), bounds.get(x, "")
 
 
-def _written(number: float) -> float | str:
+def _cell(number: float) -> float | str:
     return "" if np.isnan(number) else number
 
 

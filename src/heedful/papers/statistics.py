@@ -23,14 +23,14 @@ Key = TypeVar("Key")
 SIGNIFICANT = 0.05
 
 
-def paired(a: Array, b: Array) -> Paired:
+def paired_t_test(a: Array, b: Array) -> Paired:
     """The paired t-test of a - b (runs,); NaN where there is one run, p = 0 or 1 where all differences are equal."""
     d = np.asarray(a - b, np.float64)
     n, mean = d.size, float(d.mean())
     return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
 
 
-def apart(a: Array, b: Array) -> Paired:
+def welch_t_test(a: Array, b: Array) -> Paired:
     """The t-test of Welch of the means of a and b, which are of different runs; `pairs`: of the smaller sample."""
     n = min(a.size, b.size)
     difference = float(a.mean() - b.mean())
@@ -83,7 +83,7 @@ class Part(NamedTuple):
 
 def below(a: Array, b: Array) -> Part:
     """That a is lower than b, run by run (runs,)."""
-    return Part(paired(a, b), high=0.0)
+    return Part(paired_t_test(a, b), high=0.0)
 
 
 def all_hold(parts: Sequence[Part]) -> Conclusion:
@@ -125,7 +125,7 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
     words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
     if best != least:
         words += f"; {names[best]} has {ends[best].mean():{form}}"
-    words += f"; {names[best]} less its strongest rival {names[rival]}: {told(hardest.found)}"
+    words += f"; {names[best]} less its strongest rival {names[rival]}: {in_words(hardest.found)}"
     return Verdict(all_hold(list(parts.values())), words, hardest.found)
 
 
@@ -134,7 +134,7 @@ def fact(holds: bool) -> Conclusion:
     return HOLDS if holds else FAILS
 
 
-def told(found: Paired) -> str:
+def in_words(found: Paired) -> str:
     """A paired difference in words."""
     if math.isnan(found.p):
         return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
@@ -142,7 +142,7 @@ def told(found: Paired) -> str:
     return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
 
 
-def told_between(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
+def interval_in_words(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
     """The 95 % interval of a difference in shares of `unit`, and the p of its test of equivalence."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"

@@ -37,7 +37,9 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
             conclusion = HOLDS
         elif _span(possible) < WIDE or extremes & {*sure}:
             conclusion = FAILS
-        words = f"tried {values[0]:g} to {values[-1]:g}; at most twice the least regret {_told(sure, possible)}"
+        words = (
+            f"tried {values[0]:g} to {values[-1]:g}; at most twice the least regret {_describe_alphas(sure, possible)}"
+        )
         return Verdict(conclusion, words)
 
     return check
@@ -55,7 +57,7 @@ def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
             conclusion = HOLDS
         elif _span(possible) <= _span(sure_there):
             conclusion = FAILS
-        words = f"{wide}: {_told(sure, possible)}; {narrow}: {_told(sure_there, possible_there)}"
+        words = f"{wide}: {_describe_alphas(sure, possible)}; {narrow}: {_describe_alphas(sure_there, possible_there)}"
         return Verdict(conclusion, words)
 
     return check
@@ -87,7 +89,7 @@ def _span(good: Sequence[float]) -> float:
     return good[-1] / good[0]
 
 
-def _told(sure: Sequence[float], possible: Sequence[float]) -> str:
+def _describe_alphas(sure: Sequence[float], possible: Sequence[float]) -> str:
     words = f"from {sure[0]:g} to {sure[-1]:g}"
     return words if [*sure] == [*possible] else f"{words}, perhaps from {possible[0]:g} to {possible[-1]:g}"
 

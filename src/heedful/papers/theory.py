@@ -20,7 +20,7 @@ SLACK_ROUNDS = 784
 """Rounds that `with_slack` plays, interpreted: once through the queries."""
 
 
-class Promise(NamedTuple):
+class Guarantee(NamedTuple):
     """A theorem, rounds and what is drawn at most there (marks,), the mean over runs; in words why there is none."""
 
     theorem: str
@@ -29,10 +29,10 @@ class Promise(NamedTuple):
     lacking: str = ""
 
 
-NONE = Promise("", np.empty(0), np.empty(0))
+NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
-def promised(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Promise:
+def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
     """What a theorem promises of feedback without slack, at the rounds `marks`, for this measure of the regret."""
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
@@ -49,10 +49,10 @@ def promised(learner: Any, user: Any, setting: Setting, measure: Measure, marks:
             theorem, known[key] = found.theorem, found.values[marks.astype(int) - 1]
         total += known[key]
     rounds = 1.0 if measure == AVERAGE else marks  # what adds up is bounded by t times the average's bound
-    return Promise(theorem, marks, total / len(setting.scenes) * rounds)
+    return Guarantee(theorem, marks, total / len(setting.scenes) * rounds)
 
 
-def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Promise:
+def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
     """What a theorem promises with the slacks that some runs have, played once more to measure them: any feedback has
     some."""
     marks = marks[marks <= SLACK_ROUNDS]
@@ -70,7 +70,7 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
         theorem = slackened.theorem
         values += slackened.values[marks.astype(int) - 1] / runs
     rounds = 1.0 if measure == AVERAGE else marks
-    return Promise(f"{theorem} with the slack measured at alpha = {alpha:g}", marks, values * rounds)
+    return Guarantee(f"{theorem} with the slack measured at alpha = {alpha:g}", marks, values * rounds)
 
 
 def _of(learner: Any, facts: Facts, measure: Measure) -> Bound | None:

@@ -17,7 +17,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
     """What makes the loop in a folder, of the fields of a request. ValueError, by name, when it is called."""
 
     def make(folder: Path) -> Loop:
-        from heedful.features import TEXTS, declare, infer, unseen
+        from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop.interactions import default_learner, interaction_type, interactions
         from heedful.loop.settings import Settings
 
@@ -54,7 +54,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
             raise ValueError(f"kinds: wanted none in {kind.loop}, which looks at no column, got some")
         with naming("items"):
             if not kind.looks_at_items(kinds if features is None else features):
-                encoding = unseen(rows, identifier=identifier)
+                encoding = encode_names(rows, identifier=identifier)
             else:
                 keep = [pair[1] for pair in pairs]
                 encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from heedful.data.orders import Answered, Choices, gathered
+from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
 from heedful.inference.data_quality import sides
 from heedful.loop import Loop
 
@@ -15,8 +15,8 @@ OWN = "you"
 _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
-class Said(NamedTuple):
-    """An answer that stands: what was shown, the first on the left, and what was said of it."""
+class StudyAnswer(NamedTuple):
+    """One answer of a study as its files hold it: what was shown, the first on the left, and what was answered."""
 
     time: int
     """in microseconds since 1970"""
@@ -49,8 +49,8 @@ def segment_of(person: str) -> str:
     return head if slash else person
 
 
-def said(loop: Loop) -> Iterator[Said]:
-    """All answers that were not taken back, in the order in which they came; not what a page passed over."""
+def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
+    """The answers of a study in the order in which they came, without those undone or passed over by a page."""
     ledger = loop.ledger
     for event, decision, feedback in ledger.lessons():
         names = decision.names
@@ -66,25 +66,15 @@ def said(loop: Loop) -> Iterator[Said]:
             answer = ("first", "second")[decision.record.shown.index(best)] if len(shown) == 2 else names[best]
         else:
             continue
-        yield Said(event.time, person, segment_of(person), shown, answer)
+        yield StudyAnswer(event.time, person, segment_of(person), shown, answer)
 
 
-def choices_of(loop: Loop, people: Collection[str] | None = None) -> Choices:
-    """The same as choices, of all items on offer; of these people alone."""
-    told = (each for each in said(loop) if people is None or each.person in people)
-    return gathered((_answered(each) for each in told), loop.items)
+def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
+    """The answers of a study as a table, with all items on offer; those of `people` alone, where given."""
+    answers = (each for each in study_answers(loop) if people is None or each.person in people)
+    return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
     """Who took the same side so often that it is no taste: (in words, whose answers these are)."""
     return [(each.told, each.people) for each in sides(choices_of(loop, people))]
-
-
-def _answered(each: Said) -> Answered:
-    shown, first = each.shown, each.shown[0] if len(each.shown) == 2 else ""
-    if each.answer in ("equal", "cannot_judge"):
-        return Answered(each.person, (shown,), 1, first, each.answer == "equal")
-    sides = {"first": shown[0], "second": shown[1]} if len(shown) == 2 else {}
-    best = sides.get(each.answer, each.answer)
-    rest = tuple(name for name in shown if name != best)
-    return Answered(each.person, ((best,), rest), 1, first)

@@ -34,7 +34,7 @@ def picture_type(content: bytes) -> str:
         raise ValueError(f"wanted {KINDS}, got an empty file")
     if len(content) > MOST:
         raise ValueError(f"wanted at most {MOST // 2**20} MiB, got {len(content) / 2**20:.1f}")
-    kind = sniffed(content)
+    kind = media_type(content)
     if kind is None:
         raise ValueError(f"wanted {KINDS}, got something else")
     if kind == "image/svg+xml":
@@ -44,7 +44,7 @@ def picture_type(content: bytes) -> str:
     return kind
 
 
-def sniffed(content: bytes) -> str | None:
+def media_type(content: bytes) -> str | None:
     """The media type by the first bytes alone, of what was looked at before; None where it is none of ours."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -64,13 +64,15 @@ def aspect_ratio(content: bytes) -> float:
 
 
 def _ratio(content: bytes) -> float:
-    kind = sniffed(content)
+    kind = media_type(content)
     if kind == "image/svg+xml":
         return _drawing_ratio(content)
-    with suppress(Exception), _read_head(content) as image:  # Pillow may say anything of what makes no sense to it
-        width, height = image.size
-        turned = kind == "image/jpeg" and _is_turned(image)
-        return height / width if turned else width / height
+    with warnings.catch_warnings(), suppress(Exception):  # Pillow may raise anything at what makes no sense to it
+        warnings.simplefilter("ignore")  # an Exif that is cut off: then nothing is turned
+        with _read_head(content) as image:
+            width, height = image.size
+            turned = kind == "image/jpeg" and _is_turned(image)
+            return height / width if turned else width / height
     return 1.0
 
 

@@ -11,11 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from heedful.data.files import MISSING, shown
+from heedful.data.files import MISSING, cut_repr
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
-from heedful.data.table import placed_rows
-from heedful.features import Encoding, unseen
+from heedful.data.table import located_rows
+from heedful.features import Encoding, encode_names
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
 
@@ -54,7 +54,7 @@ class Material(NamedTuple):
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read what `source` holds: a folder with pictures in it, else one of texts; PrefLib, whose alternatives are the
-    items; or a table, `placed_rows`, of which the column `identifier` names the items.
+    items; or a table, `located_rows`, of which the column `identifier` names the items.
 
     A file of a folder that is no whole picture, or no text, is left out by name. FileNotFoundError where there is
     nothing; ValueError, naming what is wrong, also where fewer than two things are left to compare.
@@ -69,9 +69,9 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
         if identifier is not None:
             raise ValueError("identifier: wanted none with PrefLib, which names its alternatives, got one")
         rows = [{"name": name} for name in load_preflib(source).items]
-        found = Material("rows", rows, unseen(rows, identifier="name"), {}, ())
+        found = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
     else:
-        found = _table(placed_rows(source), identifier)
+        found = _table(located_rows(source), identifier)
     if len(found.rows) < 2:
         told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
         told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
@@ -87,19 +87,19 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
     rows = [row for _, row in placed]
     if identifier is None:
         called = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
-        faults = [_unnamed(placed, column) for column in called]
+        faults = [_first_nameless(placed, column) for column in called]
         if faults and all(faults):
             raise ValueError(f"{faults[0]}; --identifier picks another column")
     try:
-        return Material("rows", rows, unseen(rows, identifier=identifier), {}, ())
+        return Material("rows", rows, encode_names(rows, identifier=identifier), {}, ())
     except ValueError:
         if identifier is not None or not rows or any("row" in row for row in rows):
             raise
     rows = [{"row": str(i), **row} for i, row in enumerate(rows, 1)]
-    return Material("rows", rows, unseen(rows, identifier="row"), {}, ())
+    return Material("rows", rows, encode_names(rows, identifier="row"), {}, ())
 
 
-def _unnamed(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
+def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
     """The first row that a column does not name; "" where there is none."""
     seen = dict[str, str]()
     for where, row in placed:
@@ -107,7 +107,7 @@ def _unnamed(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
         if not name:
             return f"{where}: {column}: wanted a name, got nothing"
         if name in seen:
-            return f"{where}: {column}: wanted another name in every row, got {shown(name)}, as in {seen[name]}"
+            return f"{where}: {column}: wanted another name in every row, got {cut_repr(name)}, as in {seen[name]}"
         seen[name] = where
     return ""
 
@@ -138,7 +138,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
         number = sha256(content).hexdigest()[:NUMBER]
         files[number] = path
         rows.append({"name": names[path], "picture": number})
-    return Material("pictures", rows, _named(rows), files, tuple(left_out))
+    return Material("pictures", rows, encode_names(rows, identifier="name"), files, tuple(left_out))
 
 
 def _texts(paths: Sequence[Path]) -> Material:
@@ -159,7 +159,7 @@ def _texts(paths: Sequence[Path]) -> Material:
             left_out.append(LeftOut(path.name, _why(error)))
             continue
         rows.append({"name": names[path], "text": text})
-    return Material("texts", rows, _named(rows), {}, tuple(left_out))
+    return Material("texts", rows, encode_names(rows, identifier="name"), {}, tuple(left_out))
 
 
 def _read(path: Path, most: int, told: str) -> bytes:
@@ -176,10 +176,6 @@ def _read(path: Path, most: int, told: str) -> bytes:
     if len(content) > most:
         raise ValueError(f"wanted {told}, got more")
     return content
-
-
-def _named(rows: Sequence[dict[str, Any]]) -> Encoding:
-    return unseen(rows, identifier="name")
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:

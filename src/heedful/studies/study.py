@@ -20,7 +20,7 @@ from heedful.core.validation import describe, wanted_count
 from heedful.loop import Loop
 from heedful.loop.keeping import read_own
 from heedful.loop.settings import Settings
-from heedful.studies.pictures import MOST, aspect_ratio, sniffed
+from heedful.studies.pictures import MOST, aspect_ratio, media_type
 from heedful.studies.reading import NUMBER, Kind, Material
 
 FILE, PICTURES = "study.json", "pictures"
@@ -55,7 +55,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         wanted_count("questions", self.questions, most=10_000)
 
 
-def found(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
+def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
     """Make the study in the new folder `path`. FileExistsError where it is there; ValueError, by name, where something
     makes no sense; and then nothing is made."""
     known = {name for row in material.rows for name in row}
@@ -77,12 +77,12 @@ def found(path: Path, material: Material, study: Study, goal: Literal["best", "r
     return Loop.open(path)
 
 
-def changed(path: Path, study: Study) -> None:
+def update_study(path: Path, study: Study) -> None:
     """Write what people see of a study anew: its answers stay, so only what none of them depends on may be another."""
     _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
-def added(loop: Loop, material: Material) -> tuple[int, list[str]]:
+def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
     """Put what is new in the material into a study: (how many things that were, what is no longer in the material, and
     still asked about). A file whose bytes are in the study already is the thing that they are, under the name that it
     has there. ValueError where it is of another kind."""
@@ -136,7 +136,7 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
         content = read_own(path, PICTURES, number, most=MOST)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    kind = sniffed(content)
+    kind = media_type(content)
     return None if kind is None else (content, kind)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.collaborative.fitted import chance
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import Many, infer_many
-from heedful.inference.gp.hierarchical import Population, learned
+from heedful.inference.gp.hierarchical import Population, maximise_population
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, ready
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Individuals(NamedTuple):
 
 
 def fit_single(
-    K: Array, users: int, rows: Answers, *, width: Any = 0.0, lapse: Any = 0.0, sites: Sites | None = None
+    K: Array, users: int, rows: PairRows, *, width: Any = 0.0, lapse: Any = 0.0, sites: Sites | None = None
 ) -> Individuals:
     """SU: everybody alone, f_u ~ N(0, K), K (n x n). `sites`: of the first rows, where an earlier fit ended."""
     none = np.zeros(len(K))
@@ -58,7 +58,7 @@ def fit_single(
 def fit_birlutiu(
     K: Array,
     users: int,
-    rows: Answers,
+    rows: PairRows,
     *,
     width: Any = 0.0,
     lapse: Any = 0.0,
@@ -79,7 +79,7 @@ def fit_birlutiu(
     while True:
         people = infer_many(cov, mean, users, table, sites, width=width, lapse=lapse, tolerance=1e-9)
         sites, done = people.sites, done + 1
-        new_mean, new_cov = learned(K, people, 0.0)
+        new_mean, new_cov = maximise_population(K, people, 0.0)
         moved = max(_span(new_mean - mean), _widest(new_cov - cov))
         if moved < tolerance or done >= steps:
             return Individuals(people, Population(mean, cov), done, moved)

@@ -21,10 +21,10 @@ from heedful.inference.collaborative.fitted import Fitted, of_items, of_pairs
 from heedful.inference.collaborative.priors import Items, Shared
 from heedful.inference.collaborative.sparse_cells import Cells, cells
 from heedful.inference.collaborative.user_covariance import Crowd
-from heedful.inference.collaborative.vb_product import Factors, begin, refined
-from heedful.inference.comparisons import Answers
+from heedful.inference.collaborative.vb_product import Factors, begin, sweep
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.sites import root
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Messages(NamedTuple):
 def fit(
     K: Array,
     users: int,
-    rows: Answers,
+    rows: PairRows,
     *,
     D: int = 20,
     crowd: Crowd | None = None,
@@ -89,12 +89,12 @@ def fit(
     likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
     people = None if crowd is None else crowd.shared
     messages, factors = _fresh(of, items, people, D) if before is None else _warm(of, items, people, before)
-    got, factors, done, moved = _cycled(of, likelihood, items, people, messages, factors, cycles, tolerance)
+    got, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
     functions = of_items(items, got.to_h2) if isinstance(items, Items) else of_pairs(items, got.to_h2, kernel)
     return Fitted(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
 
 
-def _cycled(
+def _cycle(
     of: Cells,
     likelihood: Likelihood,
     items: Items | Shared,
@@ -111,25 +111,25 @@ def _cycled(
         v = 1.0 / t2
         _, slope, bend = moments(likelihood, of.sign * v * n2, v)
         ends = 1.0 - v * bend
-        t1, n1 = _damped(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
+        t1, n1 = _damp(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
         # f2, variational Bayes
         told = of.told(t1, n1)
         passes = PASSES
         if factors is None:
             factors, passes = begin(told, t3, t4), FIRST
         for _ in range(passes):
-            factors = refined(factors, told, (t3, n3), (t4, n4))
+            factors = sweep(factors, told, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
         v = 1.0 / of.along((mw * mw, vh), (vw, mh * mh + vh))
-        t2, n2 = _damped(t2, n2, v - t1, v * of.along((mw, mh)) - n1, share)
-        t2w, n2w = _damped(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
-        t2h, n2h = _damped(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
+        t2, n2 = _damp(t2, n2, v - t1, v * of.along((mw, mh)) - n1, share)
+        t2w, n2w = _damp(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
+        t2h, n2h = _damp(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
         # f4 and f3, EP: priors against what the product says
         m, v = items.marginals(t2h, n2h)
-        t4, n4 = _damped(t4, n4, 1.0 / v - t2h, m / v - n2h, share)
+        t4, n4 = _damp(t4, n4, 1.0 / v - t2h, m / v - n2h, share)
         if people is not None:
             m, v = people.marginals(t2w.T, n2w.T)
-            t3, n3 = _damped(t3, n3, 1.0 / v.T - t2w, (m / v).T - n2w, share)
+            t3, n3 = _damp(t3, n3, 1.0 / v.T - t2w, (m / v).T - n2w, share)
         last, believed = believed, (n1 + n2) / (t1 + t2)
         moved = float(np.sqrt(np.mean(np.square(believed - last)))) if believed.size else 0.0
         share *= SHRINK
@@ -137,7 +137,7 @@ def _cycled(
     return Messages((t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4)), factors, done, moved
 
 
-def _damped(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
+def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
     """A message moved towards another one by a share; where that has no positive variance, it stays as it was. (A lapse
     can make a surprising answer widen what is believed, and so can what holds h together.)"""
     step = np.where(to_t > 0.0, share, 0.0)
@@ -178,7 +178,7 @@ def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitte
     return Messages((t1, n1), (t2, n2), old.to_w2, (t2h, n2h), old.to_w3, (t4, n4)), factors
 
 
-def _wanted_start(start: Fitted, users: int, rows: Answers, D: int) -> Fitted:
+def _wanted_start(start: Fitted, users: int, rows: PairRows, D: int) -> Fitted:
     had = start.cells.user.size
     if start.mw.shape != (users, D):
         raise ValueError(

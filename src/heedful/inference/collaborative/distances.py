@@ -10,7 +10,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-def standardised(X: Any) -> Array:
+def standardise(X: Any) -> Array:
     """The columns of X (n x d) in their standard deviations, from their means; those that are constant are 0."""
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
@@ -25,7 +25,7 @@ def half_median(X: Any) -> float:
     """
     from scipy.spatial.distance import pdist
 
-    Z = standardised(X)
+    Z = standardise(X)
     if len(Z) > 1500:  # enough for a median
         Z = Z[np.random.default_rng(0).choice(len(Z), 1500, replace=False)]
     d2 = pdist(Z, "sqeuclidean")

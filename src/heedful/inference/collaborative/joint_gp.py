@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import wanted_count
-from heedful.inference.collaborative.distances import half_median, standardised
+from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.fitted import chance
 from heedful.inference.collaborative.priors import triangle
 from heedful.inference.collaborative.sparse_cells import part_of
 from heedful.inference.collaborative.user_covariance import features
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, ready, root
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class Joint(NamedTuple):
 
 
 def fit_joint(
-    K_items: Array, K_users: Array, rows: Answers, *, sites: Sites | None = None, tolerance: float = 1e-4
+    K_items: Array, K_users: Array, rows: PairRows, *, sites: Sites | None = None, tolerance: float = 1e-4
 ) -> Joint:
     """BO by EP: K_items (n x n), K_users (U x U), all answers together. Cubic in U n, so for up to MOST of them: people
     whose features are the same have the same utilities, but for what K_users has on its diagonal.
@@ -148,7 +148,7 @@ class Scales(NamedTuple):
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
-def tune_joint(X: Any, Z: Any, rows: Answers, *, people: int = 25, steps: int = 30) -> Scales:
+def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
     """Automatic relevance determination: the Scales of the greatest evidence, from the answers of the first `people`.
 
     From the median length-scales, by L-BFGS on the logarithms with the exact gradient of the evidence of EP; at most
@@ -157,7 +157,7 @@ def tune_joint(X: Any, Z: Any, rows: Answers, *, people: int = 25, steps: int = 
     """
     from scipy.optimize import minimize
 
-    X, Z = standardised(features("X", X)), standardised(features("Z", Z))
+    X, Z = standardise(features("X", X)), standardise(features("Z", Z))
     wanted_count("people", people)
     d, q = X.shape[1], Z.shape[1]
     some = rows.user < people
@@ -177,7 +177,7 @@ def tune_joint(X: Any, Z: Any, rows: Answers, *, people: int = 25, steps: int = 
 
 
 def evidence(
-    scales: Scales, X: Array, Z: Array, rows: Answers, sites: Sites | None = None
+    scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
     """The log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
     K_items, K_users = scales.kernels(X, Z)

@@ -18,9 +18,9 @@ from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.fitted import Fitted
 from heedful.inference.collaborative.sparse_cells import part_of
 from heedful.inference.collaborative.user_covariance import crowd, features
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
     rho: float
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """A candidate: the mean log probability of the answers held back, in nats; the share that were called less likely
     than not, half of those that were a coin; the mean log evidence of the rest, an answer."""
 
@@ -47,14 +47,14 @@ class Tried(NamedTuple):
 
 def tune(
     candidates: Sequence[T],
-    fitted: Callable[[T, Answers], Any],
-    rows: Answers,
+    fitted: Callable[[T, PairRows], Any],
+    rows: PairRows,
     *,
     held: float = 0.2,
     folds: int = 1,
     seed: int = 0,
-) -> list[Tried]:
-    """Candidates, the best first: `fitted` of each and of a part of the rows foretells the rest.
+) -> list[Trial]:
+    """Candidates, the best first: `fit_part` of each and of a part of the rows foretells the rest.
 
     `held`: the share of each person's answers held back; `folds`: how often, each time others, drawn with `seed`, all
     candidates alike. Who answered once stays. Equally good answers are not held back.
@@ -65,7 +65,7 @@ def tune(
     wanted_count("candidates", len(candidates))
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
-        out = _held(rows, held, np.random.default_rng([seed, k]))
+        out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
         kept = part_of(rows, ~out)
         if not out.any():
             raise ValueError("rows: wanted at least two answers of somebody, to hold one back, got none")
@@ -79,11 +79,11 @@ def tune(
                 float(times @ each) / times.sum(), float(times @ wrong) / times.sum(),
                 model.log_evidence / max(kept.times.sum(), 1.0),
             )  # fmt: skip
-    tried = [Tried(c, *map(float, s)) for c, s in zip(candidates, scores.mean(axis=1))]
+    tried = [Trial(c, *map(float, s)) for c, s in zip(candidates, scores.mean(axis=1))]
     return sorted(tried, key=lambda t: -t.log_probability)
 
 
-def _held(rows: Answers, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """Which rows are held back: of each person the share, rounded down, of those that are not equally good."""
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
@@ -99,7 +99,7 @@ class Tuned(NamedTuple):
 
     fit: Fitted
     choice: Choice
-    tried: tuple[Tried, ...]
+    tried: tuple[Trial, ...]
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
         """As `Fitted.gap`."""
@@ -119,7 +119,7 @@ class Tuned(NamedTuple):
 
 def tune_cp(
     X: Any,
-    rows: Answers,
+    rows: PairRows,
     users: int,
     *,
     Z: Any = None,
@@ -143,18 +143,18 @@ def tune_cp(
     unit = half_median(X) if X.shape[1] else 0.0
     scales = [unit * s for s in stretches] if X.shape[1] else [0.0]
 
-    def fitted(choice: Choice, part: Answers) -> Fitted:
+    def fit_part(choice: Choice, part: PairRows) -> Fitted:
         K = kernel_for(X, choice.lengthscale or "median", choice.amplitude).over(X)
         people = crowd(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if choice.rho > 0.0 else None
         return fit(K, users, part, D=D, crowd=people, width=width, lapse=lapse)
 
-    def compared(choices: list[Choice]) -> list[Tried]:
-        return tune(choices, fitted, rows, held=held, folds=folds, seed=seed)
+    def compare(choices: list[Choice]) -> list[Trial]:
+        return tune(choices, fit_part, rows, held=held, folds=folds, seed=seed)
 
-    tried = compared([Choice(s, float(a), 0.0) for s in scales for a in amplitudes])
+    tried = compare([Choice(s, float(a), 0.0) for s in scales for a in amplitudes])
     best = tried[0]
     if Z is not None:
-        mixed = compared([best.choice._replace(rho=float(r)) for r in rhos if r > 0.0])
+        mixed = compare([best.choice._replace(rho=float(r)) for r in rhos if r > 0.0])
         best = max(best, mixed[0], key=lambda t: t.log_probability)
         tried += mixed
-    return Tuned(fitted(best.choice, rows), best.choice, tuple(tried))
+    return Tuned(fit_part(best.choice, rows), best.choice, tuple(tried))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
-from heedful.inference.gp.sites import added
+from heedful.inference.gp.sites import sum_by
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -55,13 +55,13 @@ class Cells(NamedTuple):
     def P(self) -> int:
         return self.first.size
 
-    def told(self, t: Array, n: Array) -> Told:
+    def told(self, t: Array, n: Array) -> SiteSums:
         """The rows' t and n (R,), each as often as it was given, to be summed."""
         t, n = self.times * t, self.times * n
         if self.lists:
-            return Told(self, np.append(t, 0.0), np.append(n, 0.0))
+            return SiteSums(self, np.append(t, 0.0), np.append(n, 0.0))
         where, size = self.user * self.P + self.pair, self.U * self.P
-        return Told(self, added(where, t, size).reshape(self.U, -1), added(where, n, size).reshape(self.U, -1))
+        return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def along(self, *products: tuple[Array, Array]) -> Array:
         """The sum of products (U x D)(D x P) at the rows (R,)."""
@@ -80,7 +80,7 @@ class Cells(NamedTuple):
         return out
 
 
-class Told(NamedTuple):
+class SiteSums(NamedTuple):
     """Precisions of g and those times its means: tables (U x P), or rows (R + 1,), the last one 0."""
 
     of: Cells
@@ -89,13 +89,13 @@ class Told(NamedTuple):
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
         """Sums of everybody's rows, m and v (P x D)."""
-        return self._listed(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
+        return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
         """Sums of all pairs' rows, m and v (U x D)."""
-        return self._listed(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
+        return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
-    def _listed(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
+    def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
         other = np.append(other, 0)
         for who, rows in self.of.lists[side]:
             at = other[rows]
@@ -108,7 +108,7 @@ class Told(NamedTuple):
         """Means of g, n over t, summed up as items' that won, less as items' that lost (U x n)."""
         of = self.of
         u, p, g = self.means()
-        won, lost = (added(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
+        won, lost = (sum_by(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
@@ -116,7 +116,7 @@ class Told(NamedTuple):
         P = self.of.P
         if self.of.lists:
             cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
-            t, n = (added(where, x[:-1], cell.size) for x in (self.t, self.n))
+            t, n = (sum_by(where, x[:-1], cell.size) for x in (self.t, self.n))
         else:
             cell = self.t.ravel().nonzero()[0]
             t, n = self.t.ravel()[cell], self.n.ravel()[cell]
@@ -133,7 +133,7 @@ def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
         yield slice(lo, lo + size), (part @ squares).reshape(-1, D, D), part @ v, N[lo : lo + size] @ m
 
 
-def listed(by: Ints, count: int) -> tuple[Lists, ...]:
+def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     """The rows of `count` things, `by` (R,) the thing of each, those with about as many together; with none, none."""
     order = np.argsort(by, kind="stable")
     have = np.bincount(by, minlength=count)
@@ -154,12 +154,12 @@ def listed(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def part_of(rows: Answers, at: Any) -> Answers:
+def part_of(rows: PairRows, at: Any) -> PairRows:
     """Some of the rows."""
-    return Answers(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
+    return PairRows(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
 
 
-def cells(rows: Answers, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
+def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
     """The rows of `users` people over n items. `pairs`: the first and second items of pairs that come first, in this
     order, whether they are answered or not. ValueError where rows share noise."""
     if (rows.group >= 0).any():
@@ -174,6 +174,6 @@ def cells(rows: Answers, users: int, n: int, pairs: tuple[Ints, Ints] | None = N
         order = np.argsort(known)
         pair = order[np.searchsorted(known, key, sorter=order)]
     whole = users * known.size <= FULL * max(rows.size, 1)
-    lists = () if whole else (listed(rows.user, users), listed(pair, known.size))
+    lists = () if whole else (group_lists(rows.user, users), group_lists(pair, known.size))
     sign = np.where(rows.pairs[:, 0] == low, 1.0, -1.0)
     return Cells(users, known // n, known % n, rows.user, pair, sign, rows.times, lists)

@@ -18,12 +18,12 @@ from heedful.core.validation import describe, is_number, wanted_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.fitted import Functions, chance, gap, of_items, utilities
 from heedful.inference.collaborative.priors import Items, gaps
-from heedful.inference.collaborative.sparse_cells import Cells, Told, cells, listed, part_of
-from heedful.inference.collaborative.vb_product import settled
-from heedful.inference.comparisons import Answers
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, part_of
+from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import root
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ class Streamed(NamedTuple):
 def stream(
     K: Array,
     users: int,
-    rows: Answers,
+    rows: PairRows,
     *,
     D: int = 20,
     batch: int = 2000,
@@ -105,7 +105,7 @@ def stream(
     mh, vh = (np.ascontiguousarray(x.T) for x in gaps(mean, cov, *of))
     for k in range(passes):
         for people, some in parts:
-            mw[people], vw[people], told = weighed(
+            mw[people], vw[people], told = user_weights(
                 cells(some, people.size, len(K), of), mh, vh, some, width, lapse, mw[people] if k or start else None
             )
             steps += 1
@@ -114,16 +114,16 @@ def stream(
     return Streamed(of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
 
 
-def weighed(
+def user_weights(
     of: Cells,
     mh: Array,
     vh: Array,
-    rows: Answers,
+    rows: PairRows,
     width: float = 0.0,
     lapse: float = 0.0,
     start: Array | None = None,
     rounds: int = INNER,
-) -> tuple[Array, Array, Told]:
+) -> tuple[Array, Array, SiteSums]:
     """Means and variances of people's weights (U x D), functions as they are, mh, vh (P x D); and what was told of g.
     Messages of f1 and f2 as in `cp`, in turn."""
     U, D = of.U, mh.shape[1]
@@ -132,7 +132,7 @@ def weighed(
     R = of.user.size
     t, n = np.zeros(R + 1), np.zeros(R + 1)
     pair, sign, times = np.append(of.pair, 0), np.append(of.sign, 1.0), np.append(of.times, 0.0)
-    for who, at in listed(of.user, U):
+    for who, at in group_lists(of.user, U):
         own, part = at.ravel(), pair[at]
         M, V = mh.take(part, axis=0), vh.take(part, axis=0)
         S = M * M + V
@@ -153,7 +153,7 @@ def weighed(
             t1, n1 = bend / ends, (y * slope + m * bend) / ends
             T, N = often * t1, (often * n1)[:, None]
             cross = (M * T[:, :, None]).transpose(0, 2, 1) @ M
-            w, c = settled(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, none)
+            w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, none)
         mw[who], vw[who] = w, c
         t[own], n[own] = t1.ravel(), n1.ravel()
     return mw, vw, of.told(t[:-1], n[:-1])
@@ -173,7 +173,7 @@ def _step(
     items: Items,
     sites: tuple[Array, Array],
     h: tuple[Array, Array],
-    told: Told,
+    told: SiteSums,
     mw: Array,
     vw: Array,
     scale: float,
@@ -196,7 +196,7 @@ def _step(
         mh[:, d], vh[:, d] = m[0], v[0]
 
 
-def _pairs_of(rows: Answers, n: int, start: Streamed | None) -> tuple[Ints, Ints]:
+def _pairs_of(rows: PairRows, n: int, start: Streamed | None) -> tuple[Ints, Ints]:
     """All pairs that were answered, those of an earlier stream first."""
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
@@ -210,7 +210,7 @@ def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
     return np.searchsorted(of[0] * n + of[1], some.first * n + some.second)
 
 
-def _batches(rows: Answers, users: int, size: int, seed: int) -> Iterator[tuple[Ints, Answers]]:
+def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:
     """People (distinct) and their rows, users numbered from 0 within a batch."""
     order = np.random.default_rng(seed).permutation(users)
     place = np.empty(users, np.int64)

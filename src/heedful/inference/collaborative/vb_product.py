@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.collaborative.priors import triangle
-from heedful.inference.collaborative.sparse_cells import Sums, Told
+from heedful.inference.collaborative.sparse_cells import SiteSums, Sums
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Factors(NamedTuple):
     vh: Array
 
 
-def begin(told: Told, t3: Array, t4: Array) -> Factors:
+def begin(told: SiteSums, t3: Array, t4: Array) -> Factors:
     """Where to start from: means from singular vectors of the table of what was told of g, 0 where nothing was.
 
     With nothing but zeros there would be no direction to go. Variances are those of the priors.
@@ -54,14 +54,14 @@ def begin(told: Told, t3: Array, t4: Array) -> Factors:
     return Factors(mw, 1.0 / t3, mh, 1.0 / t4)
 
 
-def refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
     """One pass: everybody's weights, one function after the other, then every pair's values, likewise.
 
     to_w, to_h: precisions and precisions times means of the priors, (U x D) and (D x P). Each step is the best of its
     weights or values, all others as they are.
     """
     if not told.of.lists:
-        return _refined(q, told, to_w, to_h)
+        return _sweep_dense(q, told, to_w, to_h)
     mh, vh = np.ascontiguousarray(q.mh.T), np.ascontiguousarray(q.vh.T)
     mw, vw = _half(told.by_user(mh, vh), q.mw, *to_w)
     mh, vh = _half(told.by_pair(mw, vw), mh, to_h[0].T, to_h[1].T)
@@ -72,11 +72,11 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
     """New means and variances (A x D) of one side, x their means so far, t0 and n0 of the prior (A x D)."""
     mean, var = n0 / t0, 1.0 / t0  # of who has no row
     for who, cross, spread, pull in sums:
-        mean[who], var[who] = settled(cross, spread, pull, x[who], t0[who], n0[who])
+        mean[who], var[who] = coordinate_ascent(cross, spread, pull, x[who], t0[who], n0[who])
     return mean, var
 
 
-def settled(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
+def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
     """Means, one function after the other from x on, and variances (A x D), of sums of rows; overwrites cross."""
     i = np.arange(x.shape[1])
     cross[:, i, i] += t0 + spread
@@ -91,8 +91,8 @@ def settled(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: A
 # ---------------------------------------------------------------------------- the same where the table is kept whole
 
 
-def _refined(q: Factors, told: Told, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """`refined` of a whole table: functions are rows, and of t m m' only the upper triangle is summed."""
+def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
+    """`sweep` of a whole table: functions are rows, and of t m m' only the upper triangle is summed."""
     mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
     mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, numbers, wanted_count
-from heedful.inference.gp.posterior import Narrowed, Posterior
+from heedful.inference.gp.posterior import LowRankPosterior, Posterior
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def worth(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.Array
 
 
 def next_question(
-    posterior: Posterior | Narrowed,
+    posterior: Posterior | LowRankPosterior,
     rule: str = "bald",
     *,
     pairs: npt.ArrayLike | None = None,
@@ -115,7 +115,7 @@ def next_question(
     left_out = _pairs("skip", skip, n)
     left_out = np.unique(np.sort(left_out, axis=1), axis=0)
     if pairs is not None:
-        posterior = posterior.whole() if isinstance(posterior, Narrowed) else posterior
+        posterior = posterior.whole() if isinstance(posterior, LowRankPosterior) else posterior
         return _of_pool(posterior, rule, _pairs("pairs", pairs, n), left_out, rng)
     if n * (n - 1) // 2 == len(left_out):
         raise ValueError(f"skip: wanted a pair left to ask, got all {len(left_out)}")
@@ -124,12 +124,12 @@ def next_question(
     return _of_all(posterior, rule, left_out)
 
 
-def _of_all(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> Asked:
+def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Asked:
     mean, var = posterior.mean, posterior.var
     n = mean.size
     rows = min(n - 1, max(1, _BLOCK // n))
     below = np.tril_indices(rows, -1)
-    best, least, known = Asked(-1, -1, -np.inf), _known(posterior, rule, skip), (-1.0, -2.0)
+    best, least, known = Asked(-1, -1, -np.inf), _threshold(posterior, rule, skip), (-1.0, -2.0)
     for lo in range(0, n - 1, rows):
         hi = min(lo + rows, n - 1)
         v = posterior.block(lo, hi)  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
@@ -154,7 +154,7 @@ def _of_all(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> Asked:
     return best
 
 
-def _known(posterior: Posterior | Narrowed, rule: str, skip: Ints) -> float:
+def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
     """What the rule gives the best of some pairs, which all others have to reach: those of the item with the highest
     mean, or, where it is about what is uncertain, of the one with the highest variance."""
     mean, var = posterior.mean, posterior.var
@@ -228,12 +228,12 @@ def after(posterior: Posterior, winner: int, loser: int) -> Posterior:
     mean, cov = posterior
     along = cov[:, winner] - cov[:, loser]
     gap, v = mean[winner] - mean[loser], max(float(along[winner] - along[loser]), 0.0)
-    shift, shrink = moved(np.float64(gap), np.float64(v))
+    shift, shrink = expected_change(np.float64(gap), np.float64(v))
     down = along * np.sqrt(shrink)
     return Posterior(mean + along * shift, cov - down[:, None] * down)  # as symmetric as it was
 
 
-def moved(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
+def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
     """How one choice moves a Gaussian, elementwise, of the mean and variance of f_winner - f_loser: with c the
     covariances of the utilities with f_winner - f_loser, the mean goes up by c times the first, the covariance down by
     c c' times the second."""

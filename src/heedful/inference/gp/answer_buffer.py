@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
-from heedful.inference.gp.ep import carried
-from heedful.inference.gp.posterior import Narrowed, Posterior, product
+from heedful.inference.gp.ep import extend_posterior
+from heedful.inference.gp.posterior import LowRankPosterior, Posterior, product
 from heedful.inference.gp.sites import Sites, ready
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 ROOM = 16
 
 
-class Said(NamedTuple):
+class AnswerBuffer(NamedTuple):
     """Rows of comparisons, the first `n` of arrays: who, which pair (the winner first), whether equally good, with
     which others it came in one answer (-1: alone), its site, and with which width and lapse rate the person is
     supposed to answer (the same in all rows of one person)."""
@@ -39,7 +39,7 @@ class Said(NamedTuple):
         """Its arrays become longer as answers arrive."""
         return True
 
-    def own(self) -> Said:
+    def own(self) -> AnswerBuffer:
         """A copy that shares no array with this one."""
         columns: Any = (part.copy() for part in self[:-1])
         return self._replace(**dict(zip(self._fields, columns)))
@@ -48,21 +48,23 @@ class Said(NamedTuple):
         """The rows of a person."""
         return np.flatnonzero(self.user[: self.n] == user)
 
-    def rows(self, at: Any) -> Answers:
+    def rows(self, at: Any) -> PairRows:
         user = self.user[at]
-        return Answers(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
+        return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
     def sites(self, at: Any) -> Sites:
         return Sites(self.tau[at], self.nu[at])
 
 
-def nothing_said() -> Said:
+def empty_buffer() -> AnswerBuffer:
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
-    return Said(whole, pairs, np.zeros(ROOM, bool), whole.copy(), real, real.copy(), real.copy(), real.copy(), 0)
+    return AnswerBuffer(
+        whole, pairs, np.zeros(ROOM, bool), whole.copy(), real, real.copy(), real.copy(), real.copy(), 0
+    )
 
 
-def with_answer(said: Said, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> Said:
+def with_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
     """The answers and one more, of rows (r x 2), their sites still 0; owns `said`."""
     n, r = said.n, len(pairs)
     while n + r > said.user.size:
@@ -74,16 +76,16 @@ def with_answer(said: Said, user: int, pairs: Ints, equal: Any, width: float, la
     return said._replace(n=n + r)
 
 
-def longer(said: Said) -> Said:
+def longer(said: AnswerBuffer) -> AnswerBuffer:
     """The answers, with twice the room."""
     columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in said[:-1])
     return said._replace(**dict(zip(said._fields, columns)))
 
 
-def without(said: Said, at: Ints) -> Said:
+def without(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
     """The answers but those rows: whole answers, or their rows that are left no longer share what they shared."""
     kept = np.delete(np.arange(said.n), at)
-    out = nothing_said()
+    out = empty_buffer()
     while out.user.size < kept.size:
         out = longer(out)
     for part, old in zip(out[:-1], said[:-1]):
@@ -94,7 +96,7 @@ def without(said: Said, at: Ints) -> Said:
     return out._replace(n=kept.size)
 
 
-def rows_about(said: Said, item: int) -> Ints:
+def rows_about(said: AnswerBuffer, item: int) -> Ints:
     """The rows of all answers about an item, and of those that came in one with them."""
     rows, group = (said.pairs[: said.n] == item).any(axis=1), said.group[: said.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
@@ -114,27 +116,27 @@ def ties(shown: Ints) -> Ints:
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
-def believed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Posterior:
+def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> Posterior:
     """What is believed of a person's utilities of these items (i,), distinct, with the prior N(mean (n,), cov (n x n)):
     from the sites as they are."""
     met, T, r = natural(mean, said, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
-    return carried(
+    return extend_posterior(
         cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
     )
 
 
-def narrowed(cov: Array, mean: Array, said: Said, user: int, items: Ints) -> Narrowed:
+def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
     """The same of items that rise, with no matrix of i x i."""
     met, T, r = natural(mean, said, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
     pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
     left = np.ascontiguousarray(product(pull, across).T)
-    return Narrowed(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
+    return LowRankPosterior(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
 
 
-def natural(mean: Array, said: Said, user: int) -> tuple[Ints, Array, Array]:
+def natural(mean: Array, said: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
     """What a person's answers say: the items they met (q,), rising, T (q x q) and r (q,) as in `ep.Many`, of those."""
     at = said.of(user)
     met, inverse = np.unique(said.pairs[at], return_inverse=True)

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers, answers
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Design, Table, added, designed, diagonal, inverses, ready, root
+from heedful.inference.gp.sites import Design, Table, design_of, diagonal, inverses, ready, root, sum_by
 from heedful.inference.gp.sites import Sites as Sites
 from heedful.inference.gp.tilted_moments import of_choice, of_tie, with_lapses
+from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ LEAST = 1e-2
 """A posterior is wider than its prior, in any direction, by at most 1 over this: beyond, it is soon no Gaussian."""
 
 
-class Inferred(NamedTuple):
+class EPResult(NamedTuple):
     """The posterior, the sites to start from next time, and the log of the evidence, log P(answers)."""
 
     posterior: Posterior
@@ -65,7 +65,7 @@ def infer_many(
     K: Array,
     prior_mean: Array,
     users: int,
-    rows: Answers | Table | Design,
+    rows: PairRows | Table | Design,
     sites: Sites | None = None,
     *,
     width: Any = 0.0,
@@ -83,7 +83,7 @@ def infer_many(
     is 0. With lapses and answers that contradict one another, utilities have several likely explanations, and this is
     a Gaussian around one of them, or over them.
     """
-    table = ready(rows, users, K.shape[-1]) if isinstance(rows, Answers) else rows
+    table = ready(rows, users, K.shape[-1]) if isinstance(rows, PairRows) else rows
     rows, U = table.rows, table.U
     likelihood = likelihood_of(rows, np.broadcast_to(width, (U,)), np.broadcast_to(lapse, (U,)))
     L, user, p = root(K), rows.user, rows.size
@@ -95,7 +95,7 @@ def infer_many(
     step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
     wide = np.zeros(U, bool)
     if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # where it stood, sites had widened: go on from there
-        tau, nu, at, moved, wide = _widened(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
+        tau, nu, at, moved, wide = _widen(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
     tau = np.where(wide[user], tau, np.maximum(tau, 0.0))
     while not wide.any():
         at = _gaussian(table, likelihood, L, where, tau, nu)
@@ -103,7 +103,7 @@ def infer_many(
             break
         # A lapse can make a surprising answer widen the posterior; a site may not: then it moves the mean alone
         to_tau, to_nu = _towards(at, tau, nu, np.maximum(at.bend, 0.0))
-        moved = _moved(to_tau, to_nu, tau, nu, user, U)
+        moved = _largest_change(to_tau, to_nu, tau, nu, user, U)
         step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
         last = moved
         tau, nu = tau + step[user] * to_tau, nu + step[user] * to_nu
@@ -112,7 +112,7 @@ def infer_many(
         people = np.zeros(U, bool)
         people[user[at.bend < -WIDENED]] = True
         if people.any():
-            tau, nu, at, moved, _ = _widened(table, likelihood, L, where, tau, nu, moved, people, tolerance)
+            tau, nu, at, moved, _ = _widen(table, likelihood, L, where, tau, nu, moved, people, tolerance)
 
     # log Z = sum of log (Z_p / what its site integrates to) + log of what the product of all sites integrates to
     m, v = at.m, at.v
@@ -120,7 +120,7 @@ def infer_many(
     scale = at.log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
     whole = np.vecdot(0.5 * (at.h + at.r), where) + 0.5 * np.einsum("ui,uij,uj->u", at.r, at.cov, at.r)
     whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
-    evidence = added(user, rows.times * scale, U) + whole
+    evidence = sum_by(user, rows.times * scale, U) + whole
     reached = Sites(tau, nu, done, float(moved.max(initial=0.0)))
     return Many(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
 
@@ -166,14 +166,14 @@ def _towards(at: _At, tau: Array, nu: Array, bend: Array) -> tuple[Array, Array]
     return bend / ends - tau, (at.slope + at.m * bend) / ends - nu
 
 
-def _moved(to_tau: Array, to_nu: Array, tau: Array, nu: Array, user: Ints, U: int) -> Array:
+def _largest_change(to_tau: Array, to_nu: Array, tau: Array, nu: Array, user: Ints, U: int) -> Array:
     moved = np.zeros(U)
     share = np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
     np.maximum.at(moved, user, share)
     return moved
 
 
-def _widened(
+def _widen(
     table: Table | Design,
     likelihood: Likelihood,
     L: Array,
@@ -196,7 +196,7 @@ def _widened(
     for _ in range(MOST_WIDENING):
         left = 1.0 - np.where(at.v > 0.0, tau * at.v / (1.0 + tau * at.v), 0.0)
         to_tau, to_nu = _towards(at, tau, nu, at.bend)
-        now = _moved(to_tau, to_nu, tau, nu, user, U)
+        now = _largest_change(to_tau, to_nu, tau, nu, user, U)
         improper = np.zeros(U, bool)
         improper[user[~((left > 0.0) & np.isfinite(to_tau) & np.isfinite(to_nu))]] = True
         done = going & (now <= tolerance) & ~improper
@@ -237,7 +237,7 @@ class Likelihood(NamedTuple):
     """(l,) how many answers there are to choose from at random"""
 
 
-def likelihood_of(rows: Answers, width: Array, lapse: Array) -> Likelihood:
+def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
     """What the rows say with the width and the lapse rate of each person (U,). ValueError on ties without a width."""
     grouped = rows.group >= 0
     # Of several compared at once the order is kept, whether or not two of them could have been called equally good
@@ -276,14 +276,14 @@ def infer(
     lapse: float = 0.0,
     tolerance: float = 1e-9,
     sweeps: int = 500,
-) -> Inferred:
+) -> EPResult:
     """The posterior of one person with the prior N(prior_mean (n,), K (n x n)), from pairs (p x 2), winner first, and
-    how often each was answered so (p,), once where None; or from a table of `Answers` (counts None).
+    how often each was answered so (p,), once where None; or from a table of `PairRows` (counts None).
 
     Items that were never compared take part in the end alone, so a thousand items and twenty answers are quick. See
     `infer_many` for the rest.
     """
-    rows = pairs if isinstance(pairs, Answers) else answers(pairs, counts)
+    rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
     met = np.unique(rows.pairs)
     at = np.searchsorted(met, rows.pairs)
     part = rows._replace(pairs=at, user=np.zeros(rows.size, np.int64))
@@ -298,31 +298,31 @@ def infer(
         tolerance=tolerance,
         sweeps=sweeps,
     )
-    return inferred(many, K, prior_mean, met)
+    return extend_to_items(many, K, prior_mean, met)
 
 
-def inferred(many: Many, K: Array, prior_mean: Array, met: Ints) -> Inferred:
+def extend_to_items(many: Many, K: Array, prior_mean: Array, met: Ints) -> EPResult:
     """What one person's answers say of all n items, from `many` of those that were met (q,), rising."""
     posterior = many.of(0)
     if met.size < len(prior_mean):
-        posterior = carried(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
-    return Inferred(posterior, many.sites, float(many.log_evidence[0]))
+        posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
+    return EPResult(posterior, many.sites, float(many.log_evidence[0]))
 
 
 def infer_rows(
     K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
-) -> Inferred:
+) -> EPResult:
     """The posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, P = Phi(d . f), each so many times (p,).
 
     Of rows e_a - e_b what `infer` gives; else f are the weights of features, and d what two things differ in.
     """
     p, n = D.shape
-    design = designed(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
+    design = design_of(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
     many = infer_many(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
-    return Inferred(many.of(0), many.sites, float(many.log_evidence[0]))
+    return EPResult(many.of(0), many.sites, float(many.log_evidence[0]))
 
 
-def carried(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
+def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
     """What is believed of n items with prior N(prior_mean, K), from answers about others (q of them): `across` (n x q),
     their covariances with those, `among` (q x q) of those with one another, T (q x q) and r (q,) as in `Many`."""
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import Many, infer_many
-from heedful.inference.gp.per_user_ep import Apart, infer_apart, people_of, pulled
-from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, beginning, improved
+from heedful.inference.gp.per_user_ep import Apart, infer_apart, people_of, pull_sums
+from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, beginning, improve
 from heedful.inference.gp.sites import Design, Sites, ready
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ class Fitted(NamedTuple):
 def fit(
     K: Array,
     users: int,
-    rows: Answers | Design,
+    rows: PairRows | Design,
     *,
     nu0: float | None = None,
     kappa0: float = 0.0,
@@ -82,16 +82,16 @@ def fit(
     nu0 = float(n) if nu0 is None else float(nu0)
     mean, cov = (np.zeros(n), K) if start is None else (start.mean, start.cov)
     learning = _Learning(nu0, kappa0, noise, steps if users + nu0 > 0.0 else 0, tolerance)
-    supposed = _supposed(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
+    supposed = _initial_noise(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
     if isinstance(rows, Design):
-        return _fitted(K, users, rows, Population(mean, cov), sites, learning, supposed)
+        return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
     met = np.unique(rows.pairs)
     if n <= SMALL or met.size > FEW * n:
-        return _fitted(K, users, rows, Population(mean, cov), sites, learning, supposed)
+        return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
     part = rows._replace(pairs=np.searchsorted(met, rows.pairs))
     among = np.ix_(met, met)
-    got = _fitted(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
-    population = carried_over(got.population, K, met)
+    got = _fit(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
+    population = extend_population(got.population, K, met)
     people = infer_apart(
         population.cov, population.mean, users, rows, people_of(rows, users), got.people.sites,
         width=got.noise.width, lapse=got.noise.lapse, tolerance=1e-6,
@@ -107,7 +107,7 @@ class _Learning(NamedTuple):
     tolerance: float
 
 
-def _supposed(rows: Answers, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> Noise:
+def _initial_noise(rows: PairRows, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> Noise:
     width, lapse = (np.broadcast_to(np.asarray(x, np.float64), (users,)).copy() for x in (width, lapse))
     given = Noise(width, lapse, np.zeros(users))
     if prior is None:
@@ -119,10 +119,10 @@ def _supposed(rows: Answers, users: int, width: Any, lapse: Any, prior: NoisePri
     )
 
 
-def _fitted(
+def _fit(
     K: Array,
     users: int,
-    rows: Answers | Design,
+    rows: PairRows | Design,
     start: Population,
     sites: Sites | None,
     learning: _Learning,
@@ -139,10 +139,10 @@ def _fitted(
         people = infer(cov, mean, sites, noise, 0.0, SWEEPS)
         sites = people.sites
         trace.append(float(people.log_evidence.sum()))
-        new_mean, new_cov = learned(K, people, learning.nu0, learning.kappa0)
+        new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
         moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
         if learning.noise is not None:
-            noise, moved_too = improved(told, people, noise, learning.noise, shared=True)
+            noise, moved_too = improve(told, people, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
         if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
             mean, cov = new_mean, new_cov
@@ -161,11 +161,11 @@ def _fitted(
     return Fitted(Population(mean, cov), people, np.array(trace), moved, noise)
 
 
-def _inference(rows: Answers | Design, users: int, n: int) -> Callable[..., Any]:
+def _inference(rows: PairRows | Design, users: int, n: int) -> Callable[..., Any]:
     """EP of everybody: over all n items at once, or, where that is less, of each over those they met."""
-    parts = people_of(rows, users) if isinstance(rows, Answers) and n > SMALL else ()
+    parts = people_of(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
-        isinstance(rows, Answers)
+        isinstance(rows, PairRows)
         and parts
         and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.6 * users * n**3
     ):
@@ -177,7 +177,7 @@ def _inference(rows: Answers | Design, users: int, n: int) -> Callable[..., Any]
             )  # fmt: skip
 
         return apart
-    table = ready(rows, users, n) if isinstance(rows, Answers) else rows
+    table = ready(rows, users, n) if isinstance(rows, PairRows) else rows
 
     def together(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Many:
         return infer_many(
@@ -199,10 +199,10 @@ def _further(cov: Array, new: Array, ahead: float) -> Array:
     return further
 
 
-def learned(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> tuple[Array, Array]:
+def maximise_population(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> tuple[Array, Array]:
     """m (n,) and S (n x n) from the posteriors of people (at least one person, or nu0 > 0): one M step."""
     if isinstance(people, Apart):
-        return _learned_apart(K, people, nu0, kappa0)
+        return _maximise_from_sums(K, people, nu0, kappa0)
     U = len(people.mean)
     m = people.mean.sum(axis=0) / max(U + kappa0, 1.0)
     d = people.mean - m
@@ -210,11 +210,11 @@ def learned(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> 
     return m, 0.5 * (S + S.T)
 
 
-def _learned_apart(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[Array, Array]:
+def _maximise_from_sums(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[Array, Array]:
     """The same, of sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)', e = the new m - m; with p = S sum a_u
     the sum of what stands beside S A S is - p e' - e p' + U e e', and kappa0 m m' with the new m."""
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
-    a, A = pulled(people)
+    a, A = pull_sums(people)
     pull = S @ a
     new = (U * m + pull) / max(U + kappa0, 1.0)
     beside = np.column_stack([pull, new - m, new])
@@ -228,14 +228,14 @@ def _learned_apart(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[
     return new, cov
 
 
-def carried_over(population: Population, K: Array, met: Ints) -> Population:
+def extend_population(population: Population, K: Array, met: Ints) -> Population:
     """The population over all items (n), from that over some of them, `met` (q,): the others given those are as K
     (n x n) has them."""
     among = np.ix_(met, met)
     if K[met].astype(bool).sum() == met.size:  # each item for itself
         mean, cov = np.zeros(len(K)), K.copy()
     else:
-        B = _solved(K[among], K[met]).T  # K_all,met K_met^-1
+        B = _solve(K[among], K[met]).T  # K_all,met K_met^-1
         mean = B @ population.mean
         cov = B @ (population.cov - K[among]) @ B.T
         cov += K
@@ -249,7 +249,7 @@ def with_items(population: Population, K: Array, across: Array, own: Array) -> P
     the new, `own` (q x q) of the new. The new given the known is as the kernel has it; without features, each for
     itself."""
     n, q = across.shape
-    A = _solved(K, across).T  # K_new,known K^-1
+    A = _solve(K, across).T  # K_new,known K^-1
     cov = np.empty((n + q, n + q))
     cov[:n, :n] = population.cov
     cov[n:, :n] = A @ population.cov
@@ -258,7 +258,7 @@ def with_items(population: Population, K: Array, across: Array, own: Array) -> P
     return Population(np.concatenate([population.mean, A @ population.mean]), 0.5 * (cov + cov.T))
 
 
-def _solved(K: Array, across: Array) -> Array:
+def _solve(K: Array, across: Array) -> Array:
     """K^-1 across, K symmetric, and maybe singular."""
     if not across.any():
         return np.zeros(across.shape)

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import Many, infer_many
 from heedful.inference.gp.joint_ep import Joint, infer_joint, some_at_a_time
 from heedful.inference.gp.per_user_ep import Few
 from heedful.inference.gp.response_noise import MOST_LAPSES, Noise, NoisePrior, noise_slopes, random_log_odds
 from heedful.inference.gp.sites import Sites, Table, diagonal, ready
 from heedful.inference.gp.subsample import sample_items, sample_people
+from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class Problem:
     """Some answers and the shape of what utilities are like before: where the marginal likelihood is asked for, from
     where it last ended."""
 
-    def __init__(self, K: Array, users: int, rows: Answers, prior: NoisePrior) -> None:
+    def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
         """K (q x q) of the items met; rows over these."""
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
         self.parts: tuple[Few, ...] = some_at_a_time(rows, users) if users > 1 else ()
@@ -168,10 +168,10 @@ class Problem:
         scale = 1.0 / np.sqrt(np.maximum(curved[free], 1.0 if H is None else LEAST))  # a first step of about one each
 
         def worse(z: Array) -> tuple[float, Array]:
-            value, slope, _ = self.at(spread_out(z))
+            value, slope, _ = self.at(spread_nodes(z))
             return -value, -slope[free] * scale
 
-        def spread_out(z: Array) -> Array:
+        def spread_nodes(z: Array) -> Array:
             whole = x.copy()
             whole[free] += scale * z
             return whole
@@ -181,7 +181,7 @@ class Problem:
             bounds=(np.array(BOUNDS)[free] - x[free, None]) / scale[:, None],
             options={"ftol": NATS / max(abs(value), 1.0), "gtol": NEAR, "maxiter": 40, "maxls": 6},
         )  # fmt: skip
-        return spread_out(got.x)
+        return spread_nodes(got.x)
 
     def curvature(self, x: Array) -> Array:
         """Minus the second derivatives at x (4,), of all four (4 x 4); 0 of those that are not learned."""
@@ -227,7 +227,7 @@ class Problem:
                 break
 
 
-def learned(K: Array, users: int, rows: Answers, prior: NoisePrior) -> tuple[Problem, tuple[Node, ...]]:
+def infer_hyperparameters(K: Array, users: int, rows: PairRows, prior: NoisePrior) -> tuple[Problem, tuple[Node, ...]]:
     """What is believed of the items that rows are about, how alike K (q x q): Gaussians, the likeliest first."""
     problem = Problem(K, users, rows, prior)
     some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
@@ -249,10 +249,10 @@ def learned(K: Array, users: int, rows: Answers, prior: NoisePrior) -> tuple[Pro
         x = problem.likeliest(x, H)
     if users > 1 and 2 in problem.free and problem.find_random(x):
         x = problem.likeliest(x, H)
-    return problem, integrated(problem, x, H)
+    return problem, integrate(problem, x, H)
 
 
-def integrated(problem: Problem, x: Array, H: Array) -> tuple[Node, ...]:
+def integrate(problem: Problem, x: Array, H: Array) -> tuple[Node, ...]:
     """What is believed at some hyperparameters around the likeliest x (4,), the likeliest first: Gauss-Hermite nodes of
     the curvature H (4 x 4), weighed by what they really are worth, along those that matter."""
     value, _, node = problem.at(x)

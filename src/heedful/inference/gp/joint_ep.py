@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import infer_many
 from heedful.inference.gp.per_user_ep import Few, people_of
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, root
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -81,7 +81,7 @@ def infer_joint(
     prior: Array,
     own: Array,
     users: int,
-    rows: Answers,
+    rows: PairRows,
     parts: tuple[Few, ...],
     sites: Sites | None = None,
     *,
@@ -100,14 +100,14 @@ def infer_joint(
     keep = sum(few.who.size * few.items.shape[1] ** 2 for few in parts) <= HELD
     while True:
         messages = [_messages(few, own, tau, nu) for few in parts] if keep else None
-        whole = _summed(n, parts, messages or (_messages(few, own, tau, nu) for few in parts))
+        whole = _sum_messages(n, parts, messages or (_messages(few, own, tau, nu) for few in parts))
         V, m = _mean_of(L, whole)
         if moved <= tolerance or done >= sweeps or p == 0:
             break
         new_tau, new_nu = tau.copy(), nu.copy()
         for k, few in enumerate(parts):
             message = messages[k] if messages else _messages(few, own, tau, nu)
-            mean, cov = _left_out(few, m, V, own, message)
+            mean, cov = _cavity_priors(few, m, V, own, message)
             many = infer_many(
                 cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
                 width=width[few.who], lapse=lapse[few.who], tolerance=0.0, sweeps=1,
@@ -123,7 +123,7 @@ def infer_joint(
     evidence, apart = 0.0, np.zeros(n * n)
     for k, few in enumerate(parts):
         message = messages[k] if messages else _messages(few, own, tau, nu)
-        mean, cov = _left_out(few, m, V, own, message)
+        mean, cov = _cavity_priors(few, m, V, own, message)
         many = infer_many(
             cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
             width=width[few.who], lapse=lapse[few.who], sweeps=0,
@@ -144,7 +144,7 @@ def infer_joint(
     return Joint(m, V, own, whole, Sites(tau, nu, done, moved), (centre, spread), evidence, each, gradient, square)
 
 
-def some_at_a_time(rows: Answers, users: int) -> tuple[Few, ...]:
+def some_at_a_time(rows: PairRows, users: int) -> tuple[Few, ...]:
     """The people as `people_of` has them, so many together as fit into AT_ONCE."""
     out: list[Few] = []
     for few in people_of(rows, users):
@@ -154,10 +154,10 @@ def some_at_a_time(rows: Answers, users: int) -> tuple[Few, ...]:
 
 def message_of(own: Array, parts: tuple[Few, ...], tau: Array, nu: Array) -> Message:
     """What the answers of all these people say of m (n x n, n), summed."""
-    return _summed(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
+    return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
 
-def _summed(n: int, parts: tuple[Few, ...], messages: Iterable[Message]) -> Message:
+def _sum_messages(n: int, parts: tuple[Few, ...], messages: Iterable[Message]) -> Message:
     A, b = np.zeros(n * n), np.zeros(n)
     for few, message in zip(parts, messages):
         A += np.bincount(_places(few, n), message.A.ravel(), n * n)
@@ -188,7 +188,7 @@ def _messages(few: Few, own: Array, tau: Array, nu: Array) -> Message:
     return Message(0.5 * (A + A.swapaxes(1, 2)), both[:, :, -1])
 
 
-def _left_out(few: Few, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
+def _cavity_priors(few: Few, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
     """The prior of each person's utilities by what all others said: means (u x q), covariances (u x q x q)."""
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.hyperparameters import Problem
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.response_noise import PRIOR
 from heedful.inference.gp.subsample import sample_items, sample_people
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -42,7 +42,7 @@ def covariance(X: Array, kernel: Kernel) -> Array:
     return kernel.explained * rbf.over(X) + (1.0 - kernel.explained) * np.eye(n)
 
 
-def choose_kernel(X: Array, met: Ints, users: int, rows: Answers) -> Kernel:
+def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
     """The likeliest kernel for items with features X (n x d), from the answers of `users` people: `rows` over the items
     `met` (q,). Of many people some, with all they said; of one person's many items some, with all that was said among
     them."""

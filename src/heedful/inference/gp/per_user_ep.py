@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers, chosen_rows
-from heedful.inference.gp.ep import Many, carried, infer_many
+from heedful.inference.gp.ep import Many, extend_posterior, infer_many
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, Table, ready
+from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ class Few(NamedTuple):
         for low in range(0, self.who.size, most):
             here = slice(low, low + most)
             own = np.flatnonzero((rows.user >= low) & (rows.user < low + most))
-            part = chosen_rows(rows, own)
+            part = take_rows(rows, own)
             part = part._replace(user=part.user - low)
             who, q = self.who[here], self.items.shape[1]
             out.append(Few(who, self.items[here], self.there[here], self.at[own], ready(part, who.size, q)))
@@ -73,7 +73,7 @@ class Apart(NamedTuple):
         there = few.there[i]
         met = few.items[i][there]
         T, r = many.T[i][np.ix_(there, there)], many.r[i][there]
-        return carried(K, self.prior_mean, K[:, met], K[np.ix_(met, met)], T, r)
+        return extend_posterior(K, self.prior_mean, K[:, met], K[np.ix_(met, met)], T, r)
 
     @property
     def mean(self) -> Array:
@@ -87,7 +87,7 @@ class Apart(NamedTuple):
         return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
 
 
-def people_of(rows: Answers, users: int) -> tuple[Few, ...]:
+def people_of(rows: PairRows, users: int) -> tuple[Few, ...]:
     """The people by how many items they met, those who said nothing left out."""
     order = rows.user.argsort(kind="stable")
     who, starts = np.unique(rows.user[order], return_index=True)
@@ -104,7 +104,7 @@ def people_of(rows: Answers, users: int) -> tuple[Few, ...]:
         at = np.concatenate([own[k] for k in chosen])
         pairs = np.concatenate([met[k][1].reshape(-1, 2) for k in chosen])
         user = np.repeat(np.arange(chosen.size), [own[k].size for k in chosen])
-        local = Answers(user, pairs, rows.equal[at], rows.times[at], rows.group[at])
+        local = PairRows(user, pairs, rows.equal[at], rows.times[at], rows.group[at])
         parts.append(Few(who[chosen], items, there, at, ready(local, chosen.size, q)))
     return tuple(parts)
 
@@ -113,7 +113,7 @@ def infer_apart(
     cov: Array,
     mean: Array,
     users: int,
-    rows: Answers,
+    rows: PairRows,
     parts: tuple[Few, ...],
     sites: Sites | None = None,
     *,
@@ -145,7 +145,7 @@ def infer_apart(
     return Apart(mean, cov, parts, tuple(inferred), Sites(tau, nu, done, moved), evidence, (m, v), place)
 
 
-def pulled(people: Apart) -> tuple[Array, Array]:
+def pull_sums(people: Apart) -> tuple[Array, Array]:
     """a (n,) and A (n x n): the sums over people of a_u, and of a_u a_u' - W_u, where their posteriors are
     N(m + S a_u, S - S W_u S)."""
     n = people.prior_mean.size

@@ -122,7 +122,7 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
     z[:, at] = dtrmm(1.0, L, (z if whole else z[:, items]).T, lower=1).T
 
 
-class Narrowed(NamedTuple):
+class LowRankPosterior(NamedTuple):
     """The same as a prior that answers have narrowed, its n x n covariances made a part at a time, where a part is all
     that is needed: prior[items, items] - left right'."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, wanted_count
-from heedful.inference.gp.acquisition import RULES, moved, worth
+from heedful.inference.gp.acquisition import RULES, expected_change, worth
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.stopping import GOALS, Seen, Stop, contenders, in_order, stopping, wanted_goal, weights
 from heedful.jit.kernel import Ints
@@ -140,7 +140,7 @@ def _counts(played: _Played, goal: str, rule: str, at: float, most: int, rng: np
     normal = rng.standard_normal((DRAWS, n))
     counts, last = np.full(played.number.size, most), 0
     for t in range(1, most + 1):
-        played = _asked(played, rule, a, b, rng)
+        played = _ask(played, rule, a, b, rng)
         if t - last >= max(1, t // 8):
             sure = in_order(played.mean, played.cov) if goal == "ranking" else _best(played, normal)
             counts[played.number[sure >= at]] = (last + 1 + t) // 2
@@ -150,7 +150,7 @@ def _counts(played: _Played, goal: str, rule: str, at: float, most: int, rng: np
     return counts
 
 
-def _asked(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Played:
+def _ask(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Played:
     """After one more question, each its own, and its answer."""
     number, truth, mean, cov = played[:4]
     n, every = mean.shape[1], np.arange(number.size)
@@ -164,7 +164,7 @@ def _asked(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generato
     winner, loser = np.where(first, a[k], b[k]), np.where(first, b[k], a[k])
     along = cov[every, :, winner] - cov[every, :, loser]
     gap, v = mean[every, winner] - mean[every, loser], np.maximum(along[every, winner] - along[every, loser], 0.0)
-    shift, shrink = moved(gap, v)
+    shift, shrink = expected_change(gap, v)
     down = along * np.sqrt(shrink)[:, None]
     left = np.maximum(1.0 - v * shrink, 1e-12)
     return _Played(

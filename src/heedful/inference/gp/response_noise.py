@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
-from heedful.inference.comparisons import Answers
-from heedful.inference.gp.ep import Inferred, Many, infer_many, inferred, likelihood_of, moments
-from heedful.inference.gp.sites import Design, Sites, Table, added, ready
+from heedful.inference.gp.ep import EPResult, Many, extend_to_items, infer_many, likelihood_of, moments
+from heedful.inference.gp.sites import Design, Sites, Table, ready, sum_by
 from heedful.inference.gp.tilted_moments import HALF_LOG_TAU
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -76,20 +76,20 @@ class Noise(NamedTuple):
 def infer_with_noise(
     K: Array,
     prior_mean: Array,
-    rows: Answers | Design,
+    rows: PairRows | Design,
     prior: NoisePrior = PRIOR,
     *,
     ties: bool | None = None,
     rounds: int = 30,
     tolerance: float = 1e-9,
-) -> tuple[Inferred, Noise]:
+) -> tuple[EPResult, Noise]:
     """`infer` of one person, whose lapse rate, and width where `ties` are on offer (None: where one occurs), are
     learned with it. ValueError as of `NoisePrior.check`."""
     told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = beginning(told, 1, prior, ties)
-    part: Answers | Design | Table = rows if isinstance(rows, Design) else told
+    part: PairRows | Design | Table = rows if isinstance(rows, Design) else told
     among, mean, met = K, prior_mean, np.arange(len(prior_mean))
-    if isinstance(rows, Answers):
+    if isinstance(rows, PairRows):
         met = np.unique(rows.pairs)
         among, mean = K[np.ix_(met, met)], prior_mean[met]
         part = ready(told._replace(pairs=np.searchsorted(met, rows.pairs)), 1, met.size)
@@ -97,15 +97,15 @@ def infer_with_noise(
     for _ in range(rounds):
         many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
         sites = many.sites
-        noise, moved = improved(told, many, noise, prior)
+        noise, moved = improve(told, many, noise, prior)
         if moved < MOVES:
             break
     many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
     noise = noise._replace(random=at_random(told, many.log_evidence, noise, prior))
-    return inferred(many, K, prior_mean, met), noise
+    return extend_to_items(many, K, prior_mean, met), noise
 
 
-def beginning(rows: Answers, users: int, prior: NoisePrior, ties: bool | None = None) -> Noise:
+def beginning(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> Noise:
     """What is supposed of `users` people before it is learned."""
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
@@ -113,8 +113,8 @@ def beginning(rows: Answers, users: int, prior: NoisePrior, ties: bool | None = 
     return Noise(width * each, prior.lapse * each, prior.random * each)
 
 
-def improved(
-    rows: Answers, people: Many, noise: Noise, prior: NoisePrior, *, shared: bool = False
+def improve(
+    rows: PairRows, people: Many, noise: Noise, prior: NoisePrior, *, shared: bool = False
 ) -> tuple[Noise, float]:
     """One step towards the maximum a posteriori, from the cavities of EP with `noise`; and by how much it moved.
 
@@ -131,7 +131,7 @@ def improved(
     return noise._replace(width=width, lapse=lapse), float(moved)
 
 
-def _lapses(rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior) -> Array:
+def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior) -> Array:
     """The likeliest lapse rates (U,): where the derivative of sum log((1 - l) z + l / kinds) + log Beta, which only
     falls, is 0."""
     alone = rows.group < 0
@@ -142,14 +142,14 @@ def _lapses(rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: N
     for _ in range(HALVINGS):
         rate = 0.5 * (low + high)
         each = rate[user]
-        slope = added(user, times * (any_of - z) / ((1.0 - each) * z + each * any_of), rate.size)
+        slope = sum_by(user, times * (any_of - z) / ((1.0 - each) * z + each * any_of), rate.size)
         slope += (prior.a - 1.0) / rate - (prior.b - 1.0) / (1.0 - rate)
         low, high = np.where(slope > 0.0, rate, low), np.where(slope > 0.0, high, rate)
     return 0.5 * (low + high)
 
 
 def _widths(
-    rows: Answers, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior, alone: Any, shared: bool
+    rows: PairRows, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior, alone: Any, shared: bool
 ) -> Array:
     """The likeliest widths (U,), by halving on their logarithm: where the derivative comes down through 0."""
     from scipy.special import expit, log_ndtr
@@ -174,7 +174,7 @@ def _widths(
         z = (m - w) / s
         log_z = np.where(tied, log_tie, log_ndtr(z))
         slope = np.where(tied, _density(up, log_z) + _density(down, log_z), -_density(z, log_z)) / s
-        slope = added(of, times * expit(odds + log_z) * slope * w, count) - (log_width - middle) / prior.spread**2
+        slope = sum_by(of, times * expit(odds + log_z) * slope * w, count) - (log_width - middle) / prior.spread**2
         low, high = np.where(slope > 0.0, log_width, low), np.where(slope > 0.0, high, log_width)
     width: Array = np.exp(0.5 * (low + high))
     return np.full(U, width[0]) if shared else width
@@ -184,7 +184,7 @@ def _density(z: Array, log_z: Array) -> Array:
     return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
 
 
-def noise_slopes(rows: Answers, cavities: tuple[Array, Array], noise: Noise, lapsing: Any) -> tuple[float, float]:
+def noise_slopes(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, lapsing: Any) -> tuple[float, float]:
     """By how much the log evidence of all answers rises with the logit of the lapse rate of the rows `lapsing` (p,) and
     the logarithm of everybody's width, at cavities (p,), (p,): a derivative of EP's evidence is one of each row's, its
     cavity held."""
@@ -208,7 +208,7 @@ def noise_slopes(rows: Answers, cavities: tuple[Array, Array], noise: Noise, lap
 # ---------------------------------------------------------------------------- who answers at random
 
 
-def at_random(rows: Answers, log_evidence: Array, noise: Noise, prior: NoisePrior) -> Array:
+def at_random(rows: PairRows, log_evidence: Array, noise: Noise, prior: NoisePrior) -> Array:
     """P(each person answers at random altogether) (U,), from the log evidence (U,) of what they said if they do not:
     Bayes' rule with `prior.random`. Of those who said nothing, that."""
     from scipy.special import expit
@@ -218,14 +218,14 @@ def at_random(rows: Answers, log_evidence: Array, noise: Noise, prior: NoisePrio
     return sure
 
 
-def random_log_odds(rows: Answers, log_evidence: Array, noise: Noise) -> Array:
+def random_log_odds(rows: PairRows, log_evidence: Array, noise: Noise) -> Array:
     """By how much what each person said speaks for answers at random (U,): the log of its probability then, less the
     log evidence (U,) if they do not."""
     from scipy.special import betaln
 
     alone, U = rows.group < 0, noise.lapse.size
-    tied = added(rows.user, np.where(alone & rows.equal, rows.times, 0.0), U)
-    chosen = added(rows.user, np.where(alone & ~rows.equal, rows.times, 0.0), U)
+    tied = sum_by(rows.user, np.where(alone & rows.equal, rows.times, 0.0), U)
+    chosen = sum_by(rows.user, np.where(alone & ~rows.equal, rows.times, 0.0), U)
     guessed: Array = -chosen * np.log(2.0)
     # Of three answers how often "equally good" is nobody knows: Beta(1, 2), a third
     guessed += np.where(noise.width > 0.0, betaln(1.0 + tied, 2.0 + chosen) - betaln(1.0, 2.0), 0.0)
@@ -240,7 +240,7 @@ def random_log_odds(rows: Answers, log_evidence: Array, noise: Noise) -> Array:
     return guessed - log_evidence
 
 
-def _groups(rows: Answers) -> list[Ints]:
+def _groups(rows: PairRows) -> list[Ints]:
     [shared] = (rows.group >= 0).nonzero()
     shared = shared[rows.group[shared].argsort(kind="stable")]
     _, starts = np.unique(rows.group[shared], return_index=True)

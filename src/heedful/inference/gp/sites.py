@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.comparisons import Answers
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class Group(NamedTuple):
 class Table(NamedTuple):
     """Rows made ready for the sweeps of U people over n items: where they act in flat arrays."""
 
-    rows: Answers
+    rows: PairRows
     U: int
     n: int
     alone: Ints
@@ -67,7 +67,7 @@ class Table(NamedTuple):
         values, pulls = [precision, precision, -precision, -precision], [pull, -pull]
         for group in self.groups:
             t, v, w = tau[group.at], nu[group.at], times[group.at][:, :1]
-            _, C = perceived(t, group.N)
+            _, C = perception(t, group.N)
             # (T^-1 + N)^-1 = T - T C T, the precision of D f
             W = w[:, :, None] * (t[:, :, None] * np.eye(t.shape[1]) - t[:, :, None] * C * t[:, None, :])
             pull = w * (v - t * (C @ v[:, :, None])[:, :, 0])
@@ -76,31 +76,31 @@ class Table(NamedTuple):
             values += [W.ravel(), W.ravel(), -W.ravel(), -W.ravel()]
             pulls += [pull.ravel(), -pull.ravel()]
         U, n = self.U, self.n
-        T = added(np.concatenate(where), np.concatenate(values), U * n * n)
-        return T.reshape(U, n, n), added(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
+        T = sum_by(np.concatenate(where), np.concatenate(values), U * n * n)
+        return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
         """(U,) the log of what integrating groups' noise leaves as a factor, |I + N T|^(-1/2) e^(nu' C nu / 2)."""
         out = np.zeros(self.U)
         for group in self.groups:
             t, v = tau[group.at], nu[group.at]
-            _, C = perceived(t, group.N)
+            _, C = perception(t, group.N)
             half = 0.5 * np.einsum("oi,oij,oj->o", v, C, v)
             half -= 0.5 * np.linalg.slogdet(np.eye(t.shape[1]) + group.N * t[:, None, :])[1]
             first = group.at[:, 0]
-            out += added(self.rows.user[first], self.rows.times[first] * half, self.U)
+            out += sum_by(self.rows.user[first], self.rows.times[first] * half, self.U)
         return out
 
     def believed(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
         """Mean and variance (p,) of what each site is on: g of rows alone, y of rows in groups."""
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
-        v[at] = np.maximum(_spread(cov, self.where, at.size), 0.0)
+        v[at] = np.maximum(_gap_covariances(cov, self.where, at.size), 0.0)
         won, lost = mean.take(self.ends).reshape(2, -1)
         m[at] = won - lost
         for group in self.groups:
-            G, C = perceived(tau[group.at], group.N)
-            V = _spread(cov, group.where, group.N.size).reshape(group.N.shape)
+            G, C = perception(tau[group.at], group.N)
+            V = _gap_covariances(cov, group.where, group.N.size).reshape(group.N.shape)
             won, lost = mean.take(group.ends).reshape(2, *group.at.shape)
             d = won - lost + (group.N @ nu[group.at][:, :, None])[:, :, 0]
             m[group.at] = (G @ d[:, :, None])[:, :, 0]
@@ -110,9 +110,9 @@ class Table(NamedTuple):
 
 class Design(NamedTuple):
     """Rows on d . f with any d (p x n) in place of e_winner - e_loser, those of a person together; same methods as
-    `Table`. Made by `designed`."""
+    `Table`. Made by `design_of`."""
 
-    rows: Answers
+    rows: PairRows
     U: int
     n: int
     D: Array
@@ -138,16 +138,16 @@ class Design(NamedTuple):
         return m, np.maximum(v, 0.0)
 
 
-def designed(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
+def design_of(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
     """Rows d of D (p x n) that won, or are equally good, each so many times (p,), of people whose numbers `user` (p,)
     rise."""
     p, n = D.shape
-    alone = Answers(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
+    alone = PairRows(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
     ends = np.searchsorted(user, np.arange(users + 1))
     return Design(alone, users, n, D, tuple(slice(int(a), int(b)) for a, b in pairwise(ends)))
 
 
-def ready(rows: Answers, U: int, n: int) -> Table:
+def ready(rows: PairRows, U: int, n: int) -> Table:
     """The rows of U people over n items, those of a group together, groups of one size together."""
     [alone] = (rows.group < 0).nonzero()
     [shared] = (rows.group >= 0).nonzero()
@@ -181,19 +181,19 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
     return np.concatenate([u * n + a, u * n + b])
 
 
-def perceived(tau: Array, N: Array) -> tuple[Array, Array]:
+def perception(tau: Array, N: Array) -> tuple[Array, Array]:
     """G = (I + N T)^-1 and C = G N (o x r x r), T = diag(tau) of tau (o x r): what y is, given f, has covariance C."""
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
     return G, 0.5 * (C + C.transpose(0, 2, 1))
 
 
-def added(where: Ints, values: Array, size: int) -> Array:
+def sum_by(where: Ints, values: Array, size: int) -> Array:
     """The sums of the values that belong to each place (size,)."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)  # of no values, whole numbers
 
 
-def _spread(cov: Array, where: Ints, count: int) -> Array:
+def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
     """Covariances (count,) of f_a - f_b with f_c - f_d, from the places of `_four`; (a, b) and (b, a) agree."""
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)

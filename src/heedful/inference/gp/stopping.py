@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number, wanted_count
-from heedful.inference.comparisons import Answers
 from heedful.inference.gp.ep import Sites
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import SAME, Posterior
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ FEW = 200
 class Seen(NamedTuple):
     """The answers of one person that a posterior is from, and the sites that EP put in their place."""
 
-    rows: Answers
+    rows: PairRows
     sites: Sites
     width: float = 0.0
     lapse: float = 0.0

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from heedful.inference.comparisons import Answers, chosen_rows
+from heedful.inference.pairwise import PairRows, take_rows
 
 NEAR = 150
 """Of one person's items, so many at most."""
 
 
-def sample_people(rows: Answers, users: int, most: int) -> tuple[Answers, int]:
+def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]:
     """The rows of some people, drawn at random, all that each of them said: so many rows at most, but of one person at
     least. They have new numbers; how many they are. All, where that is no more."""
     if rows.size <= most:
@@ -21,12 +21,12 @@ def sample_people(rows: Answers, users: int, most: int) -> tuple[Answers, int]:
     mixed = np.random.default_rng(0).permutation(users)
     size = np.bincount(rows.user, minlength=users)
     kept = mixed[np.cumsum(size[mixed]) <= most]
-    rows = chosen_rows(rows, np.isin(rows.user, kept if size[kept].any() else mixed[:1]))
+    rows = take_rows(rows, np.isin(rows.user, kept if size[kept].any() else mixed[:1]))
     people, user = np.unique(rows.user, return_inverse=True)
     return rows._replace(user=user), people.size
 
 
-def sample_items(rows: Answers) -> Answers:
+def sample_items(rows: PairRows) -> PairRows:
     """The answers about NEAR items that were much compared with one another; all where there are no more items."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -44,4 +44,4 @@ def sample_items(rows: Answers) -> Answers:
     inside: Any = chosen[a] & chosen[b]
     broken = np.unique(rows.group[~inside & (rows.group >= 0)])
     inside &= ~np.isin(rows.group, broken) | (rows.group < 0)
-    return chosen_rows(rows, inside) if inside.any() else rows
+    return take_rows(rows, inside) if inside.any() else rows

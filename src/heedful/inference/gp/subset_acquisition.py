@@ -42,7 +42,7 @@ def best_among(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_
         first = float(posterior.beats(at[0], at[1]))
         return np.array([first, 1.0 - first])
     f = Posterior(posterior.mean[at], posterior.cov[np.ix_(at, at)]).draws(draws, seed)
-    return _called_best(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
+    return _best_probabilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
 def worth_of_sets(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
@@ -61,7 +61,7 @@ def worth_of_sets(posterior: Posterior, rule: str, sets: Ints, *, draws: int = D
         if rule == "eubo":
             out[part] = of_part.max(axis=2).mean(axis=0)
             continue
-        p = _called_best(of_part)
+        p = _best_probabilities(of_part)
         out[part] = _bits(p.mean(axis=0)) - (_bits(p).mean(axis=0) if rule == "bald" else 0.0)
     return out
 
@@ -88,7 +88,7 @@ def next_set(
     if offered.size < size:
         raise ValueError(f"items: wanted at least {size}, got {offered.size}")
     offered = offered.astype(np.int64)
-    gone = _gone(skip, size, n)
+    gone = _skipped_sets(skip, size, n)
     if size == 2:
         return _next_pair(posterior, rule, offered, gone, rng)
     gone = {one for one in gone if set(one) <= set(offered.tolist())}
@@ -101,7 +101,7 @@ def next_set(
                 return drawn
     part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
     here = {tuple(np.searchsorted(offered, one).tolist()) for one in gone}
-    chosen = next(_grown(part, rule, size, here), None)
+    chosen = next(_greedy_sets(part, rule, size, here), None)
     if chosen is None:  # all that pairs grow to are gone: any that is left
         chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in here))
     return offered[np.sort(chosen)]
@@ -119,7 +119,7 @@ def _next_pair(
     return offered[[first, second]]
 
 
-def _grown(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
+def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
     """The set grown from the best pair, that is not gone; then from the pair next to it, and so on."""
     n = posterior.mean.size
     asked: list[tuple[int, int]] = []
@@ -149,7 +149,7 @@ def _grown(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]
                 break
 
 
-def _called_best(f: Array) -> Array:
+def _best_probabilities(f: Array) -> Array:
     """P(each is called the best of its k) of utilities (.. x k), each perceived with noise of variance 1/2."""
     from scipy.special import ndtr
 
@@ -171,7 +171,7 @@ def _bits(p: Array) -> Array:
     return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
 
 
-def _gone(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
+def _skipped_sets(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
     wanted = f"sets of {size} different items, each 0 to {n - 1}"
     array = numbers("skip", skip, wanted)
     if array.size == 0:

@@ -11,11 +11,19 @@ from heedful.core.validation import wanted_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.fitted import Functions, utilities
 from heedful.inference.collaborative.sparse_cells import cells
-from heedful.inference.collaborative.svi import weighed
-from heedful.inference.comparisons import Answers
-from heedful.inference.gp.answer_buffer import Said, comparisons, nothing_said, rows_about, ties, with_answer, without
+from heedful.inference.collaborative.svi import user_weights
+from heedful.inference.gp.answer_buffer import (
+    AnswerBuffer,
+    comparisons,
+    empty_buffer,
+    rows_about,
+    ties,
+    with_answer,
+    without,
+)
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import initial_state, prior_covariance, with_new_items
 from heedful.spaces.comparison import UNSURE, ComparisonPool, order_of
@@ -34,7 +42,7 @@ class CollaborativeGPState(NamedTuple):
     were learned; number of rounds."""
 
     X: Array
-    said: Said
+    said: AnswerBuffer
     mean: Array
     cov: Array
     people: Ints
@@ -92,7 +100,7 @@ class CollaborativeGP(NamedTuple):
         for name, most in MOST.items():
             if getattr(self, name) > most:
                 raise ValueError(f"{name}: wanted at most {most:g}, got {getattr(self, name):g}")
-        return self._prior_state(start.X, nothing_said(), 0)
+        return self._prior_state(start.X, empty_buffer(), 0)
 
     def propose(self, state: CollaborativeGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
         if self.rule == "random":
@@ -162,7 +170,7 @@ class CollaborativeGP(NamedTuple):
     def _width(self) -> float:
         return float(self.width) if self.space.equal else 0.0
 
-    def _prior_state(self, X: Array, said: Said, t: int) -> CollaborativeGPState:
+    def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
         """Before there was an answer."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
@@ -173,11 +181,11 @@ class CollaborativeGP(NamedTuple):
         """The state with a person's weights found, the functions as they are."""
         at = state.said.of(user)
         items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
-        rows: Answers = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+        rows: PairRows = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
         of = cells(rows, 1, items.size)
         part = Functions(state.mean[:, items], state.cov[:, items[:, None], items], None)
         h = part.at(of.first, of.second)
-        mw, vw, _ = weighed(of, *h, rows, self._width, self.lapse, rounds=ROUNDS)
+        mw, vw, _ = user_weights(of, *h, rows, self._width, self.lapse, rounds=ROUNDS)
         place = int(np.searchsorted(state.people, user))
         if place < state.people.size and state.people[place] == user:
             state.mw[place], state.vw[place] = mw[0], vw[0]

@@ -11,11 +11,11 @@ from heedful.core.validation import describe, finite_array, is_number, numbers, 
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.gp.acquisition import RULES, next_question
 from heedful.inference.gp.answer_buffer import (
-    Said,
-    believed,
+    AnswerBuffer,
     comparisons,
-    narrowed,
-    nothing_said,
+    empty_buffer,
+    item_posterior,
+    low_rank_posterior,
     ties,
     with_answer,
 )
@@ -24,7 +24,7 @@ from heedful.inference.gp.ep_diagnostics import Trust, trust
 from heedful.inference.gp.kernels import MOST, kernel_for, wanted_amplitude
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, improved
+from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, improve
 from heedful.inference.gp.stopping import Seen
 from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
 from heedful.jit.kernel import Ints
@@ -50,7 +50,7 @@ class PreferenceGPState(NamedTuple):
     mean: Array
     cov: Array
     X: Array
-    said: Said
+    said: AnswerBuffer
     learned: int
     t: int
 
@@ -84,7 +84,7 @@ def initial_state(learner: Any) -> PreferenceGPState:
         raise ValueError(f"learn_noise: wanted True or False, got {describe(learner.learn_noise)}")
     n, X = learner.space.n_items, np.asarray(learner.space.features, np.float64)
     X = X.copy() if X.ndim == 2 and len(X) == n else np.empty((n, 0))
-    return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, nothing_said(), 0, 0)
+    return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, empty_buffer(), 0, 0)
 
 
 def prior_covariance(learner: Any, X: Array) -> Array:
@@ -97,7 +97,7 @@ def noise_prior(learner: Any) -> NoisePrior:
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
-def answer_noise(learner: Any, said: Said, user: int) -> tuple[float, float]:
+def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, float]:
     """The width and the lapse rate that a person answers with, as far as is known."""
     at = said.of(user)
     if at.size:
@@ -140,7 +140,7 @@ def refine_sites(
     for _ in range(rounds if learn_noise else 0):
         many = infer_many(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
         sites = many.sites
-        noise, moved = improved(rows, many, noise, noise_prior(learner))
+        noise, moved = improve(rows, many, noise, noise_prior(learner))
         if moved < moves:
             break
     sites = infer_many(
@@ -165,7 +165,7 @@ def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.r
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
-        posterior = believed(state.cov, state.mean, state.said, x.user, items)
+        posterior = item_posterior(state.cov, state.mean, state.said, x.user, items)
         at = int(worth_of_sets(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
     row: Ints = x.pairs[at].copy()
     return row
@@ -174,7 +174,7 @@ def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.r
 def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
     """What is believed of a person's utilities of these items, distinct, or of all."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
-    return believed(state.cov, state.mean, state.said, user, every)
+    return item_posterior(state.cov, state.mean, state.said, user, every)
 
 
 def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, size: int, rng: Any, skip: Any) -> Ints:
@@ -183,9 +183,9 @@ def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, siz
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
     if size == 2:
-        part = narrowed(state.cov, state.mean, state.said, user, offered)
+        part = low_rank_posterior(state.cov, state.mean, state.said, user, offered)
         return offered[list(next_question(part, learner.rule, skip=rows, rng=rng)[:2])]
-    whole = believed(state.cov, state.mean, state.said, user, offered)
+    whole = item_posterior(state.cov, state.mean, state.said, user, offered)
     return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import describe, is_number
-from heedful.inference.gp.answer_buffer import Said, nothing_said, rows_about, without
+from heedful.inference.gp.answer_buffer import AnswerBuffer, empty_buffer, rows_about, without
 from heedful.inference.gp.ep_diagnostics import Trust
 from heedful.inference.gp.hierarchical import Population, fit, with_items
 from heedful.inference.gp.mixture import Mixture
@@ -245,15 +245,15 @@ class HierarchicalGP(NamedTuple):
         """The state without the answers in which an item was shown, the rest learned from nothing; the item stays."""
         return self._from_nothing(state, without(state.said, rows_about(state.said, item)))
 
-    def _from_nothing(self, state: PreferenceGPState, said: Said) -> PreferenceGPState:
-        width, lapse = answer_noise(self, nothing_said(), 0)
+    def _from_nothing(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
+        width, lapse = answer_noise(self, empty_buffer(), 0)
         said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
         state = PreferenceGPState(np.zeros(len(K)), K, state.X, said, 0, state.t)
         return self.relearn(state, 100) if said.n else state
 
 
-def _people(said: Said) -> tuple[Ints, Ints, Ints]:
+def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
     """Who said something, the last row of each, and which of them said each row."""
     people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
     return people, said.n - 1 - last, user[::-1]

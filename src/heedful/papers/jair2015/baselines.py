@@ -139,7 +139,9 @@ FIGURES = (
                 "with the fixed rate the two are nearly identical.",
                 partial(claims.alike, a="fixed rate", b="perceptron", tolerance=claims.IDENTICAL),
             ),
-            *both("the curve is not above the bound of Theorem 5.", partial(growth.bounded, labels=("fixed rate",))),
+            *both(
+                "the curve is not above the bound of Theorem 5.", partial(growth.within_bound, labels=("fixed rate",))
+            ),
         ),
         "Not a figure of the paper: a remark in its section 6.3.",
     ),

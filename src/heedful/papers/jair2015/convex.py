@@ -71,7 +71,7 @@ FIGURES = (
             Claim(
                 "Where the hypotheses of Theorem 8 hold, its bound and that of Theorem 6 do.",
                 ("covered",),
-                growth.bounded("covered", ("second-order", "convex"), QUADRATIC),
+                growth.within_bound("covered", ("second-order", "convex"), QUADRATIC),
             ),
         ),
         "With gamma = 1 and a ball of radius 100, as in the experiments, Theorem 8 does not apply; the third panel has"

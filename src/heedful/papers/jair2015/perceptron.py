@@ -58,7 +58,7 @@ FIGURES = (
         (
             *both(
                 "regret is substantially reduced after tens or hundreds of rounds.",
-                lambda panel: growth.reduced(panel, ALPHAS, 100),
+                lambda panel: growth.regret_halves(panel, ALPHAS, 100),
             ),
             *both(
                 "regret with alpha = 1 is lower than with alpha = 0.1.",
@@ -79,7 +79,7 @@ FIGURES = (
                 (WEB,),
                 growth.steadier(WEB, ALPHAS),
             ),
-            *both("no curve is above the bound of Theorem 1.", partial(growth.bounded, labels=ALPHAS)),
+            *both("no curve is above the bound of Theorem 1.", partial(growth.within_bound, labels=ALPHAS)),
         ),
     ),
     figure(
@@ -120,7 +120,7 @@ FIGURES = (
         (
             *cheaper_than_feared(WEB),
             *cheaper_than_feared(MOVIES),
-            *both("no curve is above the bound of Lemma 4.", partial(growth.bounded, labels=KS)),
+            *both("no curve is above the bound of Lemma 4.", partial(growth.within_bound, labels=KS)),
         ),
     ),
     figure(
@@ -152,12 +152,12 @@ FIGURES = (
             ),
             *both(
                 "the curves are not above the bounds of Theorem 1 and Corollary 2.",
-                partial(growth.bounded, labels=("deterministic", "expected")),
+                partial(growth.within_bound, labels=("deterministic", "expected")),
             ),
             Claim(
                 "Other learners are not above the bounds of Theorems 5 and 6, which hold in expectation too.",
                 ("others",),
-                growth.bounded("others", ("exponentiated, fixed rate", "convex")),
+                growth.within_bound("others", ("exponentiated, fixed rate", "convex")),
             ),
         ),
         "The third panel is not the paper's: it draws the forms of Theorems 5 and 6 for expected feedback.",

@@ -27,7 +27,7 @@ from heedful.server.pages.page import SAFE, Page, Visit, back, render
 from heedful.server.pages.participant import created_at
 from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
-from heedful.studies.answers import Said, choices_of, said
+from heedful.studies.answers import StudyAnswer, choices_of, study_answers
 from heedful.studies.study import study_of
 
 T = TypeVar("T")
@@ -209,11 +209,11 @@ def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None
     of = None if people is None else set(people)
     if form == "json":
         study = study_of(loop.path)
-        answers = [_with_date(each) for each in said(loop) if of is None or each.person in of]
+        answers = [_with_date(each) for each in study_answers(loop) if of is None or each.person in of]
         told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.settings.choices, "items": loop.items}
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
-    if not choices.given:
+    if not choices.comparisons:
         raise ValueError(NO_ANSWER)
     with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
         path = Path(folder) / f"{name}.{form}"
@@ -224,7 +224,7 @@ def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None
         return path.read_bytes()
 
 
-def _with_date(each: Said) -> dict[str, Any]:
+def _with_date(each: StudyAnswer) -> dict[str, Any]:
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
     return each._asdict() | {"time": when}
 

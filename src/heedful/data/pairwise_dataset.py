@@ -1,4 +1,4 @@
-"""What people prefer of every pair of a few items, as [H12] made it of votes, ratings, measurements and orders."""
+"""Data sets of [H12]: what each person prefers of every pair of a few items, from votes, ratings and the like."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import is_number, numbered_lines, shown
+from heedful.data.files import cut_repr, is_number, numbered_lines
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -15,8 +15,8 @@ LABELS = ("right", "published")
 NEAREST = 10
 
 
-class Paired(NamedTuple):
-    """What each of U people prefers of every pair of the same I items."""
+class PairwiseDataset(NamedTuple):
+    """A data set with the preferences of U people over every pair of the same I items, and features of both."""
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items
@@ -30,7 +30,7 @@ def all_pairs(items: int) -> Ints:
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
-def preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
+def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
     """Whether the first item of every pair is preferred (U x P), of values (U x I) that are all different in a row.
 
     "right": by the higher value. "published": as the experiments of [H12] were labelled, item j before k where the
@@ -49,7 +49,7 @@ def wanted_labels(labels: str) -> str:
     return labels
 
 
-def imputed(X: Array, nearest: int = NEAREST) -> Array:
+def impute(X: Array, nearest: int = NEAREST) -> Array:
     """X (n x m) with a number for each NaN: the mean of the nearest rows that have one there, else of the column.
 
     Rows are as far apart as the mean square of their differences, over the columns that both have. (Troyanskaya et al.,
@@ -70,7 +70,7 @@ def imputed(X: Array, nearest: int = NEAREST) -> Array:
     return out
 
 
-def untied(X: Array, rng: np.random.Generator) -> Array:
+def break_ties(X: Array, rng: np.random.Generator) -> Array:
     """X with so little noise, 1e-5, that equal numbers are put in a random order and no others change theirs."""
     noisy: Array = X + 1e-5 * rng.standard_normal(X.shape)
     return noisy
@@ -97,7 +97,7 @@ def numbers_of(path: Path, columns: int = 0) -> Array:
         columns = columns or len(fields)
         if len(fields) != columns or not all(map(is_number, fields)):
             raise ValueError(
-                f"{path.name}:{number}: numbers: wanted {columns}, apart by blanks, got {shown(line.strip())}"
+                f"{path.name}:{number}: numbers: wanted {columns}, apart by blanks, got {cut_repr(line.strip())}"
             )
         rows.append([float(field) for field in fields])
     if not rows:

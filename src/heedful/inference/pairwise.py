@@ -1,4 +1,4 @@
-"""What people answered: choices between two items, equally good ones, the best of several, rankings. As one table."""
+"""Pairwise comparisons as arrays, which inference takes: of choices, ties, the best of several, rankings."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 
-class Answers(NamedTuple):
-    """Rows of comparisons (p of them). Who could not judge says nothing, and has no row.
+class PairRows(NamedTuple):
+    """Pairwise comparisons of people as columns of p rows. An answer that one cannot judge has no row.
 
     Rows with one `group` number (from 0) came in one answer, such as a ranking: each item's utility was perceived once
     in it, with noise of variance 1/2, and that noise is shared by the rows. Rows of group -1 stand alone.
@@ -26,7 +26,7 @@ class Answers(NamedTuple):
     pairs: Ints
     """(p x 2) the items compared: the winner, the loser; in either order where they are equally good"""
     equal: npt.NDArray[np.bool_]
-    """(p,) whether they were called equally good"""
+    """(p,) whether the answer is a tie"""
     times: Array
     """(p,) how often the answer was given; the same in all rows of a group"""
     group: Ints
@@ -36,8 +36,8 @@ class Answers(NamedTuple):
         return self.user.size
 
 
-def answers(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) -> Answers:
-    """Rows that stand alone: pairs (p x 2), winner first; `times`, `equal`, `user` of each, or one for all.
+def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) -> PairRows:
+    """Rows that stand alone (group -1): pairs (p x 2), winner first; `times`, `equal`, `user` (p,) or one for all.
 
     ValueError where an item is compared with itself.
     """
@@ -49,25 +49,27 @@ def answers(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) ->
     def each(value: Any, kind: Any) -> Any:
         return np.broadcast_to(np.asarray(value, kind), (p,)).copy()
 
-    return Answers(
+    return PairRows(
         each(user, np.int64), pairs, each(equal, bool), each(1.0 if times is None else times, float), np.full(p, -1)
     )
 
 
-def one_answer(pairs: Any, times: float = 1.0, user: int = 0, equal: Any = False) -> Answers:
-    """One answer that compares more than two items: its rows share the noise. One row alone is a plain choice."""
-    alone = answers(pairs, times, equal, user)
+def one_answer(pairs: Any, times: float = 1.0, user: int = 0, equal: Any = False) -> PairRows:
+    """The rows of one answer that compares more than two items: they share its noise. A single row is a choice."""
+    alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
-def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> Answers:
-    """The answer "best is the best one of items": it beats each of the others, and nothing is said of those."""
+def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> PairRows:
+    """The rows of the answer that `best` is the best of `items`: it beats each other item, which are not compared."""
     return one_answer([(best, i) for i in items if i != best], times, user)
 
 
-def ranked(tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False) -> Answers:
-    """The answer of an order, best first; a tier may be several items, among which nothing is said, or, where `equal`,
-    that all of them are equally good.
+def order_rows(
+    tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
+) -> PairRows:
+    """The rows of an order, best first: each tier beats the next. Items of one tier are not compared, or, with `equal`,
+    equally good.
 
     ranked([3, 1, 2]) is a whole ranking, ranked([3, [1, 2]]) the best of three, ranked([[3, 1], [2]]) the worst.
     """
@@ -77,37 +79,37 @@ def ranked(tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int =
     return one_answer(apart + alike, times, user, [False] * len(apart) + [True] * len(alike))
 
 
-def together(parts: Sequence[Answers]) -> Answers:
-    """Several tables as one, in this order; groups get numbers of their own."""
+def concatenate(parts: Sequence[PairRows]) -> PairRows:
+    """Several tables as one, in this order; groups are renumbered so that no two of them coincide."""
     groups, free = [], 0
     for part in parts:
         groups.append(np.where(part.group >= 0, part.group + free, -1))
         free = max(free, int(groups[-1].max(initial=-1)) + 1)
     if not parts:
-        return answers(np.empty((0, 2)))
+        return pair_rows(np.empty((0, 2)))
     user, pairs, equal, times, _ = (np.concatenate(column) for column in zip(*parts))
-    return Answers(user, pairs, equal, times, np.concatenate(groups))
+    return PairRows(user, pairs, equal, times, np.concatenate(groups))
 
 
-def chosen_rows(rows: Answers, at: Any) -> Answers:
-    """The rows at these places, in that order."""
+def take_rows(rows: PairRows, at: Any) -> PairRows:
+    """The rows at the places `at` (an index array, slice or mask), in that order."""
     user, pairs, equal, times, group = rows
-    return Answers(user[at], pairs[at], equal[at], times[at], group[at])
+    return PairRows(user[at], pairs[at], equal[at], times[at], group[at])
 
 
-def counted(rows: Answers) -> Answers:
-    """The same answers, those of a person that stand alone and are equal as one row with its times; two that are
-    equally good in rising order. Rows of groups stay, behind them."""
+def merge_equal(rows: PairRows) -> PairRows:
+    """The same comparisons with equal rows of a person merged, their times added; items of a tie in rising order.
+    Rows of groups follow unchanged."""
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]
     n = int(rows.pairs.max(initial=0)) + 1
     key = ((rows.user[alone] * n + pairs[:, 0]) * n + pairs[:, 1]) * 2 + rows.equal[alone]
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     times: Array = np.bincount(which, rows.times[alone], first.size).astype(np.float64)
-    each = Answers(
+    each = PairRows(
         rows.user[alone][first], pairs[first], rows.equal[alone][first], times, np.full(first.size, -1, np.int64)
     )
     if alone.all():
         return each
-    columns: Any = (np.concatenate(both) for both in zip(each, chosen_rows(rows, ~alone)))
-    return Answers(*columns)
+    columns: Any = (np.concatenate(both) for both in zip(each, take_rows(rows, ~alone)))
+    return PairRows(*columns)

@@ -15,45 +15,53 @@ from heedful.data.election import PARTIES, SEATS, load_election
 from heedful.data.files import there
 from heedful.data.jura import METALS, PLACES, load_jura
 from heedful.data.movie_choices import FILMS, load_movie_choices
-from heedful.data.paired import Paired, all_pairs, imputed, numbers_of, one_hot, preferred, untied
+from heedful.data.pairwise_dataset import (
+    PairwiseDataset,
+    all_pairs,
+    break_ties,
+    first_preferred,
+    impute,
+    numbers_of,
+    one_hot,
+)
 from heedful.data.sushi_choices import load_sushi_choices
 
 
 def test_the_pairs_and_who_is_preferred() -> None:
     assert all_pairs(4).tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    assert preferred(np.array([[3.0, 9.0, 5.0]])).tolist() == [[False, False, True]]
+    assert first_preferred(np.array([[3.0, 9.0, 5.0]])).tolist() == [[False, False, True]]
 
 
 def test_published_labels_read_ranks_as_an_order() -> None:
     """Ranks of (3, 9, 5) are 1, 3, 2: item 1 stands first, item 2 third, item 3 second, where ranks are an order."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((20, 6))
-    got = preferred(values, "published")
+    got = first_preferred(values, "published")
     for row, labels in zip(values.tolist(), got.tolist()):
         ranks = [sorted(row).index(value) + 1 for value in row]
         wanted = [ranks.index(j) < ranks.index(k) for j, k in combinations(range(1, 7), 2)]
         assert labels == wanted
-    assert preferred(np.array([[3.0, 9.0, 5.0]]), "published").tolist() == [[True, True, False]]
+    assert first_preferred(np.array([[3.0, 9.0, 5.0]]), "published").tolist() == [[True, True, False]]
     with pytest.raises(ValueError, match=r"^labels: wanted right or published, got 'wrong'$"):
-        preferred(values, "wrong")
+        first_preferred(values, "wrong")
 
 
 def test_what_is_missing_comes_from_the_nearest_that_have_it() -> None:
     nan = np.nan
     X = np.array([[1.0, 2.0, nan], [1.0, 2.0, nan], [1.5, 2.0, 10.0], [1.0, 2.5, 20.0], [9.0, 9.0, 90.0]])
-    got = imputed(X, nearest=3)
+    got = impute(X, nearest=3)
     assert got[:2, 2].tolist() == [15.0, 15.0]  # of the three nearest one has none
     np.testing.assert_array_equal(got[2:], X[2:])
-    assert imputed(X, nearest=1)[0, 2] == 40.0  # the nearest has none: the mean of the column
+    assert impute(X, nearest=1)[0, 2] == 40.0  # the nearest has none: the mean of the column
     assert np.isnan(X[0, 2])  # what came is as it was
     rows = np.array([[0.0, 0.0, nan], [0.15, nan, 1.0], [0.12, 0.12, 2.0]])
-    assert imputed(rows, nearest=1)[0, 2] == 2.0  # by the mean square over what both have, not by its sum
+    assert impute(rows, nearest=1)[0, 2] == 2.0  # by the mean square over what both have, not by its sum
 
 
 def test_ties_are_broken_and_nothing_else_is() -> None:
     rng = np.random.default_rng(1)
     values = rng.integers(1, 6, (200, 8)).astype(float)
-    noisy = untied(values, rng)
+    noisy = break_ties(values, rng)
     assert all(len(set(row)) == 8 for row in noisy.tolist())
     higher = values[:, :1] > values[:, 1:]
     assert (noisy[:, :1] > noisy[:, 1:])[higher].all()
@@ -168,7 +176,7 @@ def test_the_election_itself() -> None:
     assert majority(published) == pytest.approx(0.355, abs=0.001)
 
 
-def majority(data: Paired) -> float:
+def majority(data: PairwiseDataset) -> float:
     """The error of foretelling of everybody what most prefer."""
     share = data.first.mean(axis=0)
     return float(np.minimum(share, 1.0 - share).mean())
