@@ -180,7 +180,7 @@ def test_people_without_a_name_among_others(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def answer_counts(tmp_path: Path) -> Path:
+def votes(tmp_path: Path) -> Path:
     """Battles of four models, one of which looks like a formula."""
     rng = np.random.default_rng(7)
     names, good = ["=opus", "mini", "max", "tiny"], np.array([0.8, 0.0, 0.4, -0.9])

@@ -207,7 +207,7 @@ def test_compiling_is_told_where_somebody_waits(
     monkeypatch.setattr(folding, "PATIENCE", 0)
     monkeypatch.setattr(folding, "is_interactive", lambda: looked_at)
     kept = iter([False, *[True] * 100])
-    monkeypatch.setattr(heedful.jit.cache, "is_kept", lambda *_: next(kept))
+    monkeypatch.setattr(heedful.jit.cache, "is_cached", lambda *_: next(kept))
     monkeypatch.setattr(heedful.jit.cache, "loop_for", lambda *_: run)
     PRankClassifier(verbose=verbose).fit(X, RANKS)
     got = capsys.readouterr()
