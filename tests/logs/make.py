@@ -146,7 +146,7 @@ def seen(loop: Loop) -> dict[str, Any]:
     """What a loop makes of its log: the model, every decision told again, what it decides next, what it exports."""
     model = loop.ledger.model
     numbers = {name: np.asarray(value) for name, value in arrays_of(model.shared, "shared").items()}
-    lines = [json.dumps(line, sort_keys=True) for line in export_lines(loop)]
+    lines = [json.dumps(as_then(loop, line), sort_keys=True) for line in export_lines(loop)]
     found: dict[str, Any] = {
         "version": loop.version,
         "bits": hashlib.sha256(b"".join(value.tobytes() for value in numbers.values())).hexdigest(),
@@ -156,7 +156,7 @@ def seen(loop: Loop) -> dict[str, Any]:
         "again": {event.id: told(loop, event.id) for event in loop.ledger.log.events(kinds=["decision"])},
     }
     found["next"] = [
-        loop.decide(person=person, id=f"next{j}", prior=prior).plain()
+        as_then(loop, loop.decide(person=person, id=f"next{j}", prior=prior).plain())
         for j, (person, prior) in enumerate(((None, None), ("p0", None), ("p1", _prior(loop)), ("p9", None)))
     ]
     return found
@@ -170,7 +170,13 @@ def told(loop: Loop, id: str) -> dict[str, Any]:
     """A decision that is in the log, as `decide` tells it again."""
     known = loop.ledger.known(id)
     assert known is not None
-    return loop.decide(id=id, person=known.person).plain()
+    return as_then(loop, loop.decide(id=id, person=known.person).plain())
+
+
+def as_then(loop: Loop, line: dict[str, Any]) -> dict[str, Any]:
+    """A decision with what was predicted under the name that each kind of loop had for it then."""
+    names = {"ordinal": "grades", "rating": "ratings", "pairwise": "chances"}
+    return {names[loop.ledger.interaction.name] if name == "predicted" else name: line[name] for name in line}
 
 
 def answer(loop: Loop) -> dict[str, Any]:
