@@ -307,7 +307,7 @@ def test_a_drawing_is_told_in_words_where_nothing_can_draw_it(opened: Opened, se
             loop.feedback(decision.id, id=f"e{n}", clicks=[decision.shown[n % 5]])
     page = opened(f"{server.url}/loops/undrawn/learned", java_script_enabled=False)
     plot = page.locator("#report .plot")
-    expect(plot).to_contain_text("Over 60 lists it went from")
+    expect(plot).to_contain_text("Mean reciprocal rank over 60 lists: learned order from")
     box = plot.bounding_box()
     assert box is not None
     assert box["height"] < 150  # and no room is left for a drawing

@@ -122,7 +122,7 @@ def test_arrays_of_ratings_that_do_not_grow_are_noticed(tmp_path: Path) -> None:
     """Compiled they would be written beyond their ends."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "ratings.md").read_text()
     [source] = [block.split("```")[0] for block in page.split("```python\n") if "class State" in block]
-    grown = "longer(state.count, size, 0.0), longer(state.total, size, 0.0)\n        for"
+    grown = "grow(state.count, size, 0.0), grow(state.total, size, 0.0)\n        for"
     assert grown in source
     file = tmp_path / "fixed_of_mine.py"
     file.write_text(source.replace(grown, "state.count, state.total\n        for"))

@@ -132,7 +132,7 @@ def test_single_precision_runs_on_features_of_single_precision(
         kinds.append(world.X.dtype)
         return iter([np.zeros(15)])
 
-    monkeypatch.setattr("heedful.experiments.run.traced", watched)
+    monkeypatch.setattr("heedful.experiments.run.trace_in_chunks", watched)
     heedful("simulate letor {} --interpreted --float32", letor_file)
     heedful("simulate letor {} --interpreted", letor_file)
     assert kinds == [np.float32, np.float64]

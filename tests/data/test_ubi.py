@@ -615,7 +615,7 @@ def test_every_row_is_used_or_dropped(
 def test_every_reason_and_every_action_is_explained() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "ubi.md").read_text()
     source = Path(ubi.__file__).read_text()
-    reasons = set(re.findall(r'(?:drop\(|_leave_out\(|reason = |else )"([a-z_ ]+)"', source))
+    reasons = set(re.findall(r'(?:drop\(\s*|_leave_out\(|reason = |else )"([a-z_ ]+)"', source))
     assert len(reasons) == 18 + 3  # of rows, and of what rows had too much
     assert {reason for reason in reasons if f"`{reason}`" not in page} == set()
     assert {action for action in ACTIONS if f"`{action}`" not in page} == set()

@@ -207,7 +207,7 @@ def test_only_machines_see_rotated_instances(people: People, monkeypatch: pytest
         widths[spec] = X.shape[1]
         return np.ones(len(unseen), np.int64)
 
-    monkeypatch.setattr("heedful.papers.run_ordinal.predicted", watched)
+    monkeypatch.setattr("heedful.papers.run_ordinal.predict_ranks", watched)
     loss = FIGURES["pranking2001/batch"].panels[0]
     run_ordinal(loss, Size(12, 1), lambda least: people, {}, 1, silent)
     assert {widths["svm"], widths["svr"]} == {12}
