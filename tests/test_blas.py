@@ -92,9 +92,9 @@ def test_a_matrix_that_is_not_definite_is_refused(fast: Any) -> None:
 def test_compiled_reaches_what_a_kernel_calls_in_another_module() -> None:
     program = (
         "import numpy as np\n"
-        "from heedful.jit.cache import compiled\n"
-        "from heedful.learners.coactive.second_order import projected\n"
-        "print(compiled(projected)(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0).round(9).tolist())"
+        "from heedful.jit.cache import compile_kernel\n"
+        "from heedful.learners.coactive.second_order import project_onto_ball\n"
+        "print(compile_kernel(project_onto_ball)(np.diag([0.25, 1.0]), np.array([4.5, 12.0]), 5.0).round(9).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[3.0, 4.0]\n"

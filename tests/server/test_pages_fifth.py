@@ -66,7 +66,7 @@ def test_the_page_asks_for_what_the_form_declares(visitor: Visitor) -> None:
         assert [each.attrib["value"] for each in radios] == shown
         assert all(each.attrib["type"] == "radio" and "required" in each.attrib for each in radios)
     assert [words(each) for each in seen.all("li[1]//label")] == ["Best", "Worst"]
-    assert "What do you say of these?" in words(seen.tree)
+    assert "Which of these is the best, which the worst?" in words(seen.tree)
     assert any(
         "none" in form.find("input[@name='kind']").attrib["value"] for form in seen.all("form[@class='to-answer']")
     )
