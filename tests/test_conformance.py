@@ -193,12 +193,12 @@ def test_every_promise_is_kept(learner: Any, world: Any, everything: bool, monke
 
 
 def test_every_learner_of_the_folder_is_walked() -> None:
-    """The walk finds what a reader of the folder finds: classes with init, propose and update."""
+    """The walk finds what a reader of the folders finds: classes with init, propose and update."""
     from pathlib import Path
 
     import heedful.learners
 
-    sources = [p.read_text() for p in Path(heedful.learners.__path__[0]).glob("*.py")]
+    sources = [p.read_text() for p in Path(heedful.learners.__path__[0]).rglob("*.py")]
     written = sum(text.count("    def propose(") for text in sources)
     assert len({id(c) for c in find_learners().values()}) == written > 0
 

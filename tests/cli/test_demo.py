@@ -366,12 +366,15 @@ def test_where_the_usual_port_is_taken_it_finds_another_and_where_yours_is_it_sa
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         end = time.monotonic() + 60
-        while other.getsockname()[1] != 8710:  # another demo may have it at this moment, and let it go in the next
+        listens = False
+        while not listens:  # another demo may have it at this moment, and let it go in the next
             assert time.monotonic() < end, "somebody has port 8710 for good"
             with suppress(OSError):
-                other.bind(("127.0.0.1", 8710))
+                if other.getsockname()[1] != 8710:
+                    other.bind(("127.0.0.1", 8710))
+                other.listen()
+                listens = True
             time.sleep(0.1)
-        other.listen()
         with running(tmp_path, "--no-browser") as it:
             assert it.port != 8710
             done = subprocess.run(
